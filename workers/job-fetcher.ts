@@ -116,6 +116,8 @@ function openUpstream({ apiKey, ...upstream }: JobFetchConfig['upstreams'][numbe
     host: new URL(upstream.origin).host,
     credential: apiKey === null ? null : credentialHeader(upstream.provider, apiKey),
     account: [upstream.name],
+    mountedAt: '',
+    publicUrl: null,
     pool: openPool(upstream.origin, POOL_LIMITS),
   }
 }

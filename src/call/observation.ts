@@ -62,6 +62,13 @@ export interface JobObservation extends Observation {
 }
 
 export interface UsagePart {
-  readonly model: string
+  /** `null`: the model of the call, which nothing has named. */
+  readonly model: string | null
   readonly usage: TokenUsage
+  /** What it is billed by beside tokens, also in the call's `units`; absent: nothing. */
+  readonly units?: BilledUnits | undefined
+  /** In a session, beside the model that answers: without a price it is a gap in the cost, not the end of it. */
+  readonly isBeside?: true | undefined
+  /** It was used, and how much could not be read: a gap in the cost. */
+  readonly isUnread?: true | undefined
 }

@@ -11,6 +11,11 @@ export const ENVIRONMENT = [
   { name: 'HOST', meaning: 'address to listen on; 127.0.0.1 for `npm start`', default: '0.0.0.0' },
   { name: 'PORT', meaning: 'port to listen on', default: '8080' },
   { name: 'BASE_PATH', meaning: 'path prefix of the base URL, such as `/llm`', default: null },
+  {
+    name: 'PUBLIC_URL',
+    meaning: "base URL in addresses that stand in place of the upstream's; unset: as the client wrote it",
+    default: null,
+  },
   { name: 'TLS_CERT_FILE', meaning: 'certificate chain in PEM; serve HTTPS', default: null },
   { name: 'TLS_KEY_FILE', meaning: 'private key in PEM; serve HTTPS', default: null },
   {

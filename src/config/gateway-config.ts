@@ -16,6 +16,7 @@ import {
   pathPrefix,
   pepperList,
   postgresReadUrl,
+  publicUrl,
   word,
 } from './variables.ts'
 import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
@@ -35,6 +36,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly port: number
   /** '' or `/llm`, never ending in '/'. */
   readonly basePath: string
+  /** With the base path, never ending in '/'; `null`: the address that a call was sent to. */
+  readonly publicUrl: string | null
   readonly tls: TlsFiles | null
   /** At least one; the one of UPSTREAM_URL first, named `default`. */
   readonly upstreams: readonly UpstreamConfig[]
@@ -76,6 +79,7 @@ const gatewayVariables = {
   HOST: word,
   PORT: integer(0, 65_535),
   BASE_PATH: pathPrefix.nullable(),
+  PUBLIC_URL: publicUrl.nullable(),
   TLS_CERT_FILE: z.string().nullable(),
   TLS_KEY_FILE: z.string().nullable(),
   JOURNAL_DIR: z.string().nullable(),
@@ -126,6 +130,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     host: values.HOST,
     port: values.PORT,
     basePath: values.BASE_PATH ?? '',
+    publicUrl: values.PUBLIC_URL,
     journalDir: values.JOURNAL_DIR ?? join(values.TALLYGATE_DATA_DIR, 'journal'),
     journalMaxBytes: values.JOURNAL_MAX_BYTES,
     journalKeepSeconds: values.JOURNAL_KEEP_SECONDS,

@@ -44,6 +44,13 @@ export const pathPrefix: z.ZodType<string, string> = z.string().transform((text,
   return z.NEVER
 })
 
+/** The URL of this gateway for its clients, without a slash at its end. */
+export const publicUrl: z.ZodType<string, string> = z.string().transform((text, context) => {
+  if (/^https?:\/\/[^\s?#@]+$/i.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '')
+  context.addIssue({ code: 'custom', message: 'must be a URL such as https://llm.example.com' })
+  return z.NEVER
+})
+
 /** REDIS_URL, with a message for everything in it that cannot work. The text is never shown. */
 export const redisUrl: z.ZodType<string, string> = z.string().superRefine((text, context) => {
   for (const message of parseRedisUrl(text).problems) context.addIssue({ code: 'custom', message })

@@ -221,6 +221,8 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     includeUsage: upstream.includeUsage,
     objects: upstream.objects,
     account: config.upstreams.flatMap(({ name, origin }) => (origin === upstream.origin ? [name] : [])),
+    mountedAt: config.basePath,
+    publicUrl: config.publicUrl,
     pool: openPool(upstream.origin, limits),
   }))
 }

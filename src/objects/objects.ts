@@ -30,6 +30,7 @@ import {
 import { type ObjectPath, readObjectPath } from './object-path.ts'
 import { hasEnded, hasFailed } from './object-status.ts'
 import { idsInQuery } from './query-ids.ts'
+import { isUploadPath, uploadIdsIn } from './upload-sessions.ts'
 import { WatchedAnswer } from './watched-answer.ts'
 
 /** An upstream, as far as its objects are concerned. */
@@ -109,10 +110,10 @@ export class Objects {
     if (upstream.objects === 'shared') return 'pass'
     const path = readObjectPath(canonicalPath)
     let ids = path.names.length === 0 ? NONE : this.#idsIn(path, upstream, clientId)
-    if (method !== 'POST' && pathAndQuery.includes('?')) {
+    if (pathAndQuery.includes('?') && (method !== 'POST' || isUploadPath(canonicalPath))) {
       const inQuery = idsInQuery(pathAndQuery)
       if (inQuery === null) return 'unreadable'
-      if (inQuery.length > 0) ids = [...ids, ...inQuery]
+      if (inQuery.length > 0) ids = [...ids, ...inQuery.map((id) => cleanText(id, MAX_OBJECT_ID_BYTES))]
     }
     // All of a collection, with what is others'.
     if (method === 'DELETE' && path.collection !== null && path.names.length === 0) return 'hidden'
@@ -151,7 +152,9 @@ export class Objects {
     const { names, collection, verb } = readObjectPath(canonicalPath)
     if (collection === 'completion' && method === 'POST') return body === null || isKept(body)
     if (verb === 'messages' && method === 'POST' && names.length === 0) return makesContainer(body)
-    return collection !== null || names.length > 0 || MAKES_OPERATION.test(verb)
+    return (
+      collection !== null || names.length > 0 || MAKES_OPERATION.test(verb) || isUploadPath(canonicalPath)
+    )
   }
 
   /** `handler`, or one around it that reads what the answer says of objects, or takes out of it what is others'. */
@@ -159,10 +162,10 @@ export class Objects {
     const path = readObjectPath(call.canonicalPath)
     switch (call.method) {
       case 'POST':
-        return this.#watchMaking(handler, call, path)
+        return this.#watchMaking(this.#watchUpload(handler, call), call, path)
       case 'PUT':
       case 'PATCH':
-        return this.#watchList(this.#watchMaking(handler, call, path), call, path)
+        return this.#watchList(this.#watchMaking(this.#watchUpload(handler, call), call, path), call, path)
       case 'DELETE':
         return this.#watchDeletion(handler, call, path)
       case 'HEAD':
@@ -226,6 +229,15 @@ export class Objects {
     } catch (cause) {
       throw new GatewayError('storage_unavailable', { cause })
     }
+  }
+
+  /** Google's uploads are begun by one call, and their bytes come with another. */
+  #watchUpload(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
+    if (!isUploadPath(call.canonicalPath)) return handler
+    return new WatchedAnswer(handler, (_objects, _isWhole, headers) => {
+      for (const id of uploadIdsIn(headers))
+        this.#record(call, { id, kind: 'upload', is: 'created', job: false })
+    })
   }
 
   #watchMaking(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {

@@ -3,19 +3,18 @@ import type { AnswerController, AnswerHandler, AnswerHeaders } from '../http/cli
 import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
 import { type AnswerObjects, AnswerReader } from './answer-objects.ts'
 
+type OnObjects = (objects: AnswerObjects, isWhole: boolean, headers: AnswerHeaders) => void
+
 /** Calls back once, before `next` hears of the end: only for answers with a status of success. */
 export class WatchedAnswer implements AnswerHandler {
   readonly #next: AnswerHandler
-  readonly #onObjects: (objects: AnswerObjects, isWhole: boolean) => void
+  readonly #onObjects: OnObjects
   readonly #seeksContainers: boolean
+  #headers: AnswerHeaders = {}
   #reader: AnswerReader | null = null
   #decoder: BodyDecoder | null = null
 
-  constructor(
-    next: AnswerHandler,
-    onObjects: (objects: AnswerObjects, isWhole: boolean) => void,
-    seeksContainers = false,
-  ) {
+  constructor(next: AnswerHandler, onObjects: OnObjects, seeksContainers = false) {
     this.#next = next
     this.#seeksContainers = seeksContainers
     this.#onObjects = onObjects
@@ -34,6 +33,7 @@ export class WatchedAnswer implements AnswerHandler {
     if (status >= 200 && status < 300) {
       const reader = new AnswerReader(this.#seeksContainers)
       this.#reader = reader
+      this.#headers = headers
       const encoding = headers['content-encoding']
       if (encoding !== undefined && encoding !== 'identity') {
         this.#decoder = createDecoder(String(encoding), (decoded) => reader.push(decoded))
@@ -70,6 +70,6 @@ export class WatchedAnswer implements AnswerHandler {
   #notify(isWhole: boolean): void {
     const reader = this.#reader
     this.#reader = null
-    if (reader !== null) this.#onObjects(reader.objects, isWhole)
+    if (reader !== null) this.#onObjects(reader.objects, isWhole, this.#headers)
   }
 }

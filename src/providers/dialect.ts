@@ -1,6 +1,7 @@
-import type { Observation } from '../call/observation.ts'
+import type { Observation, UsagePart } from '../call/observation.ts'
 import type { ResponseUse } from '../call/response-use.ts'
 import type { AnswerCounts } from './answer-counts.ts'
+import type { AnswerForm } from './answer-form.ts'
 import type { JsonObject } from './reading/json-value.ts'
 import type { Projection } from './wires/plans/json-projection.ts'
 
@@ -54,15 +55,35 @@ export interface UsageReader {
  */
 export interface MessageReader {
   message(bytes: Uint8Array): void
+  /** A message passed that was too large to be read, and that may have reported usage. */
+  unread(): void
+  /** The client has asked for a response, which is under way from here on. */
+  asked(): void
+  /** The client has sent so many bytes. */
+  clientSent?(byteCount: number): void
   peek(): Observation
   /** As {@link UsageReader.revision}. */
   readonly revision: number
-  /** Whether a response has begun whose usage `peek` does not have yet. */
+  /** Whether anything has begun, or was asked for, whose usage `peek` does not have yet. */
   readonly underWay: boolean
+  /** Whether that is a response. */
+  readonly isResponding: boolean
+  /** What else is under way, estimated by what passed of it. */
+  readonly unfinished: readonly UsagePart[]
   /** Tokens of the sound in what passed of the responses under way, by its length; 0 without any. */
   readonly soundTokens: number
   /** Tokens of the last response counted, prompt and answer: the next one's prompt has them at least. */
   readonly contextTokens: number
+}
+
+/** What a message says that a session's client sends. */
+export interface ClientMessage {
+  /** The model that it names; `null`: none. */
+  readonly model: string | null
+  /** It says something twice, so that what it means depends on who reads it. */
+  readonly isAmbiguous: boolean
+  /** It asks for a response. */
+  readonly asks: boolean
 }
 
 /** The tokenizers that estimates distinguish. */
@@ -95,6 +116,8 @@ export interface Dialect {
   readonly requestProjection?: Projection
   /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
   readonly takesIncludeUsage: boolean
+  /** What changes the form of its answers; absent: nothing that is known. */
+  readonly answerForm?: AnswerForm
   /** Error shape the gateway's own refusals take on this path. */
   readonly errorShape: 'openai' | 'anthropic'
   /** `false`: it is not billed by tokens that a tokenizer could count, so none are estimated where it reports none. */
@@ -136,8 +159,10 @@ export interface Dialect {
   createReader(request: RequestContext, head: ResponseHead): UsageReader
   /** Present where the endpoint speaks WebSocket. */
   createMessageReader?(request: RequestContext): MessageReader
-  /** The model that a message of a session's client names; `null`: none. The bytes are borrowed. It must not throw. */
-  modelInMessage?(message: Uint8Array): string | null
+  /** Present beside `createMessageReader`. The bytes are borrowed. It must not throw. */
+  readClientMessage?(message: Uint8Array): ClientMessage
+  /** The first message of a session's client has to name the model, and nothing else does. */
+  readonly setupNamesModel?: true
   /**
    * The generated text inside one stream event's JSON, or one whole body's, for estimates; '' when it has none.
    */

@@ -1,6 +1,8 @@
+import type { AnswerForm } from './answer-form.ts'
 import type { CatalogLists } from './catalog-lists.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { OpenAiOverrides } from './openai/openai-overrides.ts'
+import type { OwnAddresses } from './own-addresses.ts'
 import type { PathGroup } from './paths/path-group.ts'
 
 /** The header in which a provider takes our API key. */
@@ -29,6 +31,10 @@ interface ProviderFields {
   readonly endpoints: readonly Endpoint[]
   /** How usage in OpenAI's formats differs here from OpenAI's own. */
   readonly openAi: OpenAiOverrides
+  /** What changes the form of answers on all of its paths; absent: nothing that is known. */
+  readonly answerForm?: AnswerForm
+  /** Where its answers hold addresses of its own; absent: in `location` and `content-location` alone. */
+  readonly ownAddresses?: OwnAddresses
   /** Headers of requests that the gateway makes for itself; absent: none. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** Path and query of the list of models; absent: `/v1/models`. */
@@ -53,6 +59,7 @@ export interface HostedProvider extends ProviderFields {
   readonly reportsCost?: true
   /** Most of its models reason without showing it: a model whose name says nothing is taken for one of those. */
   readonly hidesReasoning?: true
+  readonly isAnyServer?: never
 }
 
 /**
@@ -61,6 +68,8 @@ export interface HostedProvider extends ProviderFields {
  */
 export interface OwnServer extends ProviderFields {
   readonly hosts: readonly []
+  /** It may be any such server, or have any behind it: what is refused at one of them is refused here. */
+  readonly isAnyServer?: true
   readonly catalog: null
   readonly reportsCost?: never
   readonly hidesReasoning?: never

@@ -54,6 +54,7 @@ test('what is required is enough, and everything else has the default of the con
     host: '0.0.0.0',
     port: 8080,
     basePath: '',
+    publicUrl: null,
     tls: null,
     upstreams: [
       {
@@ -114,6 +115,7 @@ test('every variable but those that npm start alone reads changes the gateway’
     HOST: '::1',
     PORT: '9000',
     BASE_PATH: '/llm/',
+    PUBLIC_URL: 'https://llm.example.com/llm/',
     UPSTREAM_URL: 'https://api.anthropic.com/v1',
     UPSTREAM_API_KEY: 'sk-1',
     UPSTREAM_PROVIDER: 'bedrock',
@@ -154,6 +156,7 @@ test('every variable but those that npm start alone reads changes the gateway’
   }
   expect(loadGatewayConfig({ ...MINIMAL, ...changed })).toMatchObject({
     basePath: '/llm',
+    publicUrl: 'https://llm.example.com/llm',
     keyPepper: ['new', 'old'],
     upstreams: [{ origin: 'https://api.anthropic.com', basePath: '', provider: 'bedrock', apiKey: 'sk-1' }],
   })
@@ -164,6 +167,7 @@ test('every problem of the environment is reported at once, each by the name of 
     PORT: '80a',
     ADMIN_PORT: '65536',
     BASE_PATH: 'llm/../x',
+    PUBLIC_URL: 'llm.example.com',
     UPSTREAM_URL: 'ftp://example.com',
     UPSTREAM_PROVIDER: 'opnai',
     DATABASE_URL: 'mysql://example.com',
@@ -195,6 +199,7 @@ test('every problem of the environment is reported at once, each by the name of 
     'ON_CLIENT_ABORT',
     'ON_JOURNAL_FULL',
     'PORT',
+    'PUBLIC_URL',
     'REDIS_URL',
     'SHUTDOWN_GRACE_MS',
     'STREAM_SHARDS',

@@ -97,19 +97,178 @@ describe('a realtime session', () => {
     })
   })
 
-  const transcribed = (usage: object): object => ({
-    type: 'conversation.item.input_audio_transcription.completed',
+  const TRANSCRIPT = 'conversation.item.input_audio_transcription'
+  const transcribed = (usage?: object, item_id?: string): object => ({
+    type: `${TRANSCRIPT}.completed`,
+    item_id,
     transcript: 'hello',
     usage,
   })
+  const committed = (item_id: string) => ({ type: 'input_audio_buffer.committed', item_id })
+  const configured = (transcription: object | null, type = 'realtime') => ({
+    type: 'session.updated',
+    session: { type, model: 'gpt-realtime', audio: { input: { transcription } } },
+  })
+  const IN_TOKENS = { type: 'tokens', total_tokens: 35, input_tokens: 26, output_tokens: 9 }
 
-  test('a realtime session keeps the usage of input transcription as text and does not add it', () => {
+  test.each([
+    ['GA', configured({ model: 'gpt-4o-transcribe' })],
+    [
+      'beta',
+      {
+        type: 'session.created',
+        session: { model: 'gpt-realtime', input_audio_transcription: { model: 'gpt-4o-transcribe' } },
+      },
+    ],
+  ])('a realtime session counts the transcription of its input under the model of that (%s)', (_, session_) => {
     const session = open()
-    const usage = { type: 'tokens', total_tokens: 35, input_tokens: 26, output_tokens: 9 }
-    send(session, transcribed(usage), created, done({ input_tokens: 5, output_tokens: 2 }))
-    const { usage: counted, raw } = session.peek()
-    expect(counted).toMatchObject({ inputTokens: 5, outputTokens: 2 })
-    expect(JSON.parse(raw ?? '')).toEqual([usage, { input_tokens: 5, output_tokens: 2 }])
+    send(session, session_, transcribed(IN_TOKENS), transcribed(IN_TOKENS))
+    send(session, created, done({ input_tokens: 5, output_tokens: 2 }))
+    const { usage, raw, parts, usageSource, model } = session.peek()
+    expect({ usageSource, model }).toEqual({ usageSource: 'reported', model: 'gpt-realtime' })
+    expect(usage).toMatchObject({ inputTokens: 5, outputTokens: 2 })
+    expect(JSON.parse(raw ?? '')).toEqual([IN_TOKENS, IN_TOKENS, { input_tokens: 5, output_tokens: 2 }])
+    expect(parts).toEqual([
+      {
+        model: 'gpt-4o-transcribe',
+        isBeside: true,
+        usage: { ...NO_USAGE, inputTokens: 52, outputTokens: 18 },
+      },
+      { model: 'gpt-realtime', usage: { ...NO_USAGE, inputTokens: 5, outputTokens: 2 } },
+    ])
+  })
+
+  test('a realtime session counts seconds of transcription under the model of that, and xAI’s beside them', () => {
+    const session = open()
+    send(session, configured({ model: 'whisper-1' }), transcribed({ type: 'duration', seconds: 1.25 }))
+    send(session, created, {
+      ...done({}),
+      usage: { input_tokens: 1, output_tokens: 2, billable_audio_seconds: 3 },
+    })
+    const { units, parts } = session.peek()
+    expect(units).toEqual({ ...NO_UNITS, audioMs: 4_250 })
+    expect(parts?.map(({ model, units: own }) => [model, own?.audioMs])).toEqual([
+      ['whisper-1', 1_250],
+      ['gpt-realtime', undefined],
+    ])
+  })
+
+  test('a transcription is of the model that the session had when its item was complete', () => {
+    const session = open()
+    send(session, configured({ model: 'gpt-4o-transcribe' }), committed('item_1'))
+    send(session, configured({ model: 'gpt-4o-mini-transcribe' }), transcribed(IN_TOKENS, 'item_1'))
+    expect(session.peek().parts).toMatchObject([{ model: 'gpt-4o-transcribe' }])
+  })
+
+  test('a transcription without a model, or without usage, is a gap under a name that has no price', () => {
+    const unnamed = open()
+    send(unnamed, transcribed(IN_TOKENS), created, done(SPOKEN))
+    expect(unnamed.peek().parts?.[0]).toMatchObject({ model: '(unknown)', isBeside: true })
+    const silent = open()
+    send(silent, configured({ model: 'whisper-1' }), transcribed(), created, done(SPOKEN))
+    expect(silent.peek().parts?.[1]).toMatchObject({ model: 'whisper-1', isUnread: true })
+    const apart = open('xai')
+    send(apart, transcribed(), created, done(SPOKEN))
+    expect(apart.peek().parts).toBeNull()
+  })
+
+  test('an item of sound is under way from its end to its transcript or failure, where there is transcription', () => {
+    const session = open()
+    send(session, configured(null), committed('item_0'))
+    expect(session.underWay).toBe(false)
+    send(session, configured({ model: 'gpt-4o-transcribe' }), committed('item_1'), committed('item_2'))
+    expect(session).toMatchObject({ underWay: true, isResponding: false })
+    send(session, transcribed(IN_TOKENS, 'item_1'))
+    expect(session.underWay).toBe(true)
+    send(session, { type: `${TRANSCRIPT}.failed`, item_id: 'item_2' })
+    expect(session.underWay).toBe(false)
+  })
+
+  test('what is under way of a transcription is estimated by its sound: 10 tokens a second, or its seconds', () => {
+    const second = Math.ceil((2 * 24_000 * 4) / 3)
+    const session = open()
+    send(session, configured({ model: 'gpt-4o-transcribe' }))
+    session.clientSent?.(2 * second)
+    send(session, committed('item_1'))
+    session.clientSent?.(second)
+    send(session, configured({ model: 'whisper-1' }), committed('item_2'))
+    expect(session.unfinished).toMatchObject([
+      { model: 'gpt-4o-transcribe', usage: { inputTokens: 20, audioInputTokens: 20, outputTokens: 10 } },
+      { model: 'whisper-1', units: { audioMs: 1_000 } },
+    ])
+  })
+
+  test('a realtime session has a response under way from the client’s asking for it', () => {
+    const session = open()
+    session.asked()
+    expect(session).toMatchObject({ underWay: true, isResponding: true })
+    send(session, created)
+    expect(session.underWay).toBe(true)
+    send(session, done(SPOKEN))
+    expect(session.underWay).toBe(false)
+    session.asked()
+    send(session, { type: 'error', error: { code: 'conversation_already_has_active_response' } })
+    expect(session.underWay).toBe(false)
+  })
+
+  test.each([
+    ['a negative count', { input_tokens: -4, output_tokens: 2 }],
+    [
+      'a part larger than its whole',
+      { input_tokens: 0, output_tokens: 2, input_token_details: { cached_tokens: 9 } },
+    ],
+    ['a count above all counts', { input_tokens: 2 ** 50, output_tokens: 2 }],
+  ])('one odd message among 30 spoils itself: %s', (_, odd) => {
+    const session = open()
+    send(session, configured(null))
+    for (let turn = 0; turn < 30; turn += 1) {
+      send(session, created, done(turn === 10 ? odd : { input_tokens: 100, output_tokens: 10 }))
+    }
+    const { usageSource, usage, parts } = session.peek()
+    expect(usageSource).toBe('reported')
+    expect(usage).toMatchObject({ inputTokens: 2_900, outputTokens: 292, cacheReadTokens: null })
+    expect(parts).toMatchObject([
+      { model: 'gpt-realtime', usage: { inputTokens: 2_900, outputTokens: 292 } },
+      { model: 'gpt-realtime', usage: NO_USAGE, isUnread: true },
+    ])
+  })
+
+  test('a message that could not be read is a gap, and ends a response; alone it makes the session invalid', () => {
+    const session = open()
+    send(session, created)
+    session.unread()
+    expect(session.peek().usageSource).toBe('invalid')
+    expect(session.underWay).toBe(false)
+    send(session, created, done(SPOKEN))
+    expect(session.peek()).toMatchObject({ usageSource: 'reported', usage: { inputTokens: 122 } })
+    expect(session.peek().parts?.at(-1)).toMatchObject({ isUnread: true })
+  })
+
+  test('responses are of the model that the session has at their end', () => {
+    const session = open()
+    const named = (model: string) => ({ type: 'session.updated', session: { type: 'realtime', model } })
+    send(session, named('gpt-realtime-mini'), created, done({ input_tokens: 1, output_tokens: 2 }))
+    send(session, named('gpt-realtime'), created, done({ input_tokens: 3, output_tokens: 4 }))
+    expect(session.peek()).toMatchObject({
+      model: 'gpt-realtime',
+      parts: [
+        { model: 'gpt-realtime-mini', usage: { inputTokens: 1, outputTokens: 2 } },
+        { model: 'gpt-realtime', usage: { inputTokens: 3, outputTokens: 4 } },
+      ],
+    })
+  })
+
+  test('a realtime session tells a bounded number of models and items apart', () => {
+    const session = open()
+    for (let at = 0; at < 3_000; at += 1) {
+      send(session, configured({ model: `m${at}` }), committed(`i${at}`), transcribed(IN_TOKENS, `i${at}`))
+      send(session, committed(`open ${at}`))
+    }
+    const { usage, parts } = session.peek()
+    expect(usage.inputTokens).toBeNull()
+    expect(parts?.length).toBeLessThan(40)
+    expect(parts?.reduce((sum, part) => sum + (part.usage.inputTokens ?? 0), 0)).toBe(3_000 * 26)
+    expect(session.unfinished.length).toBeLessThan(1_100)
   })
 
   test('a realtime session that only transcribes uses what its transcriptions use, in tokens or in seconds', () => {
@@ -244,6 +403,31 @@ describe('a Gemini Live session', () => {
     expect(session.underWay).toBe(true)
   })
 
+  test('a Gemini Live session has a turn under way from the client’s asking for it', () => {
+    const session = createSession('gemini', STUDIO)
+    session.asked()
+    expect(session).toMatchObject({ underWay: true, isResponding: true })
+    send(session, { serverContent: { modelTurn: { parts: [{ text: 'x' }] } } })
+    session.asked()
+    expect(session.underWay).toBe(true)
+    send(session, turn({ promptTokenCount: 5, responseTokenCount: 2 }))
+    expect(session.underWay).toBe(false)
+    session.asked()
+    send(session, { serverContent: { turnComplete: true } })
+    expect(session.underWay).toBe(false)
+  })
+
+  test('one odd turn of a Gemini Live session among 30 spoils itself', () => {
+    const session = createSession('gemini', STUDIO)
+    for (let at = 0; at < 30; at += 1) {
+      send(session, turn({ promptTokenCount: at === 3 ? -1 : 10, responseTokenCount: 2 }))
+    }
+    session.unread()
+    const { usageSource, usage, parts } = session.peek()
+    expect({ usageSource, input: usage.inputTokens }).toEqual({ usageSource: 'reported', input: 290 })
+    expect(parts).toMatchObject([{ model: null }, { model: null, isUnread: true }])
+  })
+
   test('a Gemini Live session counts the queries of each turn once, and those of a turn under way', () => {
     const session = createSession('gemini', STUDIO)
     const searched = (...webSearchQueries: readonly string[]): object => ({
@@ -310,8 +494,38 @@ describe('a Responses session', () => {
     expect(usage).toEqual({ ...NO_USAGE, inputTokens: 18, outputTokens: 105 })
     expect(parts).toEqual([
       { model: 'gpt-5', usage: { ...NO_USAGE, inputTokens: 13, outputTokens: 5 } },
-      { model: 'gpt-image-1', usage: { ...NO_USAGE, inputTokens: 5, outputTokens: 100 } },
+      {
+        model: 'gpt-image-1',
+        usage: { ...NO_USAGE, inputTokens: 5, outputTokens: 100 },
+        isBeside: true,
+      },
     ])
     expect(totalMismatch).toBe(false)
+  })
+
+  test('a Responses session has a response under way from the client’s asking for it, and one odd spoils itself', () => {
+    const session = createSession('openai', '/v1/responses')
+    const event = (status: string, usage: object | null) => ({
+      type: `response.${status}`,
+      response: { id: 'resp_1', model: 'gpt-5', status, usage },
+    })
+    session.asked()
+    expect(session.underWay).toBe(true)
+    send(session, event('in_progress', null))
+    expect(session.underWay).toBe(true)
+    send(session, event('completed', { input_tokens: 3, output_tokens: 4, total_tokens: 7 }))
+    expect(session.underWay).toBe(false)
+    session.asked()
+    send(session, event('completed', { input_tokens: -3, output_tokens: 4 }))
+    expect(session.underWay).toBe(false)
+    session.asked()
+    session.asked()
+    send(session, { type: 'error', error: { message: 'no' } })
+    expect(session.underWay).toBe(true)
+    send(session, { type: 'error', error: { message: 'no' } })
+    expect(session.underWay).toBe(false)
+    const { usageSource, usage, parts } = session.peek()
+    expect({ usageSource, input: usage.inputTokens }).toEqual({ usageSource: 'reported', input: 3 })
+    expect(parts).toMatchObject([{ model: 'gpt-5' }, { model: 'gpt-5', isUnread: true }])
   })
 })

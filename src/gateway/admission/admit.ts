@@ -1,5 +1,6 @@
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts'
+import { checkAnswerForm } from './stages/answer-form.ts'
 import { planBody, requireModelFirst } from './stages/body.ts'
 import { findCaller } from './stages/caller.ts'
 import { readCredential } from './stages/credential.ts'
@@ -70,6 +71,8 @@ export function buildStages(): Stages {
       readNames,
       // After the route and the names: they say where a call names its models.
       checkModel,
+      // After the route: its provider and dialect know what changes the form of an answer.
+      checkAnswerForm,
       // After the models, which are refused to a key whatever else there is: a body may read all of the account.
       checkReach,
       // Behind the others: this one may have to wait for a store.

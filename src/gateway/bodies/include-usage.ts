@@ -1,6 +1,25 @@
+import type { Route } from '../routing/route.ts'
 import type { RequestScan, StreamOptions } from './request-scan.ts'
 
 const MEMBER = '"include_usage":true'
+
+/** Whether a stream of this endpoint reports its usage only where it is asked for, and the gateway asks. */
+export function asksForUsage({ upstream, dialect }: Route): boolean {
+  if (dialect === null) return false
+  if (upstream.includeUsage === 'auto') return dialect.takesIncludeUsage
+  return upstream.includeUsage === 'always' && dialect.knowsStreamOptions === true
+}
+
+/**
+ * The member by which a server may take a stream to be asked for, or its usage not to be, where nothing can be edited
+ * in: lenient servers take `"true"`, 1 and "on" for `true`. No client library writes that. `null`: there is none.
+ */
+export function oddStreamMember(scan: RequestScan): 'stream' | 'stream_options' | null {
+  if (scan.hasOddStream || scan.duplicateStream) return 'stream'
+  const options = scan.streamOptions
+  if (options === null || options.kind === 'null') return null
+  return options.kind === 'other' || options.includeUsage?.value === 'other' ? 'stream_options' : null
+}
 
 /**
  * Edits `stream_options.include_usage: true` into a body and leaves every other byte as it was.

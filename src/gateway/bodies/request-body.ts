@@ -2,7 +2,7 @@ import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import { AskedSize } from './asked/asked-size.ts'
 import type { IncludeUsage, RequestScan, StreamOptions } from './request-scan.ts'
-import { booleanAt, literalAt, memberKey, modelText } from './scanned-values.ts'
+import { type Literal, literalAt, memberKey, modelText } from './scanned-values.ts'
 
 /**
  * No request has so many keys at its top level. Reading one takes up to 2 µs, so a body full of keys would
@@ -12,6 +12,8 @@ const MAX_MEMBERS = 1_000
 
 /** Longer `stream_options` are not read. */
 const MAX_STREAM_OPTIONS_BYTES = 16 * 1024
+
+const STREAM_IN_OTHER_LETTERS = /^stream(?:_options)?$/i
 
 /** Scanned between two readings of the clock: 0.6 ms at worst. */
 const WINDOW_BYTES = 64 * 1024
@@ -77,6 +79,7 @@ class BodyScan {
     duplicateModel: false,
     namesOtherModels: false,
     stream: null,
+    hasOddStream: false,
     duplicateStream: false,
     streamEnd: -1,
     streamOptions: null,
@@ -124,7 +127,7 @@ class BodyScan {
         return
       case 'stream':
         if (found.streamEnd >= 0) found.duplicateStream = true
-        found.stream = booleanAt(this.#body, start, end)
+        this.#takeStream(literalAt(this.#body, start, end))
         found.streamEnd = end
         return
       case 'stream_options':
@@ -140,8 +143,14 @@ class BodyScan {
         return
       default:
         if (key.length === 5 && key.toLowerCase() === 'model') this.#models++
+        if (STREAM_IN_OTHER_LETTERS.test(key)) found.duplicateStream = true
         found.asked.take(this.#body, key, start, end, elements)
     }
+  }
+
+  #takeStream(value: Literal): void {
+    this.#found.stream = value === 'other' ? null : value
+    this.#found.hasOddStream ||= value === 'other'
   }
 }
 

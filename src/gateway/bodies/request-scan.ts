@@ -23,7 +23,9 @@ export interface RequestScan {
   readonly namesOtherModels: boolean
   /** `null`: the key is absent, or its value is neither `true` nor `false`. */
   readonly stream: boolean | null
-  /** `stream` or `stream_options` stands there more than once. */
+  /** `stream` is there, and is neither a boolean nor `null`. */
+  readonly hasOddStream: boolean
+  /** `stream` or `stream_options` stands there more than once, or in other letters (`Stream`), as Go's servers take it. */
   readonly duplicateStream: boolean
   /** The offset after the value of `stream`; -1 without one. */
   readonly streamEnd: number

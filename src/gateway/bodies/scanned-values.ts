@@ -63,9 +63,3 @@ export function literalAt(body: Buffer, start: number, end: number): Literal {
       return 'other'
   }
 }
-
-/** `null`: the value is neither `true` nor `false`. */
-export function booleanAt(body: Buffer, start: number, end: number): boolean | null {
-  const value = literalAt(body, start, end)
-  return value === 'other' ? null : value
-}

@@ -44,6 +44,7 @@ export class FormUpload {
       duplicateModel,
       namesOtherModels,
       stream,
+      hasOddStream: false,
       duplicateStream: false,
       streamEnd: -1,
       streamOptions: null,

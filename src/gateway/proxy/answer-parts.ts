@@ -11,12 +11,6 @@ export function announcedLength(header: string | string[] | undefined): number |
   return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : null
 }
 
-/** The trailers behind an answer's body, as name and value each. */
-export function trailersOf(trailers: ResponseHead['headers'] | null): [string, string][] {
-  if (trailers === null) return []
-  return Object.entries(trailers).map(([name, value]) => [name, String(value)])
-}
-
 /** Whether an answer is an event stream that is not compressed. `headers` have lower-case names. */
 export function isPlainEventStream(headers: ResponseHead['headers']): boolean {
   const type = String(headers['content-type'] ?? '').toLowerCase()

@@ -7,8 +7,9 @@ import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import type { CallContext } from '../recording/call-context.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './answer-failure.ts'
-import { announcedLength, isPlainEventStream, trailersOf, writableReason } from './answer-parts.ts'
-import { forwardableResponseHeaders } from './headers/headers.ts'
+import { announcedLength, isPlainEventStream, writableReason } from './answer-parts.ts'
+import { forwardableResponseHeaders, forwardableTrailers } from './headers/headers.ts'
+import type { MapAddress } from './own-addresses.ts'
 import { UsageEventFilter } from './usage-event-filter.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
@@ -26,6 +27,8 @@ export interface DeliveredCall extends CallContext {
   readonly stripUsageEvent: boolean
   /** In place of the upstream's own headers of these names; `null`: the upstream's stay. */
   readonly rates: AnswerRates | null
+  /** Absent: addresses of the upstream's own stay. */
+  readonly mapAddress?: MapAddress
 }
 
 /**
@@ -77,12 +80,17 @@ export class Delivery implements HoldableDelivery {
     this.#status = status
     this.#statusMessage = writableReason(status, statusMessage)
     this.#announcedBytes = announcedLength(headers['content-length'])
-    const { call, request, stripUsageEvent, rates } = this.#context
+    const { call, request, stripUsageEvent, rates, mapAddress } = this.#context
     if (stripUsageEvent && status === 200 && isPlainEventStream(headers)) {
       this.#filter = new UsageEventFilter()
       this.#announcedBytes = null
     }
-    this.#headers = forwardableResponseHeaders(controller.rawHeaders, this.#filter !== null, rates)
+    this.#headers = forwardableResponseHeaders(
+      controller.rawHeaders,
+      this.#filter !== null,
+      rates,
+      mapAddress,
+    )
     this.#headers.push('x-tallygate-call-id', call.callId)
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
@@ -127,7 +135,10 @@ export class Delivery implements HoldableDelivery {
 
   /** The upstream ended the answer as it should. */
   endBody(trailers: AnswerHeaders | null): void {
-    this.#trailers = trailersOf(trailers)
+    if (trailers !== null) {
+      const headers = this.#controller?.rawHeaders ?? []
+      this.#trailers = forwardableTrailers(trailers, headers, this.#context.rates)
+    }
     if (this.#filter !== null && !this.#clientGone) this.#held.push(...this.#filter.end())
   }
 

@@ -6,8 +6,10 @@ import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
+import { findAddressMembers } from '../../providers/address-members.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { refuseUpload } from '../admission/stages/objects.ts'
+import { withUploadTicket } from '../admission/upload-ticket.ts'
 import { NOTHING_ASKED } from '../bodies/asked/asked-size.ts'
 import { UNREAD_BODY } from '../bodies/call-body.ts'
 import { formBoundary } from '../forms/form-boundary.ts'
@@ -19,6 +21,7 @@ import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
 import { repeatedHeadFields } from './headers/repeated-head.ts'
+import { addressMapper, type MapAddress, mapMembers } from './own-addresses.ts'
 
 /**
  * Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated.
@@ -28,7 +31,7 @@ const KEPT_BODY_BYTES = 32 * 1024 * 1024
 export interface DispatchOptions {
   readonly services: CallServices
   readonly objects: Objects
-  readonly admission: Pick<AdmissionOptions, 'limits'>
+  readonly admission: Pick<AdmissionOptions, 'config' | 'limits'>
 }
 
 /** Sends a call upstream that stands in the journal; from here on, `Exchange` brings it to its end. */
@@ -40,7 +43,13 @@ export function dispatch(
 ): void {
   const { request, route, body, method } = admission
   const { upstream, dialect } = route
-  const call = buildExchange(options, admission, response, open)
+  const { keyPepper } = options.admission.config
+  const mapAddress = addressMapper(upstream, request, (uploaded) =>
+    withUploadTicket(uploaded, admission.key ?? '', { peppers: keyPepper, nowMs: admission.arrivedAtMs }),
+  )
+  const call = buildExchange(options, admission, response, open, mapAddress)
+  const addresses = findAddressMembers(upstream.provider, method, route.target.canonicalPath)
+  const reader = mapMembers(call, addresses, mapAddress, admission.hasBody)
   // The call keeps what it needs of the body: the rest is free once it was sent.
   admission.body = UNREAD_BODY
   response.on('close', () => {
@@ -49,7 +58,7 @@ export function dispatch(
   // By itself: what keeps the call's closures would otherwise keep its body.
   const sentBytes = body.sent?.length ?? null
   const handler: AnswerHandler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
-    ? options.objects.watch(call, {
+    ? options.objects.watch(reader, {
         callId: open.callId,
         owner: admission.caller,
         upstream,
@@ -59,7 +68,7 @@ export function dispatch(
         body: body.plain,
         fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, sentBytes), next),
       })
-    : call
+    : reader
   const headerOptions = {
     host: upstream.host,
     // A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8).
@@ -93,6 +102,7 @@ function buildExchange(
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
+  mapAddress: MapAddress,
 ): Exchange {
   const { body, method, route } = admission
   const { plain, scan } = body
@@ -120,6 +130,7 @@ function buildExchange(
     stripUsageEvent: body.isEdited,
     limits: admission.limits,
     rates: admission.rates,
+    mapAddress,
     onEnd: () => admission.release(),
   })
 }

@@ -1,9 +1,8 @@
 import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { CallBody } from '../bodies/call-body.ts'
-import { spliceIncludeUsage } from '../bodies/include-usage.ts'
+import { asksForUsage, spliceIncludeUsage } from '../bodies/include-usage.ts'
 import { readRequestFields } from '../bodies/request-fields.ts'
-import type { Route } from '../routing/route.ts'
 
 type Done = (body: CallBody | 'gone') => void
 
@@ -47,10 +46,4 @@ function readFields(admission: Admission, plain: Buffer, done: Done): void {
 
 function edited(body: CallBody, bytes: Buffer): CallBody {
   return { ...body, sent: bytes, plain: bytes, isEdited: true }
-}
-
-function asksForUsage({ upstream, dialect }: Route): boolean {
-  if (dialect === null) return false
-  if (upstream.includeUsage === 'auto') return dialect.takesIncludeUsage
-  return upstream.includeUsage === 'always' && dialect.knowsStreamOptions === true
 }

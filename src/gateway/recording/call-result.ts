@@ -34,4 +34,6 @@ export interface CallResult {
   readonly ttftUs: number | null
   /** `null`: this endpoint's answers carry no tokens, so their absence is nothing to estimate. */
   readonly estimates: Estimates | null
+  /** A session whose client's words did not go upstream, so that it used nothing; absent: they did. */
+  readonly isUnsaid?: boolean
 }

@@ -1,15 +1,14 @@
 import type { CallResult } from './call-result.ts'
 import { priceResult } from './price-result.ts'
-import type { QuotingPricing } from './pricing.ts'
+import type { PricedCall, QuotingPricing } from './pricing.ts'
 
 /**
- * What a call under way has cost by what it reported, in integer pico-USD; `null`: it reported nothing yet. No
- * record is made of it, so the definition of its price is left for one.
+ * What a call under way has cost by what it reported; `null`: it reported nothing yet. No record is made of it, so the
+ * definition of its price is left for one.
  */
-export function costSoFar(result: CallResult, pricing: QuotingPricing): bigint | 'unpriced' | null {
+export function costSoFar(result: CallResult, pricing: QuotingPricing): PricedCall | null {
   const { observation } = result
   if (observation === null || observation.usageSource === 'none') return null
   const { usage, usageSource } = observation
-  const priced = priceResult(result, observation, usage, usageSource, { priceCall: pricing.quoteCall })
-  return priced.kind === 'priced' ? priced.costPico : 'unpriced'
+  return priceResult(result, observation, usage, usageSource, { priceCall: pricing.quoteCall })
 }

@@ -78,7 +78,8 @@ function priceByReportedCost(
  * A fetch uses nothing itself: the call that made what it fetches is counted, or unpriced, on its own.
  */
 function priceWithoutFigures(result: CallResult, observed: Observation): PricedCall {
-  const { status, endpoint } = result
+  const { status, endpoint, isUnsaid } = result
+  if (isUnsaid === true) return NOTHING_TO_PRICE
   if (isCutUnanswered(result)) return endpoint.metering === 'unknown' ? NO_READER : NO_FIGURES
   // A session on a path that is free to GET may have served anything.
   if (status === SWITCHING_PROTOCOLS) return endpoint.metering === 'metered' ? NO_FIGURES : NO_READER

@@ -68,9 +68,16 @@ function partsOrNull(value: unknown): readonly UsagePart[] | null {
   if (!Array.isArray(value) || value.length === 0) return null
   const parts: UsagePart[] = []
   for (const part of value) {
-    if (!isObject(part) || typeof part.model !== 'string' || !isObject(part.usage)) return null
-    const { model, usage } = part
-    parts.push({ model, usage: countsBy(TOKEN_CLASSES, (name) => numberOrNull(usage[name])) })
+    if (!isObject(part) || !isObject(part.usage)) return null
+    const { model, usage, units } = part
+    if (model !== null && typeof model !== 'string') return null
+    parts.push({
+      model,
+      usage: countsBy(TOKEN_CLASSES, (name) => numberOrNull(usage[name])),
+      units: isObject(units) ? countsBy(BILLED_UNITS, (name) => numberOrNull(units[name])) : undefined,
+      isBeside: part.isBeside === true ? true : undefined,
+      isUnread: part.isUnread === true ? true : undefined,
+    })
   }
   return parts
 }

@@ -23,6 +23,10 @@ export interface Upstream {
   readonly objects: 'owned' | 'shared'
   /** The names of all upstreams at the same address, its own among them: they share their objects. */
   readonly account: readonly string[]
+  /** The gateway's base path. */
+  readonly mountedAt: string
+  /** Where clients reach the gateway, its base path included; `null`: where a call was sent. */
+  readonly publicUrl: string | null
   readonly pool: ConnectionPool
 }
 

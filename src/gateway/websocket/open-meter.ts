@@ -10,6 +10,8 @@ export interface MeteredSession {
   /** With the model that the client has named by now. */
   readonly call: OpenCall
   nameModel(model: string): void
+  /** What the client says may not go upstream, for this reason. */
+  refused(reason: string): void
   /** The upstream has reported more than before. */
   usageReported(observation: Observation): void
 }
@@ -17,14 +19,11 @@ export interface MeteredSession {
 /**
  * Usage is in the messages that the upstream sends. `null`: its path has no reader, so only the session is
  * counted.
- *
- * @param extensions `sec-websocket-extensions` of the upstream's answer
  */
 export function openMeter(
   session: MeteredSession,
   { route, caller }: Admission,
   { ledger, observer }: CallServices,
-  extensions: string,
 ): SessionMeter | null {
   const { dialect } = route
   const { clientId, provider, requestedModel } = session.call
@@ -42,10 +41,11 @@ export function openMeter(
     clientId,
     requestedModel,
     onModel: (model) => session.nameModel(model),
-    extensions,
+    onRefused: (reason) => session.refused(reason),
     onNews: (observed) => {
       // The journal knows the call from before its client named the model.
-      const model = requestedModel === null ? (observed.model ?? session.call.requestedModel) : observed.model
+      const isNamedLater = requestedModel !== session.call.requestedModel
+      const model = observed.model ?? (isNamedLater ? session.call.requestedModel : null)
       const observation = model === observed.model ? observed : { ...observed, model }
       session.usageReported(observation)
       const snapshot = {

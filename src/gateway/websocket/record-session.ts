@@ -14,11 +14,13 @@ export interface EndedSession {
   readonly outcome: Outcome
   /** `null`: its messages were not read. */
   readonly meter: SessionMeter | null
+  /** Nothing that its client said went upstream. */
+  readonly isUnsaid: boolean
 }
 
-/** Writes the record of a session to the ledger, then calls back. A response under way is estimated. */
+/** Writes the record of a session to the ledger, then calls back. What is under way is estimated. */
 export function recordSession(
-  { call, status, outcome, meter }: EndedSession,
+  { call, status, outcome, meter, isUnsaid }: EndedSession,
   { caller, route, limits }: Admission,
   services: CallServices,
   onWritten: () => void,
@@ -35,6 +37,7 @@ export function recordSession(
     latencyUs: null,
     ttftUs: null,
     estimates: null,
+    isUnsaid,
   }
   const write = (record: CallRecord) =>
     ledger.close(
@@ -50,5 +53,7 @@ export function recordSession(
     write(finalizeCall(result, pricing))
     return
   }
-  void meter.estimate().then((usage) => write(finalizeEstimated(result, usage, pricing)))
+  void meter
+    .estimate()
+    .then((observation) => write(finalizeEstimated({ ...result, observation }, observation.usage, pricing)))
 }

@@ -8,6 +8,7 @@ import { readingOf } from '../../providers/reading.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { CallServices } from '../proxy/call-services.ts'
 import { Exchange } from '../proxy/exchange.ts'
+import { addressMapper } from '../proxy/own-addresses.ts'
 
 const PLAIN_GET = { method: 'GET', hasBody: false, webSocket: false }
 
@@ -43,6 +44,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     stripUsageEvent: false,
     limits: admission.limits,
     rates: admission.rates,
+    mapAddress: addressMapper(upstream, admission.request),
     onEnd,
   })
   // The server's parser has released the connection, so it cannot carry another request.

@@ -25,7 +25,7 @@ export function sendHandshake(
   const headers = forwardableRequestHeaders(request.rawHeaders, {
     host: upstream.host,
     credential: upstream.credential,
-    // An answer in the place of a session is read.
+    // Frames are read as they come, as is an answer in the place of a session.
     askIdentity: dialect !== null,
     contentLength: null,
   })

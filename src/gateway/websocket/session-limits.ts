@@ -17,8 +17,8 @@ export interface SessionCost {
 /**
  * Reserves what a session has cost so far. It may go on for hours, and other calls of its client must know.
  *
- * @returns Why the session has to end: a hard budget is spent, or holds for it while its model turned out to have no
- *   price; `null`: it may go on.
+ * @returns Why the session has to end: a hard budget is spent, or holds for it while something that it used turned out
+ *   to have no price; `null`: it may go on.
  */
 export function reserveSoFar(
   { call, admission, observation }: SessionCost,
@@ -42,9 +42,10 @@ export function reserveSoFar(
     pricing,
   )
   if (cost === null) return null
-  if (cost !== 'unpriced') {
-    const refusal = limits.progress(cost)
-    return refusal === null ? null : (refusal.detail.message ?? ERRORS[refusal.error].message)
+  if (cost.kind === 'priced') {
+    const refusal = limits.progress(cost.costPico)
+    if (refusal !== null) return refusal.detail.message ?? ERRORS[refusal.error].message
+    if (cost.isPartly !== true) return null
   }
   const model = observation.model ?? call.requestedModel
   const isRefused = process.limiter.refusesUnpriced(caller.clientId, caller.keyId, model)

@@ -1,10 +1,11 @@
-import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
-import type { TokenUsage } from '../../call/usage.ts'
+import { NOTHING_OBSERVED, type Observation, type UsagePart } from '../../call/observation.ts'
+import { NO_USAGE } from '../../call/usage.ts'
 import type { Dialect, MessageReader } from '../../providers/dialect.ts'
+import { withParts } from '../../providers/reading/session-sum.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/frames/websocket-frames.ts'
 import { type DeliveredSample, openDeliveredSample } from '../estimation/estimate.ts'
 import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
-import { ClientModel } from './client-model.ts'
+import { ClientMessages } from './client-messages.ts'
 
 /** This much of what a client sent since the last response is counted as text, four bytes a token. */
 const TEXT_BYTES = 16 * 1024
@@ -25,23 +26,26 @@ export interface SessionMeterOptions {
   readonly clientId: string
   /** As the handshake names it; `null`: the client's messages may. */
   readonly requestedModel: string | null
-  /** The client has named its model in a message. */
+  /** The client has named its model in a message, where the handshake does not, or counts for nothing. */
   readonly onModel: (model: string) => void
-  /** `sec-websocket-extensions` of the upstream's answer. */
-  readonly extensions: string
+  /** What the client says may not go upstream, for this reason: the session has to end. */
+  readonly onRefused: (reason: string) => void
   /** There is more to see than before. */
   readonly onNews: (observation: Observation) => void
   readonly onFailed: (error: unknown) => void
 }
 
-/** Reads one session's frames from its upstream, and keeps what an estimate of a response under way needs. */
+/** Reads the frames of one session, and keeps what an estimate of what is under way needs. */
 export class SessionMeter {
   readonly #options: SessionMeterOptions
   readonly #frames: FrameReader
-  readonly #clientModel: ClientModel | null
+  readonly #client: ClientMessages
   #requestedModel: string | null
   #revision = 0
   #failed = false
+  /** Messages of the upstream's that could not be read, and may have reported usage. */
+  #lost = 0
+  #wasBlind = false
   /** Of the responses under way; `null`: none is. */
   #sample: DeliveredSample | null = null
   #startedAt = 0
@@ -49,39 +53,51 @@ export class SessionMeter {
 
   constructor(options: SessionMeterOptions) {
     this.#options = options
-    const { dialect, extensions, requestedModel, onModel } = options
+    const { dialect, requestedModel, reader } = options
     this.#requestedModel = requestedModel
-    this.#clientModel =
-      requestedModel !== null
-        ? null
-        : new ClientModel(dialect, extensions, (model) => {
-            this.#requestedModel = model
-            onModel(model)
-          })
-    this.#frames = createFrameReader({
-      deflate: extensions.includes('permessage-deflate'),
-      serverNoContextTakeover: extensions.includes('server_no_context_takeover'),
-      onMessage: (bytes) => this.#read(bytes),
+    this.#client = new ClientMessages(dialect, {
+      onModel: (model) => {
+        if (this.#requestedModel !== null && dialect.setupNamesModel !== true) return
+        this.#requestedModel = model
+        options.onModel(model)
+      },
+      onAsked: () => {
+        reader.asked()
+        this.#begin()
+      },
+      onRefused: options.onRefused,
     })
+    this.#frames = createFrameReader({ onMessage: (bytes) => this.#read(bytes) })
   }
 
   /** The next bytes of the upstream's. */
   push(chunk: Buffer): void {
     this.#frames.push(chunk)
+    const { lost, blind } = this.#frames
+    if (lost === this.#lost && blind === this.#wasBlind) return
+    this.#wasBlind = blind
+    for (; this.#lost < lost; this.#lost += 1) this.#options.reader.unread()
+    this.#report()
   }
 
   /** The client's next bytes, which are taken for the prompt of a response to come. Borrowed. */
   clientSent(chunk: Uint8Array): void {
     this.#clientBytes += chunk.length
-    this.#clientModel?.push(chunk)
+    this.#options.reader.clientSent?.(chunk.length)
+    this.#client.push(chunk)
   }
 
-  /** Whether a response has begun whose usage was not reported yet. */
+  /** Whether nothing of what the client sends may go upstream yet. */
+  get holdsClient(): boolean {
+    return this.#client.holds
+  }
+
+  /** Whether anything has begun, or was asked for, whose usage was not reported yet. */
   get underWay(): boolean {
     return !this.#failed && this.#options.reader.underWay
   }
 
-  /** What the upstream has reported: `invalid` where some of its messages could not be read. */
+  /** What the upstream has reported: `invalid` where it is not known what else it would have. */
   get observation(): Observation {
     const observed = this.#failed ? NOTHING_OBSERVED : this.#options.reader.peek()
     return this.#failed || this.#frames.blind ? { ...observed, usageSource: 'invalid' } : observed
@@ -95,30 +111,35 @@ export class SessionMeter {
     return mayGenerateUnseen({ provider, models, requestBody: null, answerHead: NO_BYTES })
   }
 
-  /**
-   * The usage with the responses under way in it. They are estimated by what passed of them: text by the
-   * tokenizer, sound by its length, the prompt by what came before it. Never rejects.
-   */
-  async estimate(): Promise<TokenUsage> {
+  /** What is reported, with what is under way in it, estimated by what passed of it. Never rejects. */
+  async estimate(): Promise<Observation> {
     const { reader } = this.#options
-    const { usage, model } = reader.peek()
-    const { soundTokens, contextTokens } = reader
+    const unfinished = reader.isResponding
+      ? [...reader.unfinished, await this.#estimateResponse()]
+      : reader.unfinished
+    return withParts(reader.peek(), unfinished)
+  }
+
+  /** Text by the tokenizer, sound by its length, the prompt by what came before. */
+  async #estimateResponse(): Promise<UsagePart> {
+    const { model } = this.#options.reader.peek()
+    const { soundTokens, contextTokens } = this.#options.reader
     const hidden = this.mayHide ? unseenTokens(performance.now() - this.#startedAt) : 0
     const sound = Math.max(0, this.#clientBytes - TEXT_BYTES) / BYTES_PER_SOUND_TOKEN
     const text = Math.min(this.#clientBytes, TEXT_BYTES) / BYTES_PER_TEXT_TOKEN
     const textTokens = (await this.#sample?.estimateOutput(model ?? this.#requestedModel)) ?? 0
-    return {
-      ...usage,
-      inputTokens: (usage.inputTokens ?? 0) + contextTokens + Math.ceil(text + sound),
-      outputTokens: (usage.outputTokens ?? 0) + Math.max(hidden, textTokens + soundTokens),
-      audioOutputTokens:
-        soundTokens === 0 ? usage.audioOutputTokens : (usage.audioOutputTokens ?? 0) + soundTokens,
+    const usage = {
+      ...NO_USAGE,
+      inputTokens: contextTokens + Math.ceil(text + sound),
+      outputTokens: Math.max(hidden, textTokens + soundTokens),
+      audioOutputTokens: soundTokens === 0 ? null : soundTokens,
     }
+    return { model, usage }
   }
 
   #read(bytes: Uint8Array): void {
     if (this.#failed) return
-    const { reader, dialect, onNews, onFailed } = this.#options
+    const { reader, onFailed } = this.#options
     try {
       const soundBefore = reader.soundTokens
       reader.message(bytes)
@@ -126,21 +147,29 @@ export class SessionMeter {
         if (this.#sample !== null) this.#clientBytes = 0
         this.#sample = null
       } else {
-        if (this.#sample === null) this.#begin(dialect)
+        this.#begin()
         // Sound has no text in it, and would fill the sample.
         if (reader.soundTokens === soundBefore) this.#sample?.push(bytes)
       }
-      if (reader.revision === this.#revision) return
-      this.#revision = reader.revision
-      onNews(reader.peek())
+      this.#report()
     } catch (error) {
       this.#failed = true
       onFailed(error)
     }
   }
 
-  #begin(dialect: Dialect): void {
-    this.#sample = openDeliveredSample(dialect, this.#options.clientId)
+  /** There may be more to see than before. */
+  #report(): void {
+    const { reader, onNews } = this.#options
+    if (reader.revision === this.#revision && !this.#wasBlind) return
+    this.#revision = reader.revision
+    onNews(this.observation)
+  }
+
+  /** From here on what passes is of something under way. */
+  #begin(): void {
+    if (this.#sample !== null) return
+    this.#sample = openDeliveredSample(this.#options.dialect, this.#options.clientId)
     this.#startedAt = performance.now()
   }
 }

@@ -14,8 +14,10 @@ const EARLY_BYTES = 64 * 1024
 
 /** What happens on the connections of a session. Bytes are borrowed. */
 export interface StreamEvents {
-  /** Bytes that the upstream gets, once there is one. */
+  /** Bytes that the upstream gets, once there is one and nothing holds them. */
   clientSent(chunk: Buffer): void
+  /** Whether the client's bytes wait here until more of them have come. */
+  readonly holdsClient: boolean
   /** @param isClosed false: the client has only ended its side of the connection */
   clientLeft(isClosed: boolean): void
   upstreamSent(chunk: Buffer): void
@@ -27,7 +29,7 @@ export class SessionStreams {
   readonly client: Duplex
   readonly #events: StreamEvents
   readonly #watchForClose = createCloseWatch()
-  /** Bytes that came before the handshake was answered; `null`: they are not kept any more. */
+  /** Bytes that came before they may go upstream; `null`: they are not kept any more. */
   #early: Buffer[] | null
   #earlyBytes = 0
   #upstream: Duplex | null = null
@@ -64,11 +66,12 @@ export class SessionStreams {
     for (const head of this.#early ?? []) this.#clientClosed = this.#watchForClose(head)
     client.on('data', (chunk: Buffer) => {
       this.#clientClosed = this.#watchForClose(chunk)
-      this.#events.clientSent(chunk)
-      if (this.#early === null) return
-      this.#early.push(chunk)
+      this.#early?.push(chunk)
       this.#earlyBytes += chunk.length
-      if (this.#earlyBytes > EARLY_BYTES) client.pause()
+      if (this.#upstream !== null) {
+        this.#events.clientSent(chunk)
+        this.#join(this.#upstream)
+      } else if (this.#earlyBytes > EARLY_BYTES) client.pause()
     })
     client.on('end', () => this.#events.clientLeft(false))
     client.on('close', () => this.#events.clientLeft(true))
@@ -103,15 +106,20 @@ export class SessionStreams {
       this.#events.upstreamSent(head)
       client.write(head)
     }
-    for (const bytes of this.#early ?? []) {
-      if (bytes.length === 0) continue
-      this.#events.clientSent(bytes)
-      upstream.write(bytes)
-    }
-    this.#early = null
     upstream.pipe(client)
+    for (const bytes of this.#early ?? []) if (bytes.length > 0) this.#events.clientSent(bytes)
+    client.resume()
+    this.#join(upstream)
+  }
+
+  /** Passes on what the client has sent, and whatever it sends from here on. */
+  #join(upstream: Duplex): void {
+    const early = this.#early
+    if (early === null || this.#events.holdsClient) return
+    this.#early = null
+    for (const bytes of early) if (bytes.length > 0) upstream.write(bytes)
     // The end is passed on by hand: a response may be under way.
-    client.pipe(upstream, { end: false })
+    this.client.pipe(upstream, { end: false })
   }
 
   /** From here on what comes from either side is read, and not passed on. */
@@ -131,13 +139,20 @@ export class SessionStreams {
     destroyAfterGrace(this.client)
   }
 
+  /** Passes on that the client has ended its side. An upstream that does not answer that is cut. */
+  endUpstream(): void {
+    const upstream = this.#upstream
+    if (upstream === null) return
+    upstream.end()
+    this.#cutSoon(upstream)
+  }
+
   /** Tells the upstream that the session is over, and closes both sides. */
   finish(): void {
     const upstream = this.#upstream
     if (upstream === null) return
     if (!this.#clientClosed && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
-    upstream.end()
-    this.#cutSoon(upstream)
+    this.endUpstream()
   }
 
   /** What still comes from either side is dropped, so that the end of the connection is seen behind it. */

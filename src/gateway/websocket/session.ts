@@ -82,6 +82,10 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     })
   }
 
+  refused(reason: string): void {
+    void this.close(POLICY_VIOLATION, reason)
+  }
+
   usageReported(observation: Observation): void {
     const { services, admission } = this.#options
     if (this.#finalized) return
@@ -116,9 +120,15 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       upstream.destroy()
       return
     }
+    const meter = openMeter(this, this.#admission, this.#options.services)
+    if (meter !== null && (answer.headers['sec-websocket-extensions'] ?? '') !== '') {
+      // None was asked for, so the client's side of the handshake would have to fail (RFC 6455 section 4.1).
+      upstream.destroy()
+      this.failed('upstream_unreachable')
+      return
+    }
     this.#status = answer.statusCode ?? 101
-    const extensions = answer.headers['sec-websocket-extensions'] ?? ''
-    this.#meter = openMeter(this, this.#admission, this.#options.services, extensions)
+    this.#meter = meter
     this.#streams.connect(upstream, acceptanceText(answer, this.#call.callId, this.#admission.rates), head)
   }
 
@@ -142,6 +152,10 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#meter?.clientSent(chunk)
   }
 
+  get holdsClient(): boolean {
+    return this.#meter?.holdsClient === true
+  }
+
   upstreamSent(chunk: Buffer): void {
     if (this.#finalized) return
     this.#meter?.push(chunk)
@@ -162,7 +176,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       this.#streams.separate()
       client.destroy()
     } else if (!isClosed) {
-      upstream.end()
+      this.#streams.endUpstream()
     } else {
       upstream.destroy()
       // Once the upstream has ended the session, the client's closing is only the echo.
@@ -199,7 +213,13 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#finalized = true
     this.#releaseUnattended?.()
     this.#streams.dropEarly()
-    const session = { call: this.#call, status: this.#status, outcome, meter: this.#meter }
+    const session = {
+      call: this.#call,
+      status: this.#status,
+      outcome,
+      meter: this.#meter,
+      isUnsaid: this.holdsClient,
+    }
     recordSession(session, this.#admission, this.#options.services, () => {
       afterwards()
       this.#release()

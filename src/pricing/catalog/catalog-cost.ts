@@ -1,7 +1,11 @@
+import type { UsagePart } from '../../call/observation.ts'
 import {
   BILLED_UNITS,
   type BilledUnits,
+  countsBy,
+  NO_UNITS,
   TOKEN_CLASSES,
+  TOKEN_FIELDS,
   type TokenUsage,
   UNIT_DIMENSIONS,
 } from '../../call/usage.ts'
@@ -55,44 +59,71 @@ export function takeReported(price: FixedPrice, factor: Factor, reportedPico: bi
   return { kind: 'priced', costPico, price, priceId: price.id }
 }
 
+/** A part of a call, and what it costs. */
+export interface PartCost {
+  readonly part: UsagePart
+  readonly cost: LinearCost | Unpriced
+}
+
 /**
  * A call served by several models. Where one price serves all its parts, that is the call's price; else the cost
  * stands under a price that names the others. One part without a price leaves the whole call without, under a name that
- * keeps it from being priced later as if one model had served it. `rest`: what is not billed by tokens; without a
- * price it is a gap.
+ * keeps it from being priced later as if one model had served it; one beside a session's own model is a gap, as is what
+ * could not be read. `rest`: units that belong to no part; without a price they are a gap.
  */
-export function addUp(
-  parts: readonly (LinearCost | Unpriced)[],
-  rest: LinearCost | Unpriced | null,
-  call: CallToPrice,
-): PriceOfCall {
+export function addUp(parts: readonly PartCost[], rest: PartCost | null, call: CallToPrice): PriceOfCall {
   const priced: LinearCost[] = []
+  const gaps = new Set<RateClass>()
   let missing: Unpriced | null = null
-  for (const part of parts) {
-    if (part.kind === 'priced') priced.push(part)
-    else if (part.reason !== 'nothing_used') missing ??= part
+  let beside: Unpriced | null = null
+  for (const { part, cost } of parts) {
+    if (part.isUnread === true) for (const rate of UNREAD) gaps.add(rate)
+    else if (cost.kind === 'priced') priced.push(cost)
+    else if (cost.reason !== 'nothing_used' && part.isBeside === true) {
+      beside ??= cost
+      for (const rate of ratesOf(part)) gaps.add(rate)
+    } else if (cost.reason !== 'nothing_used') missing ??= cost
   }
-  if (rest?.kind === 'priced') priced.push(rest)
-  else if (rest?.reason === 'contradictory_usage' || priced.length === 0) missing ??= rest
+  if (rest?.cost.kind === 'priced') priced.push(rest.cost)
+  else if (rest !== null) {
+    if (rest.cost.reason === 'contradictory_usage' || priced.length === 0) missing ??= rest.cost
+    for (const rate of ratesOf(rest.part)) gaps.add(rate)
+  }
   const prices = priced.map(({ priceId }) => priceId)
   const [first, ...others] = priced
   if (missing !== null || first === undefined) {
-    return { ...(missing ?? NOTHING_USED), tier: buildPartsPrice({ basis: 'parts', prices }) }
+    return { ...(missing ?? beside ?? NOTHING_USED), tier: buildPartsPrice({ basis: 'parts', prices }) }
   }
   const costPico = priced.reduce((sum, part) => sum + part.costPico, 0n)
-  const isOnePrice = rest?.kind !== 'unpriced' && others.every(({ priceId }) => priceId === first.priceId)
+  const isOnePrice = gaps.size === 0 && others.every(({ priceId }) => priceId === first.priceId)
   if (isOnePrice && costOf(first.price, call.usage, call.units) === costPico) return { ...first, costPico }
-  const gaps = new Set(priced.flatMap(({ price }) => price.definition.unpriced ?? []))
-  if (rest?.kind === 'unpriced') for (const rate of ratesOfUnits(call.units)) gaps.add(rate)
+  for (const { price } of priced) for (const rate of price.definition.unpriced ?? []) gaps.add(rate)
   const unpriced = gaps.size === 0 ? {} : { unpriced: [...gaps].sort() }
   const price = buildPartsPrice({ basis: 'parts', prices, ...unpriced })
   return { kind: 'priced', costPico, price, priceId: price.id }
 }
 
+/** What is not known of a message that could not be read. */
+const UNREAD: readonly RateClass[] = ['input', 'output']
+
+/** The units of a call that are in none of its parts. */
+export function restOfUnits(units: BilledUnits, parts: readonly UsagePart[]): BilledUnits {
+  if (parts.every((part) => part.units === undefined)) return units
+  return countsBy(BILLED_UNITS, (name) => {
+    const inParts = parts.reduce((sum, part) => sum + (part.units?.[name] ?? 0), 0)
+    const whole = units[name]
+    return whole === null || whole <= inParts ? null : whole - inParts
+  })
+}
+
 const NOTHING_USED: Unpriced = { kind: 'unpriced', reason: 'nothing_used', model: null }
 
-function ratesOfUnits(units: BilledUnits): RateClass[] {
-  return UNIT_DIMENSIONS.filter(({ name }) => (units[name] ?? 0) > 0).map(({ rate }) => rate)
+/** The classes of rates that a use would be priced by. */
+function ratesOf({ usage, units = NO_UNITS }: UsagePart): RateClass[] {
+  return [
+    ...TOKEN_FIELDS.filter(({ name }) => (usage[name] ?? 0) > 0).map(({ rate }) => rate),
+    ...UNIT_DIMENSIONS.filter(({ name }) => (units[name] ?? 0) > 0).map(({ rate }) => rate),
+  ]
 }
 
 /** Whether anything was counted. */

@@ -1,3 +1,4 @@
+import type { UsagePart } from '../../call/observation.ts'
 import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
 import { byPrecedence } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
@@ -7,7 +8,15 @@ import { bundledCatalog } from '../sources/catalog-sources.ts'
 import { boundTiers, keepTier } from './bounded-tiers.ts'
 import { CatalogCache } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
-import { addUp, hasUse, priceUse, takeReported, type Use } from './catalog-cost.ts'
+import {
+  addUp,
+  hasUse,
+  type PartCost,
+  priceUse,
+  restOfUnits,
+  takeReported,
+  type Use,
+} from './catalog-cost.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
@@ -130,10 +139,16 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {
     const { parts } = call
     if (parts === null || parts.length === 0) return priceHere(call)
-    const uses = parts.map(({ model, usage }) => ({ model, requestedModel: null, usage, units: NO_UNITS }))
-    // What is not billed by tokens belongs to no part: it is at the price of the model that answered.
-    const rest = { ...call, usage: NO_USAGE }
-    return addUp(uses.map(priceHere), hasUse(rest) ? priceHere(rest) : null, call)
+    const costOfPart = (part: UsagePart): PartCost => {
+      const isOwn = part.model === null || part.model === call.model
+      const model = isOwn ? call.model : part.model
+      const requestedModel = isOwn ? call.requestedModel : null
+      const use = { model, requestedModel, usage: part.usage, units: part.units ?? NO_UNITS }
+      return { part, cost: priceHere(use) }
+    }
+    // Units that belong to no part are at the price of the model that answered.
+    const rest = { model: null, usage: NO_USAGE, units: restOfUnits(call.units, parts) }
+    return addUp(parts.map(costOfPart), hasUse(rest) ? costOfPart(rest) : null, call)
   }
 
   return {

@@ -2,6 +2,7 @@ import { endpoint } from '../endpoint.ts'
 import { AZURE_ENDPOINTS } from '../openai/openai-endpoints.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { COHERE_V2_ENDPOINTS, cohereRerank } from '../others/cohere.ts'
+import { ANTHROPIC_ADDRESSES, AZURE_ADDRESSES } from '../own-addresses.ts'
 import { ANTHROPIC_BATCHES_FREE, OPENAI_FREE, OPENAI_OBJECTS_FREE } from '../paths/free-paths.ts'
 import { ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
 import { type HostedProvider, keyHeader } from '../provider.ts'
@@ -21,6 +22,7 @@ export const azureAi: HostedProvider = {
     endpoint('POST', /\/cohere\/v[12]\/rerank$/, cohereRerank),
     ...COHERE_V2_ENDPOINTS,
   ],
+  ownAddresses: { ...AZURE_ADDRESSES, ...ANTHROPIC_ADDRESSES },
   freePaths: [OPENAI_OBJECTS_FREE, ...OPENAI_FREE, ANTHROPIC_BATCHES_FREE],
   refusedPaths: [ORGANIZATION_REFUSED],
 }

@@ -1,8 +1,10 @@
 import { endpoint } from '../endpoint.ts'
+import { GOOGLE_ANSWER_FORM } from '../google/google-answer-form.ts'
 import { GEMINI_ENDPOINTS, VERTEX_PARTNER_ENDPOINTS } from '../google/google-endpoints.ts'
 import { VERTEX_OVERRIDES } from '../google/google-overrides.ts'
 import { bareGoogleName } from '../google/google-path.ts'
 import { vertexRanking } from '../google/vertex-ranking.ts'
+import { GOOGLE_ADDRESSES } from '../own-addresses.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'
 import { GOOGLE_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -22,7 +24,9 @@ export const vertex: HostedProvider = {
     ...VERTEX_PARTNER_ENDPOINTS,
     endpoint('POST', /\/rankingConfigs\/[^/]+:rank$/, vertexRanking),
   ],
+  answerForm: GOOGLE_ANSWER_FORM,
   hidesReasoning: true,
+  ownAddresses: GOOGLE_ADDRESSES,
   freePaths: GOOGLE_FREE,
   refusedPaths: [GOOGLE_REFUSED],
 }

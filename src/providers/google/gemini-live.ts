@@ -6,8 +6,8 @@ import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
 import { arrayIn, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createUsageSum } from '../reading/usage-sum.ts'
-import { compileProjection } from '../wires/json.ts'
+import { createSessionSum } from '../reading/session-sum.ts'
+import { compileProjection, JsonScanner } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
 import { scanJson } from '../wires/scan-json.ts'
 import { textOfPart } from './gemini.ts'
@@ -37,9 +37,18 @@ export const geminiLive: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) => createBodyReader(head, FORMAT),
   createMessageReader,
-  modelInMessage(message) {
-    const name = textIn(member(scanJson(message, SETUP).value, 'setup')?.model)
-    return name === null ? null : (googleModelInPath(`/${name}`) ?? name)
+  setupNamesModel: true,
+  readClientMessage(message) {
+    const scanner = new JsonScanner(CLIENT_MESSAGE, true)
+    scanner.push(message)
+    scanner.end()
+    const { value } = scanner.extracted
+    const name = textIn(member(value, 'setup')?.model)
+    return {
+      model: name === null ? null : (googleModelInPath(`/${name}`) ?? name),
+      isAmbiguous: scanner.isAmbiguous,
+      asks: asksForTurn(value),
+    }
   },
   textOf(json) {
     const message = objectIn(json)
@@ -51,10 +60,33 @@ export const geminiLive: Dialect = {
   },
 }
 
-const SETUP = compileProjection({ setup: { model: 'value' } })
+const CLIENT_MESSAGE = compileProjection({
+  setup: { model: 'value' },
+  clientContent: { turnComplete: 'value' },
+  client_content: { turn_complete: 'value' },
+  realtimeInput: { text: 'length', activityEnd: {} },
+  realtime_input: { text: 'length', activity_end: {} },
+  toolResponse: {},
+  tool_response: {},
+})
+
+/** Sound that goes on asks for nothing yet: where a turn ends in it, the model decides. */
+function asksForTurn(message: unknown): boolean {
+  const content = member(message, 'clientContent') ?? member(message, 'client_content')
+  const input = member(message, 'realtimeInput') ?? member(message, 'realtime_input')
+  return (
+    (content?.turnComplete ?? content?.turn_complete) === true ||
+    (member(message, 'toolResponse') ?? member(message, 'tool_response')) !== null ||
+    typeof input?.text === 'number' ||
+    (member(input, 'activityEnd') ?? member(input, 'activity_end')) !== null
+  )
+}
+
 const findUsage = findMembers(['usageMetadata'])
 /** What the model generates, before its turn's usage comes. */
 const findGenerated = findMembers(['modelTurn', 'toolCall', 'outputTranscription'])
+/** A turn that ends, also before anything was generated. */
+const findEnd = findMembers(['turnComplete', 'interrupted', 'usageMetadata'])
 const findSound = findMembers(['inlineData'])
 const findGrounding = findMembers(['groundingMetadata'])
 
@@ -62,9 +94,10 @@ const findGrounding = findMembers(['groundingMetadata'])
 const SOUND_TOKENS_PER_BYTE = 32 / ((2 * 24_000 * 4) / 3)
 
 function createMessageReader(): MessageReader {
-  const sum = createUsageSum()
+  const sum = createSessionSum()
   let serviceTier: string | null = null
   let revision = 0
+  let isAsked = false
   let underWay = false
   let soundBytes = 0
   let contextTokens = 0
@@ -76,6 +109,7 @@ function createMessageReader(): MessageReader {
     message(bytes) {
       const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       underWay ||= mayContainUsage(findGenerated, message)
+      isAsked &&= !underWay && !mayContainUsage(findEnd, message)
       const isGrounded = mayContainUsage(findGrounding, message)
       if (!isGrounded && !mayContainUsage(findUsage, message)) {
         if (mayContainUsage(findSound, message)) soundBytes += message.length
@@ -90,7 +124,7 @@ function createMessageReader(): MessageReader {
       const metadata = member(value, 'usageMetadata')
       const usage = metadata === null ? null : geminiUsage(metadata)
       if (usage === null) return
-      sum.add(usage, usage.totalMismatch, raw)
+      sum.add({ ...usage, model: null, raw })
       units = withTurn()
       grounding = createGrounding()
       underWay = false
@@ -99,13 +133,28 @@ function createMessageReader(): MessageReader {
       serviceTier = usage.serviceTier ?? serviceTier
       revision += 1
     },
-    peek: (): Observation => observe({ ...sum.observed(!underWay), serviceTier, units: withTurn() }),
+    unread() {
+      sum.unread(null)
+      underWay = false
+      isAsked = false
+      soundBytes = 0
+      revision += 1
+    },
+    asked() {
+      // Amid a turn, what the client says belongs to that, or is the next one's once that has ended.
+      isAsked = !underWay
+    },
+    peek: (): Observation => observe({ ...sum.observed(null, !underWay), serviceTier, units: withTurn() }),
     get revision() {
       return revision
     },
     get underWay() {
-      return underWay
+      return isAsked || underWay
     },
+    get isResponding() {
+      return isAsked || underWay
+    },
+    unfinished: [],
     get soundTokens() {
       return Math.ceil(soundBytes * SOUND_TOKENS_PER_BYTE)
     },

@@ -10,6 +10,7 @@ import { geminiEmbedContent, geminiGenerateContent } from './gemini.ts'
 import { geminiCaches } from './gemini-caches.ts'
 import { geminiInteractions } from './gemini-interactions.ts'
 import { geminiLive } from './gemini-live.ts'
+import { servedByGoogle } from './google-answer-form.ts'
 import { VERTEX_OVERRIDES } from './google-overrides.ts'
 import { googleModelInPath } from './google-path.ts'
 import { vertexImages, vertexPredict } from './vertex-predict.ts'
@@ -20,7 +21,7 @@ function googleMethod(methods: string, dialect: Dialect): Endpoint {
 }
 
 /** Gemini's interface, on AI Studio and Vertex. */
-export const GEMINI_ENDPOINTS: readonly Endpoint[] = [
+export const GEMINI_ENDPOINTS = servedByGoogle([
   googleMethod('generateContent|streamGenerateContent', geminiGenerateContent),
   googleMethod('embedContent|batchEmbedContents', geminiEmbedContent),
   endpoint('POST', /\/models\/(?:imagen|virtual-try-on)[^/]*:predict$/, vertexImages),
@@ -34,17 +35,17 @@ export const GEMINI_ENDPOINTS: readonly Endpoint[] = [
   fetching('GET', /\/v1(?:alpha|beta)\d*\/batches\/[^/:]+$/, geminiBatch),
   fetching('GET', /\/files\/[^/:]+:download$/, jobFile),
   endpoint('GET', /[./]BidiGenerateContent(?:Constrained)?$/, geminiLive),
-]
+])
 
 /** Models of others on Vertex, in their makers' formats. */
-export const VERTEX_PARTNER_ENDPOINTS: readonly Endpoint[] = [
+export const VERTEX_PARTNER_ENDPOINTS = servedByGoogle([
   partner('anthropic', { ...anthropicMessages, name: 'vertex.anthropic-messages' }),
   partner('mistralai', { ...openAiChat(MISTRAL_OVERRIDES), name: 'vertex.mistral-chat' }),
   partner('(?!anthropic|google)[^/]+', {
     ...openAiChat(VERTEX_OVERRIDES),
     name: 'vertex.partner-chat',
   }),
-]
+])
 
 function partner(publisher: string, dialect: Dialect): Endpoint {
   // Counting tokens is a model of its own there.

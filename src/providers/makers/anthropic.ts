@@ -4,6 +4,7 @@ import { madeAndListedAs } from '../catalog-lists.ts'
 import { fetching, postTo } from '../endpoint.ts'
 import { anthropicBatchResults } from '../jobs/anthropic-batch-results.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { ANTHROPIC_ADDRESSES } from '../own-addresses.ts'
 import { ANTHROPIC_BATCHES_FREE, SKILLS_FREE, STORES_OBJECTS } from '../paths/free-paths.ts'
 import { ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
 import { type HostedProvider, keyHeader } from '../provider.ts'
@@ -21,6 +22,7 @@ export const anthropic: HostedProvider = {
     postTo('/complete', anthropicComplete),
     fetching('GET', /\/messages\/batches\/[^/]+\/results$/, anthropicBatchResults),
   ],
+  ownAddresses: ANTHROPIC_ADDRESSES,
   freePaths: [
     SKILLS_FREE,
     {

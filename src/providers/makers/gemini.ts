@@ -1,6 +1,8 @@
+import { GOOGLE_ANSWER_FORM } from '../google/google-answer-form.ts'
 import { GEMINI_ENDPOINTS } from '../google/google-endpoints.ts'
 import { GOOGLE_OVERRIDES } from '../google/google-overrides.ts'
 import { bareGoogleName } from '../google/google-path.ts'
+import { GOOGLE_ADDRESSES } from '../own-addresses.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'
 import { GOOGLE_REFUSED } from '../paths/refused-paths.ts'
 import { type HostedProvider, keyHeader } from '../provider.ts'
@@ -18,7 +20,9 @@ export const gemini: HostedProvider = {
   },
   openAi: GOOGLE_OVERRIDES,
   endpoints: GEMINI_ENDPOINTS,
+  answerForm: GOOGLE_ANSWER_FORM,
   hidesReasoning: true,
+  ownAddresses: GOOGLE_ADDRESSES,
   freePaths: GOOGLE_FREE,
   billedApartPaths: [
     {

@@ -14,7 +14,7 @@ import type { OpenAiOverrides } from './openai-overrides.ts'
 import { openAiEmbeddings, openAiModerations, openAiRerank } from './openai-prompt-only.ts'
 import { openAiResponses } from './openai-responses.ts'
 import { openAiContainers, vectorStoreSearch } from './openai-services.ts'
-import { realtime } from './realtime.ts'
+import { realtime } from './realtime/realtime.ts'
 
 /** OpenAI-style endpoints, known by the end of the path: prefixes differ from provider to provider. */
 export function openAiEndpoints(overrides: OpenAiOverrides): readonly Endpoint[] {

@@ -9,7 +9,7 @@ import { RESPONSE_FIELDS, ResponsesAccumulator } from './responses-accumulator.t
 import { createSessionReader } from './responses-session.ts'
 
 /** `response.create` of a session's client. */
-const CREATE = compileProjection({ model: 'value', response: { model: 'value' } })
+const CREATE = compileProjection({ type: 'value', model: 'value', response: { model: 'value' } })
 
 /**
  * The Responses API: creating a response, streamed or not, fetching or cancelling one, compacting.
@@ -31,9 +31,13 @@ export function openAiResponses(overrides: OpenAiOverrides): Dialect {
       textOf: responsesText,
     }),
     createMessageReader: () => createSessionReader(overrides),
-    modelInMessage(message) {
+    readClientMessage(message) {
       const event = objectIn(scanJson(message, CREATE).value)
-      return textIn(event?.model) ?? textIn(member(event, 'response')?.model)
+      return {
+        model: textIn(event?.model) ?? textIn(member(event, 'response')?.model),
+        isAmbiguous: false,
+        asks: event?.type === 'response.create',
+      }
     },
   }
 }

@@ -3,7 +3,7 @@ import type { MessageReader } from '../dialect.ts'
 import { addUnits } from '../reading/billed-units.ts'
 import { observe } from '../reading/counts.ts'
 import { objectIn } from '../reading/json-value.ts'
-import { createPartsSum, createUsageSum } from '../reading/usage-sum.ts'
+import { createSessionSum } from '../reading/session-sum.ts'
 import { asBuffer } from '../wires/elements.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
@@ -19,9 +19,11 @@ const PREFILTER = findMembers(['usage', 'error'])
  * Source: OpenAI's guide "WebSocket mode".
  */
 export function createSessionReader(overrides: OpenAiOverrides): MessageReader {
-  const sum = createUsageSum()
+  const sum = createSessionSum()
   let current = new ResponsesAccumulator(overrides)
-  const parts = createPartsSum()
+  /** Responses that the client has asked for, and that have not begun. */
+  let asked = 0
+  let hasBegun = false
   let units: BilledUnits = NO_UNITS
   let model: string | null = null
   let serviceTier: string | null = null
@@ -32,38 +34,47 @@ export function createSessionReader(overrides: OpenAiOverrides): MessageReader {
     message(bytes) {
       if (!current.wantsEvery && !mayContainUsage(PREFILTER, asBuffer(bytes))) return
       const { value, raw } = scanJson(bytes, PROJECTION)
-      if (!current.add(objectIn(value), raw, false)) return
+      const event = objectIn(value)
+      if (!current.add(event, raw, false)) return
       revision += 1
       const observed = current.snapshot()
+      if (!hasBegun) asked = Math.max(0, asked - 1)
+      hasBegun = observed.usageSource === 'none' && current.isRunning
       model = observed.model ?? model
       serviceTier = observed.serviceTier ?? serviceTier
       failed ||= observed.failed
-      if (observed.usageSource === 'none') return
-      sum.add(
-        { usage: observed.usage, invalid: observed.usageSource === 'invalid' },
-        observed.totalMismatch,
-        observed.raw,
-      )
+      if (observed.usageSource === 'none') {
+        // It is about no response; the next error is another one.
+        if (event?.type === 'error' && !current.isRunning) current = new ResponsesAccumulator(overrides)
+        return
+      }
+      const { usage, parts, totalMismatch } = observed
+      const invalid = observed.usageSource === 'invalid'
+      sum.add({ model, usage, parts, totalMismatch, invalid, raw: observed.raw })
       contextTokens = (observed.usage.inputTokens ?? 0) + (observed.usage.outputTokens ?? 0)
-      parts.add(observed)
       units = addUnits(units, observed.units)
       current = new ResponsesAccumulator(overrides)
     },
-    peek: () =>
-      observe({
-        ...sum.observed(!current.isRunning),
-        model,
-        serviceTier,
-        failed,
-        units,
-        parts: parts.observed(),
-      }),
+    unread() {
+      sum.unread(model)
+      current = new ResponsesAccumulator(overrides)
+      hasBegun = false
+      revision += 1
+    },
+    asked() {
+      asked += 1
+    },
+    peek: () => observe({ ...sum.observed(model, !current.isRunning), model, serviceTier, failed, units }),
     get revision() {
       return revision
     },
     get underWay() {
-      return current.isRunning
+      return asked > 0 || current.isRunning
     },
+    get isResponding() {
+      return asked > 0 || current.isRunning
+    },
+    unfinished: [],
     soundTokens: 0,
     get contextTokens() {
       return contextTokens

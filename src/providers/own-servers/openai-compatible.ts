@@ -5,19 +5,15 @@ import { openAiChat } from '../openai/openai-chat.ts'
 import { VIDEO_ENDPOINTS } from '../openai/openai-endpoints.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { OLLAMA_ENDPOINTS } from '../others/ollama.ts'
+import { ANTHROPIC_ADDRESSES } from '../own-addresses.ts'
 import { ANTHROPIC_BATCHES_FREE, GOOGLE_FREE, OLLAMA_FREE, OPENAI_FREE } from '../paths/free-paths.ts'
-import {
-  KEYS_REFUSED,
-  LLAMACPP_REFUSED,
-  OLLAMA_REFUSED,
-  ORGANIZATION_REFUSED,
-  VLLM_REFUSED,
-} from '../paths/refused-paths.ts'
+import { KEYS_REFUSED, MODEL_SERVERS_REFUSED, ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
 
 /** Anything else that speaks OpenAI's formats, or by its paths Anthropic's, Gemini's, Ollama's or Cohere's. */
 export const openAiCompatible: OwnServer = {
   hosts: [],
+  isAnyServer: true,
   credential: BEARER,
   catalog: null,
   openAi: USAGE_IF_ASKED,
@@ -29,6 +25,7 @@ export const openAiCompatible: OwnServer = {
     ...BEHIND_GATEWAYS,
     ...OLLAMA_ENDPOINTS,
   ],
+  ownAddresses: ANTHROPIC_ADDRESSES,
   freePaths: [...GOOGLE_FREE, ...OPENAI_FREE, ANTHROPIC_BATCHES_FREE, OLLAMA_FREE],
-  refusedPaths: [ORGANIZATION_REFUSED, KEYS_REFUSED, OLLAMA_REFUSED, VLLM_REFUSED, LLAMACPP_REFUSED],
+  refusedPaths: [ORGANIZATION_REFUSED, KEYS_REFUSED, MODEL_SERVERS_REFUSED],
 }

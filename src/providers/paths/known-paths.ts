@@ -28,7 +28,14 @@ export const FREE_PATHS = knownPaths(FREE_EVERYWHERE, ({ freePaths = [] }) => fr
 export const BILLED_APART_PATHS = knownPaths([], ({ billedApartPaths = [] }) => billedApartPaths)
 
 /** What is refused unless the configuration's `paths.allow` lifts it. */
-export const REFUSED_PATHS = knownPaths(REFUSED_EVERYWHERE, ({ refusedPaths = [] }) => refusedPaths)
+export const REFUSED_PATHS = knownPaths(REFUSED_EVERYWHERE, refusedAt)
+
+/** Where any server may stand, what changes one of them is refused, whichever it is. */
+function refusedAt(entry: ProviderEntry): readonly PathGroup[] {
+  if (entry.isAnyServer !== true) return entry.refusedPaths ?? []
+  const servers = PROVIDERS.map(entryOf).filter(({ catalog }) => catalog === null)
+  return [...new Set(servers.flatMap(({ refusedPaths = [] }) => refusedPaths))]
+}
 
 function knownPaths(
   everywhere: readonly PathGroup[],

@@ -248,7 +248,12 @@ async function everyKindOfCall(): Promise<void> {
   await call(chatRequest(bearer, 'echo', chatBody(), '/v1/messages'))
   await call(chatRequest(bearer, 'well', chatBody().slice(0, -9), CHAT_PATH))
   await call(chatRequest(bearer, 'well', `{"model":${PROMPT}}`))
-  await call(chatRequest(bearer, 'well', `{"model":"gpt-4o-mini","stream":true,"stream_options":${PROMPT}}`))
+  await call(chatRequest(bearer, 'well', `{"model":"gpt-4o-mini","stream":true,"other":${PROMPT}}`))
+  await refused(
+    400,
+    chatRequest(bearer, 'well', `{"model":"gpt-4o-mini","stream":${JSON.stringify(PROMPT)}}`),
+    chatRequest(bearer, 'well', `{"model":"m","stream":true,"stream_options":${JSON.stringify(PROMPT)}}`),
+  )
   // A client that leaves: what was delivered is estimated from the texts.
   const leaver = await hangingStream(one.key)
   leaver.destroy()

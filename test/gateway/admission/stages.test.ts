@@ -52,8 +52,8 @@ test('stages run in this order', async () => {
     [
       'model',
       [
-        ...['requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel', 'checkReach'],
-        ...['checkObjects', 'checkLimits'],
+        ...['requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel', 'checkAnswerForm'],
+        ...['checkReach', 'checkObjects', 'checkLimits'],
       ],
     ],
   ])
@@ -107,7 +107,7 @@ describe('refusals', () => {
   /** Their refusals are counted, as they know whose call it is. */
   const WITH_CLIENT = [
     ...['readTarget', 'checkLedger', 'routeByHead', 'checkPath', 'checkUnattended', 'checkModel'],
-    ...['checkObjects', 'checkLimits', 'openCall'],
+    ...['checkAnswerForm', 'checkObjects', 'checkLimits', 'openCall'],
   ]
   const INVALID = [400, 'invalid_request_error', null] as const
   type Refused = readonly [status: number, type: string, code: string | null]
@@ -132,6 +132,7 @@ describe('refusals', () => {
       { target: '/gw/v1/other', key: 'restricted', body: '{"model":"gpt-4o"}' },
       [403, 'permission_error', 'model_not_allowed'],
     ],
+    ['checkAnswerForm', { target: '/gw/google/v1beta/models/x:countTokens?%66ields=a' }, INVALID],
     ['checkObjects', { target: `/gw/v1/responses/${OTHERS_RESPONSE}` }, [404, 'invalid_request_error', null]],
     ['checkLimits', { key: 'limited' }, [429, 'rate_limit_error', 'rate_limit_exceeded']],
     ['openCall', {}, [503, 'service_unavailable', 'metering_unavailable'], 'fails'],

@@ -167,12 +167,15 @@ function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
     credential: null,
     models: null,
     pathPrefix: null,
+    mountedAt: '',
+    publicUrl: null,
     includeUsage: 'auto',
     objects: 'owned',
     account: ['open', 'other'],
     pool,
   }
-  return [open, { ...open, name: 'other', pathPrefix: '/other' }]
+  const google: Upstream = { ...open, name: 'google', provider: 'gemini', pathPrefix: '/google' }
+  return [open, { ...open, name: 'other', pathPrefix: '/other' }, google]
 }
 
 function findCaller(key: string): CallerLookup | Promise<CallerLookup> {

@@ -186,6 +186,33 @@ test('trailers pass to a client that takes them', async () => {
   expect(body.toString().toLowerCase()).toBe('5\r\nhello\r\n0\r\nx-sum: 5\r\n\r\n')
 })
 
+test('trailers pass the filter that headers pass', async () => {
+  answers(
+    [
+      'HTTP/1.1 200 OK',
+      'Transfer-Encoding: chunked',
+      'Connection: close, X-Private',
+      '',
+      '5',
+      'hello',
+      '0',
+      'X-Tallygate-Call-Id: forged',
+      'X-Sum: 5',
+      'X-Private: 1',
+      'Proxy-Authenticate: Basic',
+      'Keep-Alive: timeout=5',
+      'Upgrade: h2c',
+      'Set-Cookie: a=1',
+      '',
+      '',
+    ].join('\r\n'),
+  )
+  const { lines, body } = await send('/v1/things', ['TE: trailers'])
+  expect(lines.filter((line) => line.startsWith('x-tallygate'))).toEqual([CALL_ID])
+  // As among headers, what is not dropped stays.
+  expect(body.toString().toLowerCase()).toBe('5\r\nhello\r\n0\r\nx-sum: 5\r\nset-cookie: a=1\r\n\r\n')
+})
+
 test('informational answers before the answer do not disturb it', async () => {
   answers(
     'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok',

@@ -359,3 +359,42 @@ test.each([
   expect((await lost)[0]).toMatchObject({ code: expect.stringMatching(/^(EPIPE|ECONNRESET)$/) })
   clearInterval(writing)
 })
+
+test('a client that dies without a close frame ends its session within seconds, whatever the upstream does', async () => {
+  const done = JSON.stringify({
+    type: 'response.done',
+    response: { id: 'resp_1', usage: { input_tokens: 100, output_tokens: 20, total_tokens: 120 } },
+  })
+  let upstreamEnded = false
+  const upstreamClosed = new Promise<void>((resolve) => {
+    onUpgrade = (_request, socket) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+      socket.write(
+        Buffer.concat([Buffer.from([0x81, 126, done.length >> 8, done.length & 0xff]), Buffer.from(done)]),
+      )
+      // Its own side stays open when the client's ends.
+      socket.resume().on('end', () => (upstreamEnded = true))
+      socket.on('error', () => {}).on('close', () => resolve())
+      const writing = setInterval(() => socket.writable && socket.write(Buffer.from([0x89, 0])), 100)
+      socket.on('close', () => clearInterval(writing))
+    }
+  })
+  const socket = dial(stack.url)
+  const head = [
+    'GET /v1/realtime?model=gpt-realtime HTTP/1.1',
+    'Host: a',
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+  ]
+  const handshake = ['Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`]
+  socket.write(`${[...head, ...handshake, `Authorization: Bearer ${client.key}`].join('\r\n')}\r\n\r\n`)
+  let seen = ''
+  while (!seen.includes('response.done')) seen += (await once(socket, 'data'))[0]
+  socket.end()
+  expect(await record()).toMatchObject({
+    ...{ outcome: 'client_aborted', status: 101, usage_source: 'reported' },
+    ...{ input_tokens: '100', output_tokens: '20' },
+  })
+  await upstreamClosed
+  expect(upstreamEnded).toBe(true)
+})

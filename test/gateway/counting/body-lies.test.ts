@@ -179,10 +179,23 @@ test.each<Lie>([
   ],
   ['stream_options that are not an object', [JSON_TYPE], withMember('"stream_options":[]')],
   ['model twice and "stream": 1', [JSON_TYPE], Buffer.from(TEXT.replace('true', '1,"model":"gpt-4o-mini"'))],
+])('%s hides nothing: the call is refused', async (_name, headers, body) => {
+  const before = upstream.requests.length
+  const { status, error } = await send(headers, body)
+  expect([status, error]).toMatchObject([400, { error: { type: 'invalid_request_error' } }])
+  expect(upstream.requests).toHaveLength(before)
+})
+
+test.each<Lie>([
   [
-    'an array of 500,100 numbers and "stream": 1',
+    'model twice and a trailing comma',
     [JSON_TYPE],
-    Buffer.from(TEXT.replace('true', `1,"z":[0${',0'.repeat(500_100)}]`)),
+    Buffer.from(TEXT.replace(/\}$/, ',"model":"gpt-4o-mini",}')),
+  ],
+  [
+    'an array of 500,100 numbers and a trailing comma',
+    [JSON_TYPE],
+    Buffer.from(TEXT.replace(/\}$/, `,"z":[0${',0'.repeat(500_100)}],}`)),
   ],
   ['a comment', [JSON_TYPE], Buffer.from(`/* */${TEXT}`)],
   ['a trailing comma', [JSON_TYPE], Buffer.from(TEXT.replace(/\}$/, ',}'))],

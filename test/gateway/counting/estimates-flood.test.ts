@@ -35,8 +35,7 @@ async function stream(client: TestClient, content: string, description: string):
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({
       model: 'gpt-4o-mini',
-      // No boolean, so that usage is not asked for.
-      stream: 1,
+      stream: true,
       messages: [{ role: 'user', content }],
       tools: [{ type: 'function', function: { name: 'f', description } }],
     }),

@@ -145,9 +145,9 @@ test('a deployment whose name says nothing counts by the model that its answer n
   expect(await record()).toMatchObject({ usage_source: 'reported', output_tokens: '20000' })
 })
 
-test('hidden reasoning is billed where the request keeps the upstream from reporting its usage', async () => {
+test('hidden reasoning is billed where the upstream does not report its usage, though it is asked to', async () => {
   const options = '"stream_options":{"include_usage":false}'
-  const body = `{"model":"o3","stream":true,${options},${options},"messages":[{"role":"user","content":"hi"}]}`
+  const body = `{"model":"o3","stream":true,${options},"messages":[{"role":"user","content":"hi"}]}`
   upstream.answer((_request, response) => {
     response.writeHead(200, SSE)
     response.write(delta('hello').replace('gpt-4o-mini', 'o3'))

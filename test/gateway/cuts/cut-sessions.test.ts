@@ -91,6 +91,25 @@ function madeSession(): Played {
   return play('made', 'openai', '/v1/realtime', messages)
 }
 
+/** Sound of a client's that is written down, in a session that does nothing else; each usage tells far more. */
+function transcribedSession(): Played {
+  const event = 'conversation.item.input_audio_transcription'
+  const item = (item_id: string) => [
+    { type: 'input_audio_buffer.committed', item_id },
+    ...['One', ' two', ' three', ' four'].map((delta) => ({ type: `${event}.delta`, item_id, delta })),
+    {
+      type: `${event}.completed`,
+      item_id,
+      usage: { type: 'tokens', input_tokens: 5_000, output_tokens: 900 },
+    },
+  ]
+  const transcription = { model: 'gpt-4o-transcribe' }
+  const session = { type: 'transcription', audio: { input: { transcription } } }
+  const events = [{ type: 'session.created', session }, ...item('a'), ...item('b'), ...item('c')]
+  const messages = events.map((one) => Buffer.from(JSON.stringify(one)))
+  return play('transcribed', 'openai', '/v1/realtime', messages)
+}
+
 function recordedSessions(): readonly Played[] {
   return loadRecordings()
     .filter(({ meta }) => meta.wire === 'websocket-jsonl')
@@ -140,6 +159,8 @@ beforeAll(async () => {
     credential: null,
     models: null,
     pathPrefix: null,
+    mountedAt: '',
+    publicUrl: null,
     includeUsage: 'auto',
     objects: 'shared',
     account: [provider],
@@ -237,8 +258,9 @@ async function visitAndLeave(key: string): Promise<void> {
     } else got += bytes.length
   })
   const upstreamSide = await cutOff.promise
-  // An empty message, masked: something was said.
-  socket.write(Buffer.concat([Buffer.from([0x81, 0x8c, 0, 0, 0, 0]), Buffer.from('{"a":"bcde"}')]))
+  // Masked: something was said, which in a session of Live has to be its setup.
+  const said = Buffer.from(session.provider === 'gemini' ? '{"setup":{"model":"models/m"}}' : '{"a":"bcde"}')
+  socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | said.length, 0, 0, 0, 0]), said]))
   await until(() => head.includes('\r\n\r\n') && got >= cut)
   if (way === 'client ends') socket.end()
   else if (way === 'client breaks off') socket.destroy()
@@ -299,7 +321,7 @@ function sumsAfter(session: Played, from: number): readonly number[] {
 
 test(`${CUTS} cuts of realtime sessions, five ways: never less than was delivered, exact where the usage comes`, async () => {
   const random = seededRandom(11)
-  const sessions = [madeSession(), ...recordedSessions()]
+  const sessions = [madeSession(), transcribedSession(), ...recordedSessions()]
   const wrong: object[] = []
   let underWay = 0
   let readOn = 0

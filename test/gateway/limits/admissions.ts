@@ -50,6 +50,8 @@ export function admitted(asking: Asking): Admission {
     credential: null,
     models: null,
     pathPrefix: null,
+    mountedAt: '',
+    publicUrl: null,
     includeUsage: 'auto' as const,
     objects: 'owned' as const,
     account: ['upstream'],

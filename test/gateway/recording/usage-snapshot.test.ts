@@ -31,7 +31,10 @@ const FULL: Observation = {
   totalMismatch: true,
   reportedCostPico: 10n ** 37n,
   serviceTier: 'flex',
-  parts: [{ model: 'b', usage: NO_USAGE }],
+  parts: [
+    { model: 'b', usage: NO_USAGE },
+    { model: null, usage: NO_USAGE, units: NO_UNITS, isBeside: true, isUnread: true },
+  ],
   madeAtMs: 1_760_000_000_000,
   largestPrompt: 7,
 }

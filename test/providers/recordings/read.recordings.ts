@@ -39,6 +39,9 @@ const extraShape = z.object({
   web_search_requests: z.number().optional(),
   audio_seconds: z.number().optional(),
   usage_info: z.object({ pages_processed: z.number() }).optional(),
+  input_transcription_usage: z
+    .array(z.object({ input_tokens: z.number(), output_tokens: z.number() }))
+    .optional(),
 })
 
 function checkExtra({ provider, meta }: Recording, { reportedCostPico, units }: Observation): void {
@@ -53,6 +56,16 @@ function checkExtra({ provider, meta }: Recording, { reportedCostPico, units }: 
 function check(recording: Recording, observation: Observation): void {
   const { expected } = recording.meta
   expect(observation.usage).toEqual(expectedUsage(recording))
+  const transcribed = extraShape.parse(recording.meta.extra ?? {}).input_transcription_usage
+  if (transcribed !== undefined) {
+    const beside = observation.parts?.filter(({ isBeside }) => isBeside === true) ?? []
+    expect(
+      beside.map(({ usage: { inputTokens: input_tokens, outputTokens: output_tokens } }) => ({
+        input_tokens,
+        output_tokens,
+      })),
+    ).toEqual(transcribed.map(({ input_tokens, output_tokens }) => ({ input_tokens, output_tokens })))
+  }
   checkExtra(recording, observation)
   expect(observation.usageSource === 'none').toBe(!expected.usage_present)
   if (expected.model !== null) expect(observation.model ?? modelInPath(recording)).toBe(expected.model)

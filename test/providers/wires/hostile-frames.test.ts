@@ -30,7 +30,6 @@ test('a frame reader never throws and hands over no message larger than it may, 
   const frames = Buffer.concat([
     Buffer.from([0x81, 5]),
     Buffer.from('hello'),
-    Buffer.from([0xc1, 7, 0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]),
     Buffer.from([0x01, 0x83, 1, 2, 3, 4]),
     Buffer.from('abc'),
     Buffer.from([0x89, 0, 0x80, 126, 0, 3]),
@@ -39,12 +38,10 @@ test('a frame reader never throws and hands over no message larger than it may, 
   let messages = 0
   for (let round = 0; round < 3000; round += 1) {
     const reader = createFrameReader({
-      deflate: below(4) > 0,
-      serverNoContextTakeover: below(2) === 0,
       maxMessageBytes: 200,
       onMessage(bytes) {
         messages += 1
-        expect(bytes.length).toBeLessThanOrEqual(200 * 16)
+        expect(bytes.length).toBeLessThanOrEqual(200)
       },
     })
     pushed(Buffer.concat([hostileBytes(frames), frames]), (piece) => reader.push(piece))
@@ -91,8 +88,6 @@ test('splitters of lines and arrays never throw, and hand over every byte of a l
 test('a message in a hundred thousand fragments is put together, in time and memory of its size', () => {
   const messages: number[] = []
   const reader = createFrameReader({
-    deflate: false,
-    serverNoContextTakeover: false,
     onMessage: (bytes) => messages.push(bytes.length),
   })
   reader.push(Buffer.from([0x01, 1, 0x61]))

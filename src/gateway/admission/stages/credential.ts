@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CallRefusal } from '../../../http/errors.ts'
-import type { Admission } from '../admission.ts'
+import type { Admission, AdmissionOptions } from '../admission.ts'
 import { takeQueryKey } from '../query-key.ts'
+import { takeUploadTicket } from '../upload-ticket.ts'
 
 const AMBIGUOUS: CallRefusal = {
   error: 'invalid_request',
@@ -18,10 +19,13 @@ const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.(tg_[0-9A-Za-z]{36})
 
 /**
  * Reads the client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, `?key=`,
- * `?api-key=` and the realtime subprotocol that has our form, else the first of them. Refuses two
+ * `?api-key=`, an upload's ticket and the realtime subprotocol that has our form, else the first of them. Refuses two
  * Authorization lines: two readers could take different ones.
  */
-export function readCredential(admission: Admission): CallRefusal | null {
+export function readCredential(
+  admission: Admission,
+  { config }: Pick<AdmissionOptions, 'config'>,
+): CallRefusal | null {
   const { headers, rawHeaders } = admission.request
   const url = admission.urlWithoutKey
   const { authorization } = headers
@@ -33,8 +37,11 @@ export function readCredential(admission: Admission): CallRefusal | null {
   let keyInQuery: string | null = null
   if (url.includes('?')) {
     const fromQuery = takeQueryKey(url)
-    admission.urlWithoutKey = fromQuery.url
-    keyInQuery = fromQuery.key
+    const { basePath, keyPepper } = config
+    const sealing = { peppers: keyPepper, nowMs: admission.arrivedAtMs }
+    const fromTicket = takeUploadTicket(fromQuery.url.slice(basePath.length), sealing)
+    admission.urlWithoutKey = fromQuery.url.slice(0, basePath.length) + fromTicket.target
+    keyInQuery = fromQuery.key ?? fromTicket.key
   }
   if (candidate === null || !OUR_FORM.test(candidate)) {
     candidate = otherKey(headers, candidate, keyInQuery)

@@ -1,3 +1,4 @@
+import { ADDRESS_HEADERS } from '../../../providers/own-addresses.ts'
 import { entryOf, PROVIDERS } from '../../../providers/registry.ts'
 
 /**
@@ -58,14 +59,23 @@ export const IS_TE = 8
 export const IS_LENGTH = 16
 export const IS_CODING = 32
 export const IS_TYPE = 64
-/** Asks for a coding of the answer, or for a part of it: chosen bytes, or chosen members (Google). */
+/** Asks for a coding of the answer or of a session's frames, for a part of it, or for another form of it. */
 export const ASKS_OTHER_ANSWER = 128
 export const IS_SUBPROTOCOL = 256
 export const IS_CALL_ID = 512
+export const IS_ACCEPT = 1024
+/** Of an answer: it may hold an address of the upstream's own. */
+export const IS_ADDRESS = 2048
 /** What becomes of it, or of other headers, depends on its value, even where it ends here itself. */
 export const READS_VALUE = IS_CONNECTION | IS_TE
 
 const MEANINGS: ReadonlyMap<string, number> = new Map([
+  ...PROVIDERS.flatMap((provider) => entryOf(provider).answerForm?.headers ?? []).map(
+    (name) => [name, ASKS_OTHER_ANSWER] as const,
+  ),
+  ...PROVIDERS.flatMap((provider) => entryOf(provider).ownAddresses?.headers ?? [])
+    .concat(ADDRESS_HEADERS)
+    .map((name) => [name, IS_ADDRESS] as const),
   ['connection', IS_CONNECTION],
   ['te', IS_TE],
   ['content-length', IS_LENGTH],
@@ -74,7 +84,8 @@ const MEANINGS: ReadonlyMap<string, number> = new Map([
   ['accept-encoding', ASKS_OTHER_ANSWER],
   ['if-range', ASKS_OTHER_ANSWER],
   ['range', ASKS_OTHER_ANSWER],
-  ['x-goog-fieldmask', ASKS_OTHER_ANSWER],
+  ['sec-websocket-extensions', ASKS_OTHER_ANSWER],
+  ['accept', IS_ACCEPT],
   ['sec-websocket-protocol', IS_SUBPROTOCOL],
   [CALL_ID_HEADER, IS_CALL_ID],
 ])

@@ -1,8 +1,12 @@
+import type { AnswerHeaders } from '../../../http/client/answer-handler.ts'
 import { entryOf, type Provider } from '../../../providers/registry.ts'
 import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
+import type { MapAddress } from '../own-addresses.ts'
 import {
   ASKS_OTHER_ANSWER,
   ENDS_HERE,
+  IS_ACCEPT,
+  IS_ADDRESS,
   IS_CALL_ID,
   IS_CODING,
   IS_LENGTH,
@@ -39,6 +43,12 @@ export interface RequestHeaderOptions extends HeaderOptions {
  */
 const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
+/** Google answers in protocol buffers where a client accepts them, and nothing here reads those. */
+const UNREADABLE_TYPE = /proto/i
+
+const AS_IT_IS: MapAddress = (address) => address
+const ALLOW_ORIGIN = 'access-control-allow-origin'
+
 /** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
   const { host, credential, askIdentity, contentLength, isPlain } = options
@@ -58,6 +68,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
       if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue
       if ((meaning & IS_CODING) !== 0 && isPlain === true) continue
       if ((meaning & ASKS_OTHER_ANSWER) !== 0 && askIdentity) continue
+      if ((meaning & IS_ACCEPT) !== 0 && askIdentity && UNREADABLE_TYPE.test(value)) continue
       if ((meaning & IS_TYPE) !== 0) {
         // The gateway read the body by the first one, and a server may go by the last.
         if (hasType) continue
@@ -84,32 +95,56 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
  *
  * @param dropContentLength The body may get shorter on its way.
  * @param rates Stand in place of the upstream's of these names.
+ * @param mapAddress Gives what stands in place of an address of the upstream's own.
  */
 export function forwardableResponseHeaders(
   headers: RawHeaders,
   dropContentLength: boolean,
   rates: AnswerRates | null,
+  mapAddress: MapAddress = AS_IT_IS,
 ): string[] {
-  const connectionNamed = namedByConnection(headers)
+  const forwarded = forClient(headers, namedByConnection(headers), dropContentLength, rates, mapAddress)
+  if (rates === null) return forwarded
+  const isForBrowsers = forwarded.some((text, i) => i % 2 === 0 && text.toLowerCase() === ALLOW_ORIGIN)
+  for (const name of Object.keys(rates)) forwarded.push(name, rates[name] ?? '')
+  // A page sees only headers that an answer to it names. Several such lines are one list.
+  if (isForBrowsers) forwarded.push('access-control-expose-headers', Object.keys(rates).join(', '))
+  return forwarded
+}
+
+/** The upstream's trailers as they go to the client: without what is dropped of `headers`, those of the same answer. */
+export function forwardableTrailers(
+  trailers: AnswerHeaders | null,
+  headers: RawHeaders,
+  rates: AnswerRates | null,
+): [name: string, value: string][] {
+  if (trailers === null) return []
+  const raw = Object.entries(trailers).flatMap(([name, value]) => [name, String(value)])
+  const forwarded = forClient(raw, namedByConnection(headers), true, rates, AS_IT_IS)
+  return Array.from({ length: forwarded.length / 2 }, (_, i) => [
+    forwarded[2 * i] ?? '',
+    forwarded[2 * i + 1] ?? '',
+  ])
+}
+
+function forClient(
+  fields: RawHeaders,
+  connectionNamed: ReadonlySet<string> | null,
+  dropContentLength: boolean,
+  rates: AnswerRates | null,
+  mapAddress: MapAddress,
+): string[] {
   const forwarded: string[] = []
-  let isForBrowsers = false
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    const name = headers[i] ?? ''
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] ?? ''
     const meaning = meaningOf(name)
     if ((meaning & (ENDS_HERE | IS_CALL_ID)) !== 0) continue
     if ((meaning & IS_LENGTH) !== 0 && dropContentLength) continue
     if (connectionNamed?.has(name.toLowerCase()) === true) continue
-    if (rates !== null) {
-      const lowerCase = name.toLowerCase()
-      if (Object.hasOwn(rates, lowerCase)) continue
-      if (lowerCase === 'access-control-allow-origin') isForBrowsers = true
-    }
-    forwarded.push(name, headers[i + 1] ?? '')
+    if (rates !== null && Object.hasOwn(rates, name.toLowerCase())) continue
+    const value = fields[i + 1] ?? ''
+    forwarded.push(name, (meaning & IS_ADDRESS) === 0 ? value : mapAddress(value))
   }
-  if (rates === null) return forwarded
-  for (const name of Object.keys(rates)) forwarded.push(name, rates[name] ?? '')
-  // A page sees only headers that an answer to it names. Several such lines are one list.
-  if (isForBrowsers) forwarded.push('access-control-expose-headers', Object.keys(rates).join(', '))
   return forwarded
 }
 

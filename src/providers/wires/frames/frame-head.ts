@@ -8,10 +8,8 @@ export const PONG = 0xa
 /** What a frame says before its payload. */
 export interface FrameHead {
   readonly final: boolean
-  /** The first of three reserved bits: in a message's first frame, that the message is compressed. */
-  readonly reserved1: boolean
-  /** One of the other two, which have no meaning. */
-  readonly reservedOther: boolean
+  /** One of the bits that mean something only where an extension was agreed on. */
+  readonly reserved: boolean
   readonly opcode: number
   readonly mask: Buffer | null
   readonly payloadBytes: number
@@ -33,8 +31,7 @@ export function parseHead(head: Buffer): FrameHead {
   const shortLength = second & 0x7f
   return {
     final: (first & 0x80) !== 0,
-    reserved1: (first & 0x40) !== 0,
-    reservedOther: (first & 0x30) !== 0,
+    reserved: (first & 0x70) !== 0,
     opcode: first & 0x0f,
     mask: second & 0x80 ? Buffer.from(head.subarray(-4)) : null,
     payloadBytes:

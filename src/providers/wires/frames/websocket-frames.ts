@@ -1,16 +1,10 @@
-import { inflateRawSync, constants as zlib } from 'node:zlib'
 import { ChunkBuffer } from '../chunk-buffer.ts'
 import { asBuffer } from '../elements.ts'
 import { findMembers, mayContainUsage } from '../prefilter.ts'
 import { BINARY, CLOSE, CONTINUATION, type FrameHead, headSize, PONG, parseHead, TEXT } from './frame-head.ts'
 
-/** What both ends agreed on in the handshake, as far as it concerns bytes from the server. */
 export interface FrameReaderOptions {
-  /** `permessage-deflate` is in the response's `sec-websocket-extensions`. */
-  readonly deflate: boolean
-  /** Its `server_no_context_takeover`: each message is compressed by itself. */
-  readonly serverNoContextTakeover: boolean
-  /** One whole text or binary message, decompressed. Borrowed: only valid during the call. */
+  /** One whole text or binary message, unmasked. Borrowed: only valid during the call. */
   onMessage(bytes: Uint8Array): void
   /** Larger messages are passed over. */
   readonly maxMessageBytes?: number
@@ -20,64 +14,55 @@ export interface FrameReaderOptions {
 export interface FrameReader {
   /** The next bytes after the handshake. Never throws. */
   push(chunk: Uint8Array): void
-  /** Messages passed over: too large, or compressed so that they cannot be read. */
+  /** Messages passed over as too large. */
   readonly skipped: number
+  /** Those of them that may have reported usage. */
+  readonly lost: number
   /** The bytes are not frames, or the connection was closed by a frame: nothing more is read. */
   readonly finished: boolean
-  /** Messages pass that cannot be read: what was not read may be anything. */
+  /** The bytes are not frames: whatever they are, they may be anything. */
   readonly blind: boolean
 }
 
 /** Messages that carry usage repeat a response's text at most; the large ones carry sound and images. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
-/** A compressed message may be this many times larger than others: its text is wanted for the window after it. */
-const INFLATED_FACTOR = 16
 /** What makes a message that was passed over a loss. */
 const FIGURES = findMembers(['usage', 'usageMetadata'])
 /** Kept of each piece of it, as a word may be cut. */
 const WORD_BYTES = 32
-/** As far back as a compressed message may point. */
-const WINDOW_BYTES = 32 * 1024
-/** What the sender took off the end of a compressed message (RFC 7692 section 7.2.2). */
-const DEFLATE_TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff])
 
 /**
- * A frame parser (RFC 6455) with permessage-deflate (RFC 7692) that watches one direction of a connection.
- * Memory: one message of at most `maxMessageBytes` (decompressed, 16 times that), and a window of 32 KiB where
- * compression goes on from message to message. There, once a message could not be decompressed, none of the later
- * ones can: all count as skipped.
+ * A frame parser (RFC 6455) that watches one direction of a connection on which no extension was agreed on. Memory:
+ * one message of at most `maxMessageBytes`.
  */
 export function createFrameReader(options: FrameReaderOptions): FrameReader {
-  const { deflate, serverNoContextTakeover, onMessage, maxMessageBytes = MAX_MESSAGE_BYTES } = options
+  const { onMessage, maxMessageBytes = MAX_MESSAGE_BYTES } = options
   let pending = Buffer.alloc(0)
   let frame: FrameHead | null = null
   let frameRead = 0
   const chunks = new ChunkBuffer()
   let messageBytes = 0
   let inMessage = false
-  let compressed = false
   let tooLarge = false
-  let window = Buffer.alloc(0)
-  let windowLost = false
   let passedTail: Buffer = Buffer.alloc(0)
-  let lostFigures = false
+  let hasFigures = false
   let skipped = 0
+  let lost = 0
   let finished = false
   let broken = false
 
   /** Whether the protocol allows a frame to begin so, here. */
   function isAllowed(head: FrameHead): boolean {
     const { opcode, payloadBytes } = head
-    if (head.reservedOther || !Number.isSafeInteger(payloadBytes)) return false
-    if (opcode >= CLOSE) return opcode <= PONG && head.final && payloadBytes <= 125 && !head.reserved1
-    if (opcode === CONTINUATION) return inMessage && !head.reserved1
-    return opcode <= BINARY && !inMessage && (deflate || !head.reserved1)
+    if (head.reserved || !Number.isSafeInteger(payloadBytes)) return false
+    if (opcode >= CLOSE) return opcode <= PONG && head.final && payloadBytes <= 125
+    return opcode === CONTINUATION ? inMessage : opcode <= BINARY && !inMessage
   }
 
-  function startMessage(head: FrameHead): void {
+  function startMessage(): void {
     inMessage = true
-    compressed = head.reserved1
     tooLarge = false
+    hasFigures = false
     messageBytes = 0
     chunks.clear()
   }
@@ -93,19 +78,15 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     // The only part of a message needs no copy: it is handed over before this chunk is released.
     const keeps = !(isLast && chunks.size === 0 && head.mask === null)
     const part = keeps ? Buffer.from(bytes) : bytes
-    if (head.mask !== null) {
-      for (let i = 0; i < part.length; i += 1) {
-        part[i] = part.readUInt8(i) ^ head.mask.readUInt8((frameRead + i) & 3)
-      }
-    }
+    if (head.mask !== null) unmask(part, head.mask, frameRead)
     chunks.add(part)
   }
 
   /** Figures in a message that is not read are looked for, so that it is known that they are missing. */
   function passOver(bytes: Buffer): void {
-    if (lostFigures) return
+    if (hasFigures) return
     const text = passedTail.length === 0 ? bytes : Buffer.concat([passedTail, bytes])
-    lostFigures = compressed || mayContainUsage(FIGURES, text)
+    hasFigures = mayContainUsage(FIGURES, text)
     passedTail = Buffer.from(text.subarray(-WORD_BYTES))
   }
 
@@ -113,32 +94,12 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     inMessage = false
     passedTail = Buffer.alloc(0)
     const whole = chunks.take()
-    const bytes = tooLarge ? null : compressed ? inflate(whole) : whole
-    if (bytes === null) {
-      skipped += 1
-      if (compressed && !serverNoContextTakeover) windowLost = true
+    if (!tooLarge) {
+      onMessage(whole)
       return
     }
-    onMessage(bytes)
-  }
-
-  /** The message behind `bytes`; `null` when it cannot be had within bounds. */
-  function inflate(bytes: Buffer): Buffer | null {
-    if (windowLost) return null
-    const dictionary = window.length > 0 ? { dictionary: window } : {}
-    try {
-      const message = inflateRawSync(Buffer.concat([bytes, DEFLATE_TAIL]), {
-        ...dictionary,
-        finishFlush: zlib.Z_SYNC_FLUSH,
-        maxOutputLength: maxMessageBytes * INFLATED_FACTOR,
-      })
-      if (!serverNoContextTakeover) {
-        window = Buffer.from(Buffer.concat([window, message]).subarray(-WINDOW_BYTES))
-      }
-      return message
-    } catch {
-      return null
-    }
+    skipped += 1
+    if (hasFigures) lost += 1
   }
 
   return {
@@ -161,7 +122,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
             broken = true
             return
           }
-          if (frame.opcode === TEXT || frame.opcode === BINARY) startMessage(frame)
+          if (frame.opcode === TEXT || frame.opcode === BINARY) startMessage()
         }
         const taken = bytes.subarray(0, frame.payloadBytes - frameRead)
         const isWhole = frameRead + taken.length === frame.payloadBytes
@@ -178,11 +139,19 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     get skipped() {
       return skipped
     },
+    get lost() {
+      return lost
+    },
     get finished() {
       return finished
     },
     get blind() {
-      return broken || windowLost || lostFigures
+      return broken
     },
   }
+}
+
+/** `from`: how much of the frame came before these bytes. */
+function unmask(bytes: Buffer, mask: Buffer, from: number): void {
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = (bytes[at] ?? 0) ^ (mask[(from + at) & 3] ?? 0)
 }

@@ -1,0 +1,171 @@
+import type { MessageReader } from '../../dialect.ts'
+import { addUnits, millisecondsIn, unitsOf } from '../../reading/billed-units.ts'
+import type { Fields } from '../../reading/body-format.ts'
+import { observe, saysTokens, totalDisagrees } from '../../reading/counts.ts'
+import { type JsonObject, member, objectIn, textIn } from '../../reading/json-value.ts'
+import { createSessionSum } from '../../reading/session-sum.ts'
+import { compileProjection } from '../../wires/json.ts'
+import { scanJson } from '../../wires/scan-json.ts'
+import { responsesUsage } from '../openai-usage.ts'
+import { bytesPerSecond, DEFAULT_BYTES_PER_SECOND, soundSeconds } from './realtime-sound.ts'
+import { createTranscriptions } from './realtime-transcriptions.ts'
+
+const TRANSCRIPTION = { model: 'value' } as const
+const SOUND = { type: 'value', rate: 'value' } as const
+
+export const REALTIME_FIELDS: Fields = {
+  type: 'value',
+  item_id: 'value',
+  usage: 'usage',
+  response: { id: 'value', model: 'value', usage: 'usage' },
+  session: {
+    id: 'value',
+    type: 'value',
+    object: 'value',
+    model: 'value',
+    input_audio_transcription: TRANSCRIPTION,
+    input_audio_format: 'value',
+    output_audio_format: 'value',
+    audio: {
+      input: { transcription: TRANSCRIPTION, format: SOUND },
+      output: { format: SOUND },
+    },
+  },
+}
+const PROJECTION = compileProjection(REALTIME_FIELDS)
+
+/** https://platform.openai.com/docs/guides/realtime-costs: sound that is generated is a token for every 50 ms. */
+const SOUND_TOKENS_PER_SECOND = 20
+/** `{"type":"response.audio.delta","delta":""}`: all else of such an event is its sound, in base64. */
+const SHORTEST_SOUND_EVENT_BYTES = 42
+
+const COMMITTED = 'input_audio_buffer.committed'
+const TRANSCRIBING = 'conversation.item.input_audio_transcription.delta'
+const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
+const NOT_TRANSCRIBED = 'conversation.item.input_audio_transcription.failed'
+
+/** Reads a realtime session: its responses under its own model, transcriptions of its input under theirs. */
+export function createRealtimeReader(): MessageReader {
+  const sum = createSessionSum()
+  const transcriptions = createTranscriptions()
+  /** Responses that the client has asked for, and that have not begun. */
+  let asked = 0
+  let open = 0
+  let model: string | null = null
+  let sessionId: string | undefined
+  let audioMs: number | null = null
+  let revision = 0
+  let soundBytesPerSecond = DEFAULT_BYTES_PER_SECOND
+  let soundBytes = 0
+  let contextTokens = 0
+
+  function readSession(session: JsonObject): void {
+    sessionId ??= textIn(session.id) ?? undefined
+    const output = member(member(member(session, 'audio'), 'output'), 'format')
+    soundBytesPerSecond = bytesPerSecond(output, session.output_audio_format) ?? soundBytesPerSecond
+    transcriptions.configure(session)
+    const named = transcriptions.isAll ? transcriptions.model : textIn(session.model)
+    if (named === null || named === model) return
+    model = named
+    revision += 1
+  }
+
+  function addResponse(event: JsonObject, raw: string | null): void {
+    open = Math.max(0, open - 1)
+    if (open === 0) soundBytes = 0
+    const response = member(event, 'response')
+    model = textIn(response?.model) ?? model
+    const usage = [member(response, 'usage'), member(event, 'usage')].find(saysCounts)
+    if (usage === undefined || usage === null) return
+    const { usage: counted, invalid, total } = responsesUsage(usage)
+    const totalMismatch = totalDisagrees(total, counted)
+    sum.add({ model, usage: counted, invalid, totalMismatch, raw })
+    contextTokens = (counted.inputTokens ?? 0) + (counted.outputTokens ?? 0)
+    // xAI's seconds are the session's so far, not this response's.
+    audioMs = millisecondsIn(usage.billable_audio_seconds) ?? audioMs
+    revision += 1
+  }
+
+  function addTranscription(event: JsonObject, raw: string | null): void {
+    const part = transcriptions.end(textIn(event.item_id))
+    const usage = member(event, 'usage')
+    if (usage === null) {
+      // Of one whose model has no name (xAI's) nothing is billed apart.
+      if (!part.isNamed) return
+      sum.unread(part.model, part.isBeside)
+      revision += 1
+      return
+    }
+    revision += 1
+    const counted = responsesUsage(usage)
+    const milliseconds = millisecondsIn(usage.seconds)
+    const invalid = counted.invalid || (milliseconds === null && !saysTokens(counted.usage))
+    const units = milliseconds === null ? {} : { units: unitsOf({ audioMs: milliseconds }) }
+    sum.add({ model: part.model, isBeside: part.isBeside, usage: counted.usage, ...units, invalid, raw })
+  }
+
+  return {
+    message(bytes) {
+      const { value, raw } = scanJson(bytes, PROJECTION)
+      const event = objectIn(value)
+      const type = textIn(event?.type)
+      if (event === null || type === null) return
+      if (type.endsWith('audio.delta')) soundBytes += bytes.length - SHORTEST_SOUND_EVENT_BYTES
+      else if (type === 'response.created') {
+        asked = Math.max(0, asked - 1)
+        open += 1
+      } else if (type === 'response.done') addResponse(event, raw)
+      else if (type === COMMITTED) transcriptions.begin(textIn(event.item_id))
+      else if (type === TRANSCRIBING) transcriptions.goOn(textIn(event.item_id), bytes)
+      else if (type === TRANSCRIBED) addTranscription(event, raw)
+      else if (type === NOT_TRANSCRIBED) transcriptions.end(textIn(event.item_id))
+      else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
+      else if (type === 'error') {
+        // What was asked for last was refused, as a rule: a response is under way already.
+        asked = Math.max(0, asked - 1)
+        revision += 1
+      }
+    },
+    unread() {
+      sum.unread(model)
+      open = Math.max(0, open - 1)
+      revision += 1
+    },
+    clientSent: (byteCount) => transcriptions.clientSent(byteCount),
+    asked() {
+      asked += 1
+    },
+    peek() {
+      const { units, ...observed } = sum.observed(model, open === 0)
+      return observe({
+        ...observed,
+        model,
+        units: addUnits(unitsOf({ audioMs }), units),
+        answerId: sessionId,
+      })
+    },
+    get revision() {
+      return revision
+    },
+    get underWay() {
+      return asked > 0 || open > 0 || transcriptions.underWay
+    },
+    get isResponding() {
+      return asked > 0 || open > 0
+    },
+    get unfinished() {
+      return transcriptions.estimated()
+    },
+    get soundTokens() {
+      return Math.ceil(soundSeconds(soundBytes, soundBytesPerSecond) * SOUND_TOKENS_PER_SECOND)
+    },
+    get contextTokens() {
+      return contextTokens
+    },
+  }
+}
+
+/** Whether a usage object has counts: xAI's `response.usage` is empty. */
+function saysCounts(usage: JsonObject | null): boolean {
+  return usage !== null && Object.keys(usage).length > 0
+}

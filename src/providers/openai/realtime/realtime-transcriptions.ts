@@ -1,0 +1,138 @@
+import type { UsagePart } from '../../../call/observation.ts'
+import { NO_USAGE } from '../../../call/usage.ts'
+import { UNKNOWN_MODEL } from '../../../domain/model-name.ts'
+import { unitsOf } from '../../reading/billed-units.ts'
+import { type JsonObject, member, textIn } from '../../reading/json-value.ts'
+import { compileProjection } from '../../wires/json.ts'
+import { scanJson } from '../../wires/scan-json.ts'
+import { bytesPerSecond, DEFAULT_BYTES_PER_SECOND, soundSeconds } from './realtime-sound.ts'
+
+/** Whose work a transcription is. */
+interface Transcriber {
+  readonly model: string | null
+  readonly isBeside: true | undefined
+  /** The session has named the model. */
+  readonly isNamed: boolean
+}
+
+/** The transcriptions of a realtime session's input. */
+export interface Transcriptions {
+  /** What `session.created` or `session.updated` says of them. */
+  configure(session: JsonObject): void
+  /** Of the input, as the session says now; `null`: not named. */
+  readonly model: string | null
+  /** The session does nothing else. */
+  readonly isAll: boolean
+  clientSent(byteCount: number): void
+  /** An item of sound is complete, and is transcribed from now on where the session has that. */
+  begin(item: string | null): void
+  /** A piece of its text. */
+  goOn(item: string | null, event: Uint8Array): void
+  /** It is done, or has failed. By the model that the session had when it began. */
+  end(item: string | null): Transcriber
+  readonly underWay: boolean
+  /** What those under way use, estimated by what passed of them. */
+  estimated(): readonly UsagePart[]
+}
+
+interface Item extends Transcriber {
+  soundBytes: number
+  textBytes: number
+}
+
+/** Items that are kept apart; further ones are one. */
+const MAX_ITEMS = 1_000
+const DELTA = compileProjection({ delta: 'value' })
+/** https://platform.openai.com/docs/guides/realtime-costs: sound that is heard is a token for every 100 ms. */
+const SOUND_TOKENS_PER_SECOND = 10
+/** A shorter item is not accepted. */
+const SHORTEST_SECONDS = 0.1
+/** People speak three words a second, at most four. */
+const TEXT_TOKENS_PER_SECOND = 5
+const BYTES_PER_TEXT_TOKEN = 3
+/** Models that are billed by time. */
+const BY_SECONDS = /whisper/i
+
+export function createTranscriptions(): Transcriptions {
+  const items = new Map<string, Item>()
+  let model: string | null = null
+  let isAll = false
+  let inputBytesPerSecond = DEFAULT_BYTES_PER_SECOND
+  /** Of the client's, since the last item was complete. */
+  let clientBytes = 0
+
+  function transcriber(): Transcriber {
+    const isNamed = model !== null
+    if (isAll) return { model, isBeside: undefined, isNamed }
+    return { model: model ?? UNKNOWN_MODEL, isBeside: true, isNamed }
+  }
+
+  function find(item: string | null): Item | null {
+    const key = item ?? ''
+    const known = items.get(key)
+    if (known !== undefined) return known
+    if (!isAll && model === null) return null
+    const slot = items.size < MAX_ITEMS ? key : ''
+    const begun = items.get(slot) ?? { ...transcriber(), soundBytes: 0, textBytes: 0 }
+    items.set(slot, begun)
+    return begun
+  }
+
+  function estimate({ model: by, isBeside, soundBytes, textBytes }: Item): UsagePart {
+    const seconds = Math.max(SHORTEST_SECONDS, soundSeconds(soundBytes, inputBytesPerSecond))
+    if (by !== null && BY_SECONDS.test(by)) {
+      const units = unitsOf({ audioMs: Math.ceil(seconds * 1000) })
+      return { model: by, isBeside, usage: { ...NO_USAGE, inputTokens: 0, outputTokens: 0 }, units }
+    }
+    const heard = Math.ceil(seconds * SOUND_TOKENS_PER_SECOND)
+    const text = Math.max(seconds * TEXT_TOKENS_PER_SECOND, textBytes / BYTES_PER_TEXT_TOKEN)
+    const usage = {
+      ...NO_USAGE,
+      inputTokens: heard,
+      audioInputTokens: heard,
+      outputTokens: Math.ceil(text),
+    }
+    return { model: by, isBeside, usage }
+  }
+
+  return {
+    configure(session) {
+      isAll = session.type === 'transcription' || session.object === 'realtime.transcription_session'
+      const input = member(member(session, 'audio'), 'input')
+      const format = bytesPerSecond(member(input, 'format'), session.input_audio_format)
+      inputBytesPerSecond = format ?? inputBytesPerSecond
+      if (input !== null) model = textIn(member(input, 'transcription')?.model)
+      else if ('input_audio_transcription' in session)
+        model = textIn(member(session, 'input_audio_transcription')?.model)
+    },
+    get model() {
+      return model
+    },
+    get isAll() {
+      return isAll
+    },
+    clientSent(byteCount) {
+      clientBytes += byteCount
+    },
+    begin(item) {
+      const begun = find(item)
+      if (begun !== null) begun.soundBytes += clientBytes
+      clientBytes = 0
+    },
+    goOn(item, event) {
+      const known = find(item)
+      if (known === null) return
+      const { value } = scanJson(event, DELTA)
+      known.textBytes += Buffer.byteLength(textIn(member({ value }, 'value')?.delta) ?? '')
+    },
+    end(item) {
+      const ended = items.get(item ?? '') ?? transcriber()
+      items.delete(item ?? '')
+      return ended
+    },
+    get underWay() {
+      return items.size > 0
+    },
+    estimated: () => [...items.values()].map(estimate),
+  }
+}

@@ -1,0 +1,147 @@
+import type { Observation, UsagePart } from '../../call/observation.ts'
+import {
+  type BilledUnits,
+  NO_UNITS,
+  NO_USAGE,
+  TOKEN_CLASSES,
+  type TokenClass,
+  type TokenUsage,
+} from '../../call/usage.ts'
+import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
+import { addUnits } from './billed-units.ts'
+import { addCounts, sumUsage } from './counts.ts'
+import { createUsageSum } from './usage-sum.ts'
+
+/** What one response of a session reports, or other work in it. */
+export interface SessionUse extends UsagePart {
+  /** At least one of its counts was impossible, and is `null` in `usage`. */
+  readonly invalid: boolean
+  readonly totalMismatch?: boolean
+  /** Of a response that several models served. */
+  readonly parts?: readonly UsagePart[] | null
+  /** The text of its usage. */
+  readonly raw: string | null
+}
+
+/** Usage added up over one session, by model. An impossible count costs the response that reported it, not the others. */
+export interface SessionSum {
+  add(use: SessionUse): void
+  /** `model` was used, and how much is not known. */
+  unread(model: string | null, isBeside?: true): void
+  /**
+   * What the sum says. `units` are those of parts; a session's other units belong to none.
+   *
+   * @param own the model that the session's other figures belong to
+   * @param isFinal no response is under way
+   */
+  observed(
+    own: string | null,
+    isFinal: boolean,
+  ): Pick<Observation, 'usageSource' | 'usage' | 'units' | 'raw' | 'totalMismatch' | 'parts'>
+}
+
+/** Models that are kept apart; further ones have no price. */
+const MAX_PARTS = 32
+
+export function createSessionSum(): SessionSum {
+  const sum = createUsageSum()
+  const parts = new Map<string, UsagePart>()
+  const unread = new Map<string, UsagePart>()
+  /** One of the figures was possible. */
+  let isSound = false
+  let total: TokenUsage = NO_USAGE
+
+  function addPart(part: UsagePart): void {
+    const isNew = !parts.has(keyOf(part)) && parts.size >= MAX_PARTS
+    const kept: UsagePart = isNew ? { ...part, model: UNKNOWN_MODEL, isBeside: true } : part
+    const earlier = parts.get(keyOf(kept))
+    parts.set(keyOf(kept), earlier === undefined ? kept : sumParts(earlier, kept))
+  }
+
+  const session: SessionSum = {
+    add({ invalid, totalMismatch = false, parts: within = null, raw, ...part }) {
+      const whole = sumIfPossible([total, part.usage])
+      const isOdd = invalid || whole === null || exceedsItsWhole(part.usage)
+      if (isOdd) session.unread(part.model, part.isBeside)
+      else isSound = true
+      // Of an odd one the totals stand, where they are possible: they are not less than what is known.
+      const { inputTokens, outputTokens } = whole === null ? NO_USAGE : part.usage
+      const usage = isOdd ? { ...NO_USAGE, inputTokens, outputTokens } : part.usage
+      // The tokens of a session are those of the model that answers; others' are in its parts, and in its cost.
+      sum.add({ usage: part.isBeside ? NO_USAGE : usage, invalid: false }, totalMismatch, raw)
+      total = sumUsage([total, usage])
+      if (within === null || isOdd) addPart({ ...part, usage })
+      else for (const one of within) addPart(one.model === part.model ? one : { ...one, isBeside: true })
+    },
+    unread(model, isBeside) {
+      const part: UsagePart = { model, usage: NO_USAGE, isBeside, isUnread: true }
+      unread.set(keyOf(part), part)
+    },
+    observed(own, isFinal) {
+      const all = [...parts.values(), ...unread.values()]
+      const observed = sum.observed(isFinal)
+      const isOdd = !isSound && unread.size > 0
+      return {
+        ...observed,
+        usageSource: isOdd ? 'invalid' : observed.usageSource,
+        units: unitsOfParts(all),
+        parts: all.every((part) => isPlain(part, own)) ? null : all,
+      }
+    },
+  }
+  return session
+}
+
+/** What was observed of a session with `more` of the same: estimates of what was not reported. */
+export function withParts(observed: Observation, more: readonly UsagePart[]): Observation {
+  const { model, usage, units, parts } = observed
+  const isOwn = parts === null && more.every((part) => isPlain(part, model))
+  return {
+    ...observed,
+    usage: sumUsage([usage, ...more.filter((part) => part.isBeside !== true).map((part) => part.usage)]),
+    units: addUnits(units, unitsOfParts(more)),
+    parts: isOwn ? null : [...(parts ?? [{ model, usage }]), ...more],
+  }
+}
+
+function keyOf({ model, isBeside, isUnread }: UsagePart): string {
+  return JSON.stringify([model, isBeside === true, isUnread === true])
+}
+
+/** Whether nothing but a session's own model is in it, so that no parts are needed. */
+function isPlain({ model, isBeside, isUnread }: UsagePart, own: string | null): boolean {
+  return model === own && isBeside !== true && isUnread !== true
+}
+
+function sumParts(one: UsagePart, other: UsagePart): UsagePart {
+  const units = unitsOfParts([one, other])
+  return {
+    ...one,
+    usage: sumUsage([one.usage, other.usage]),
+    ...(units === NO_UNITS ? {} : { units }),
+  }
+}
+
+function unitsOfParts(parts: readonly UsagePart[]): BilledUnits {
+  return parts.reduce((sum, { units = NO_UNITS }) => addUnits(sum, units), NO_UNITS)
+}
+
+/** `null`: a sum that no call can have. */
+function sumIfPossible(usages: readonly TokenUsage[]): TokenUsage | null {
+  const sums = TOKEN_CLASSES.map((name) => addCounts(...usages.map((usage) => usage[name])))
+  return sums.includes('invalid') ? null : sumUsage(usages)
+}
+
+/** A part that is larger than what it is part of would leave the whole sum without a price. */
+function exceedsItsWhole(usage: TokenUsage): boolean {
+  const sum = (...names: readonly TokenClass[]) => names.reduce((all, name) => all + (usage[name] ?? 0), 0)
+  const { inputTokens, outputTokens } = usage
+  return (
+    (inputTokens !== null &&
+      Math.max(
+        sum('cacheReadTokens', 'cacheWriteTokens'),
+        sum('audioInputTokens', 'imageInputTokens', 'videoInputTokens'),
+      ) > inputTokens) ||
+    (outputTokens !== null && sum('audioOutputTokens', 'imageOutputTokens') > outputTokens)
+  )
+}

@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { ClientMessages } from '../../../src/gateway/websocket/client-messages.ts'
+import type { Dialect } from '../../../src/providers/dialect.ts'
+import { geminiLive } from '../../../src/providers/google/gemini-live.ts'
+import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
+import { openAiResponses } from '../../../src/providers/openai/openai-responses.ts'
+import { realtime } from '../../../src/providers/openai/realtime/realtime.ts'
+
+const TEXT = 0x81
+const PING = 0x89
+
+/** One whole frame as clients send them: masked. */
+function frame(first: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(10)
+  head[0] = first
+  head[1] = 0x80 | 127
+  head.writeBigUInt64BE(BigInt(payload.length), 2)
+  const mask = randomBytes(4)
+  return Buffer.concat([head, mask, payload.map((byte, index) => byte ^ (mask[index % 4] ?? 0))])
+}
+
+function ping(): Buffer {
+  return Buffer.from([PING, 0x80, 1, 2, 3, 4])
+}
+
+function message(json: object): Buffer {
+  return frame(TEXT, Buffer.from(JSON.stringify(json)))
+}
+
+/** What was read of a client's bytes. */
+function readAll(dialect: Dialect, chunks: readonly Buffer[]) {
+  const names: string[] = []
+  const refused: string[] = []
+  let asked = 0
+  const client = new ClientMessages(dialect, {
+    onModel: (name) => names.push(name),
+    onAsked: () => {
+      asked += 1
+    },
+    onRefused: (reason) => refused.push(reason),
+  })
+  for (const chunk of chunks) client.push(chunk)
+  return { names, refused, asked, holds: client.holds }
+}
+
+function namesIn(dialect: Dialect, chunks: readonly Buffer[]): readonly string[] {
+  return readAll(dialect, chunks).names
+}
+
+const setup = {
+  setup: { systemInstruction: { parts: [{ text: '"model":"no"' }] }, model: 'models/gemini-made' },
+}
+
+test('the first message that names a model is read, cut at any byte, and none behind it', () => {
+  const update = (model: string) => message({ type: 'session.update', session: { model } })
+  const bytes = Buffer.concat([ping(), message({ type: 'x' }), update('a'), update('b')])
+  for (let at = 0; at <= bytes.length; at += 1) {
+    const { names, refused } = readAll(realtime, [bytes.subarray(0, at), bytes.subarray(at)])
+    expect([names, refused]).toEqual([['a'], []])
+  }
+})
+
+test('a Live session holds back what its client sends until the setup is whole, cut at any byte', () => {
+  const first = Buffer.concat([ping(), message(setup)])
+  const bytes = Buffer.concat([first, message({ realtimeInput: {} }), message(setup)])
+  for (let at = 0; at <= bytes.length; at += 1) {
+    expect(readAll(geminiLive, [bytes.subarray(0, at)]).holds).toBe(at < first.length)
+    const { names, refused } = readAll(geminiLive, [bytes.subarray(0, at), bytes.subarray(at)])
+    expect([names, refused]).toEqual([['gemini-made'], []])
+  }
+})
+
+test('a setup of 300 KB with the model at its end, and one behind 1 MB of pings, name the model', () => {
+  const text = 'x'.repeat(300 * 1024)
+  const long = { setup: { systemInstruction: { parts: [{ text }] }, model: 'models/gemini-made' } }
+  expect(namesIn(geminiLive, [message(long)])).toEqual(['gemini-made'])
+  const pings = Buffer.concat(Array.from({ length: 170_000 }, ping))
+  const { names, refused } = readAll(geminiLive, [pings, message(long)])
+  expect([pings.length > 1_000_000, names, refused]).toEqual([true, ['gemini-made'], []])
+})
+
+const twice = (text: string) => frame(TEXT, Buffer.from(text))
+
+test.each([
+  ['no setup', [message({ realtimeInput: {} })]],
+  ['no model', [message({ setup: {} })]],
+  ['a model that is not a text', [message({ setup: { model: { deep: 1 } } })]],
+  ['no object', [message([])]],
+  ['no JSON', [frame(TEXT, randomBytes(300))]],
+  ['two members model', [twice('{"setup":{"model":"models/cheap","model":"models/dear"}}')]],
+  ['two members model, one escaped', [twice('{"setup":{"model":"a","mod\\u0065l":"b"}}')]],
+  ['two members setup', [twice('{"setup":{"model":"a"},"setup":{"model":"b"}}')]],
+  ['two setups', [message(setup), message({ setup: { model: 'models/dear' } })]],
+  ['a setup that is too large', [message({ setup: { x: 'x'.repeat(1024 * 1024), model: 'a' } })]],
+  ['more than is held', [Buffer.concat(Array.from({ length: 400_000 }, ping))]],
+  ['no frames', [Buffer.from([0x8f, 0])]],
+  ['a compressed frame', [frame(0xc1, Buffer.from('x'))]],
+])('a Live session is refused once, and its model is not taken back: %s', (_, chunks) => {
+  const { refused, names } = readAll(geminiLive, [...chunks, message({ setup: { model: 'later' } })])
+  expect(refused).toHaveLength(1)
+  expect(names).not.toContain('later')
+})
+
+test('a Live session that is closed before it said anything is not refused', () => {
+  expect(readAll(geminiLive, [frame(0x88, Buffer.alloc(0))])).toMatchObject({ refused: [], holds: false })
+})
+
+test.each([
+  ['realtime', realtime, { type: 'response.create' }, 1],
+  ['realtime, sound', realtime, { type: 'input_audio_buffer.append', audio: 'AAAA' }, 0],
+  ['responses', openAiResponses(USAGE_IF_ASKED), { type: 'response.create', input: 'x' }, 1],
+])('%s: what asks for a response counts, and nothing else', (_, dialect, said, asked) => {
+  expect(readAll(dialect, [message(said)]).asked).toBe(asked)
+})
+
+test.each([
+  [{ clientContent: { turns: [], turnComplete: true } }, 1],
+  [{ client_content: { turn_complete: true } }, 1],
+  [{ clientContent: { turns: [] } }, 0],
+  [{ realtimeInput: { text: 'x'.repeat(100_000) } }, 1],
+  [{ realtimeInput: { activityEnd: {} } }, 1],
+  [{ realtimeInput: { audio: { data: 'AAAA' } } }, 0],
+  [{ toolResponse: { functionResponses: [{ id: 'f' }] } }, 1],
+])('Live: %j asks for %i turns', (said, asked) => {
+  expect(readAll(geminiLive, [message(setup), message(said)]).asked).toBe(asked)
+})
+
+test.each([
+  [
+    'Vertex',
+    geminiLive,
+    { setup: { model: 'projects/p/locations/l/publishers/google/models/gemini-made' } },
+    'gemini-made',
+  ],
+  ['a tuned model', geminiLive, { setup: { model: 'projects/p/locations/l/endpoints/42' } }, 'endpoints/42'],
+  ['a bare name', geminiLive, { setup: { model: 'gemini-made' } }, 'gemini-made'],
+  ['realtime', realtime, { type: 'session.update', session: { model: 'made' } }, 'made'],
+  ['responses', openAiResponses(USAGE_IF_ASKED), { type: 'response.create', model: 'made' }, 'made'],
+  [
+    'responses, nested',
+    openAiResponses(USAGE_IF_ASKED),
+    { type: 'response.create', response: { model: 'made' } },
+    'made',
+  ],
+])('%s: the name is the model’s own', (_, dialect, said, name) => {
+  expect(namesIn(dialect, [message(said)])).toEqual([name])
+})
+
+test('a model that is not a string, garbage and a message that is too large give no model, and no error', () => {
+  const update = (session: unknown) => message({ type: 'session.update', session })
+  expect(namesIn(realtime, [update({ model: { deep: 1 } }), update([])])).toEqual([])
+  for (let round = 0; round < 200; round += 1) {
+    expect(namesIn(geminiLive, [randomBytes(300), frame(TEXT, randomBytes(300))])).toEqual([])
+  }
+  const sound = frame(TEXT, Buffer.alloc(2 * 1024 * 1024, 0x41))
+  expect(namesIn(realtime, [sound, update({ model: 'made' })])).toEqual(['made'])
+})

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { REFUSED_PATHS } from '../../src/providers/paths/known-paths.ts'
+import { entryOf, PROVIDERS, type Provider } from '../../src/providers/registry.ts'
+
+/** Servers that anyone may run: they have no hosts of their own. */
+const OWN_SERVERS = PROVIDERS.filter((provider) => entryOf(provider).hosts.length === 0)
+/** What stands at such an address may be any of them, or have any of them behind it. */
+const ANY_OF_THEM: readonly Provider[] = ['openai-compatible', 'litellm-proxy']
+
+function isRefused(provider: Provider, method: string, path: string): boolean {
+  return REFUSED_PATHS.find(provider, method, path) !== null
+}
+
+/** A path and method that `pattern` matches. */
+function exampleOf(pattern: string): readonly [method: string, path: string] {
+  const [methods = '', glob = ''] = pattern.split(' ')
+  const method = methods === '*' ? 'POST' : (methods.split(',')[0] ?? '')
+  return [
+    method,
+    glob
+      .replace(/^\*\*(?=\/)/, '')
+      .replaceAll('**', 'a/b')
+      .replaceAll('*', 'a'),
+  ]
+}
+
+test.each(ANY_OF_THEM)('what a server of any kind refuses is refused at %s', (provider) => {
+  const examples = OWN_SERVERS.flatMap((server) =>
+    (entryOf(server).refusedPaths ?? []).flatMap(({ patterns }) => patterns.map(exampleOf)),
+  )
+  expect(examples.length).toBeGreaterThan(60)
+  expect(examples.filter(([method, path]) => !isRefused(provider, method, path))).toEqual([])
+})
+
+test.each([
+  // LiteLLM
+  ['POST', '/key/generate'],
+  ['POST', '/key/service-account/generate'],
+  ['POST', '/key/sk-1/regenerate'],
+  ['GET', '/key/list'],
+  ['POST', '/user/new'],
+  ['GET', '/user/daily/activity'],
+  ['POST', '/team/new'],
+  ['POST', '/team/t-1/callback'],
+  ['POST', '/end_user/new'],
+  ['POST', '/model/new'],
+  ['PATCH', '/model/m-1/update'],
+  ['POST', '/config/update'],
+  ['GET', '/get/config/callbacks'],
+  ['POST', '/credentials'],
+  ['GET', '/spend/logs'],
+  ['GET', '/global/spend/report'],
+  ['POST', '/invitation/new'],
+  ['POST', '/cache/flushall'],
+  ['POST', '/scim/v2/Users'],
+  // vLLM, SGLang
+  ['POST', '/v1/load_lora_adapter'],
+  ['POST', '/sleep'],
+  ['POST', '/pause'],
+  ['POST', '/update_weights_from_disk'],
+  ['POST', '/release_memory_occupation'],
+  ['GET', '/flush_cache'],
+  // Ollama, llama.cpp, LM Studio, TabbyAPI, LocalAI
+  ['POST', '/api/pull'],
+  ['DELETE', '/api/delete'],
+  ['POST', '/slots/0'],
+  ['POST', '/props'],
+  ['POST', '/api/v1/models/download'],
+  ['POST', '/v1/model/load'],
+  ['POST', '/v1/internal/model/load'],
+  ['POST', '/models/apply'],
+])('%s %s is refused at a server of unknown kind', (method, path) => {
+  for (const provider of ANY_OF_THEM) expect(isRefused(provider, method, path)).toBe(true)
+})
+
+test.each([
+  ['POST', '/v1/chat/completions'],
+  ['POST', '/v1/messages'],
+  ['POST', '/v1beta/models/gemini-2.5-pro:generateContent'],
+  ['POST', '/api/chat'],
+  ['POST', '/api/show'],
+  ['GET', '/api/tags'],
+  ['POST', '/completion'],
+  ['POST', '/tokenize'],
+  ['GET', '/models'],
+  ['GET', '/model/info'],
+  ['GET', '/health'],
+  ['GET', '/props'],
+  ['POST', '/v1/files'],
+  ['POST', '/v1/rerank'],
+  ['POST', '/v1/fine_tuning/jobs/ftjob-1/resume'],
+])('%s %s passes at a server of unknown kind', (method, path) => {
+  for (const provider of ANY_OF_THEM) expect(isRefused(provider, method, path)).toBe(false)
+})
