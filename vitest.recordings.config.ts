@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 import { DEFAULTS } from './test/support/suites.ts'
 
 /**
- * `npm run test:recordings`: answers that upstreams really sent, in the folder RECORDINGS_DIR. They are no part of the
- * project, so `npm test` does without.
+ * `npm run test:recordings`: answers that upstreams really sent, in the folder RECORDINGS_DIR. They are not a part of
+ * the project, so `npm test` does without.
  */
 process.env.RECORDINGS_DIR = resolve(process.env.RECORDINGS_DIR || '../shared/recordings')
 

@@ -1,13 +1,7 @@
 // @seconds: random bytes for 6 s, and streams without an end.
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/providers/registry.ts'
-import { anthropicResponses } from '../fixtures/anthropic.ts'
-import { bedrockResponses } from '../fixtures/bedrock.ts'
-import { googleResponses } from '../fixtures/google.ts'
-import { nativeResponses } from '../fixtures/native.ts'
-import { openAiChatResponses } from '../fixtures/openai-chat.ts'
-import { openAiMediaResponses } from '../fixtures/openai-media.ts'
-import { openAiResponsesResponses } from '../fixtures/openai-responses.ts'
+import { madeResponses } from '../fixtures/made-responses.ts'
 import { heldMemory } from '../support/memory.ts'
 import { rounds } from '../support/rounds.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
@@ -69,17 +63,8 @@ const CONTENT_TYPES = [
   '',
 ]
 
-const made = [
-  ...openAiChatResponses,
-  ...openAiResponsesResponses,
-  ...openAiMediaResponses,
-  ...anthropicResponses,
-  ...googleResponses,
-  ...bedrockResponses,
-  ...nativeResponses,
-]
 const bodies: readonly Buffer[] = [
-  ...made.map(({ body }) => Buffer.from(body)),
+  ...madeResponses.map(({ body }) => Buffer.from(body)),
   ...loadRecordings().map(({ body }) => body),
 ].map((body) => body.subarray(0, 20_000))
 

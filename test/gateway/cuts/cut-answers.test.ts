@@ -79,6 +79,75 @@ function makeAnswer(model: string, hides: boolean): Answer {
   )
 }
 
+/** What the other formats say of as much: at OpenAI's and Google's nothing of the thoughts is shown, at DeepSeek's all. */
+function makeOthers(): readonly Answer[] {
+  const words = ['The', ' answer', ' is', ' 42.']
+  const event = (fields: object) => `data: ${JSON.stringify(fields)}\n\n`
+  const usage = {
+    input_tokens: 1000,
+    output_tokens: 20_000,
+    output_tokens_details: { reasoning_tokens: 19_900 },
+    total_tokens: 21_000,
+  }
+  const response = (status: string, model: string, more: object = {}) => ({
+    type: `response.${status}`,
+    response: { id: 'resp_made', object: 'response', status, model, ...more },
+  })
+  const responses = (model: string) =>
+    [
+      response('created', model),
+      ...words.map((delta) => ({ type: 'response.output_text.delta', item_id: 'msg_1', delta })),
+      { type: 'response.output_text.done', item_id: 'msg_1', text: words.join('') },
+      response('completed', model, { usage }),
+    ].map(event)
+  const google = [
+    ...words.map((text) => ({
+      candidates: [{ content: { parts: [{ text }] } }],
+      modelVersion: 'gemini-2.5-pro',
+    })),
+    {
+      candidates: [{ content: { parts: [{ text: '' }] }, finishReason: 'STOP' }],
+      usageMetadata: {
+        promptTokenCount: 1000,
+        candidatesTokenCount: 100,
+        thoughtsTokenCount: 19_900,
+        totalTokenCount: 21_000,
+      },
+      modelVersion: 'gemini-2.5-pro',
+    },
+  ].map((fields) => event(fields).replace('\n\n', '\r\n\r\n'))
+  const model = 'deepseek-reasoner'
+  const chosen = (delta: object, finish_reason: string | null, more: object = {}) =>
+    chunk({ model, choices: [{ index: 0, delta, finish_reason }], usage: null, ...more })
+  const deepseek = [
+    ...Array.from({ length: 40 }, () => chosen({ reasoning_content: ' and so on' }, null)),
+    ...words.map((content) => chosen({ content }, null)),
+    chosen({}, 'stop', {
+      usage: { prompt_tokens: 1000, completion_tokens: 20_000, total_tokens: 21_000 },
+    }),
+  ]
+  const body = (events: readonly string[]) => Buffer.from(events.join(''))
+  const completed = /"type":"response\.completed"/
+  const stream = '/v1beta/models/gemini-2.5-pro:streamGenerateContent'
+  return [
+    answerOf('made responses', 'openai', '/v1/responses', 'o3', body(responses('o3')), completed, true),
+    answerOf('made for xAI', 'xai', '/v1/responses', 'grok-4', body(responses('grok-4')), completed, true),
+    answerOf(
+      'made for Google',
+      'gemini',
+      stream,
+      'gemini-2.5-pro',
+      body(google),
+      /"finishReason":"STOP"/,
+      true,
+    ),
+    answerOf(
+      ...(['made for DeepSeek', 'deepseek', '/chat/completions', model] as const),
+      ...([body(deepseek), /"finish_reason":"stop"/, false] as const),
+    ),
+  ]
+}
+
 function answerOf(
   id: string,
   provider: Provider,
@@ -226,7 +295,8 @@ async function visitAndLeave(number: string, cut: number): Promise<void> {
 
 test(`${CUTS} cuts of answers that reason: never less than was delivered, exact where the usage comes, none complete`, async () => {
   const random = seededRandom(7)
-  const answers = [makeAnswer('o3', true), makeAnswer('gpt-4o-mini', false), ...recordedAnswers()]
+  const made = [makeAnswer('o3', true), makeAnswer('gpt-4o-mini', false), ...makeOthers()]
+  const answers = [...made, ...recordedAnswers()]
   const wrong: object[] = []
   let exact = 0
   let behindTheEnd = 0

@@ -16,6 +16,7 @@ import type { Dialect, MessageReader } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { createCloseWatch } from '../../../src/providers/wires/frames/close-watch.ts'
+import { madeSessions } from '../../fixtures/sessions.ts'
 import { seededRandom } from '../../providers/recordings/judge.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
 import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
@@ -108,6 +109,17 @@ function transcribedSession(): Played {
   const events = [{ type: 'session.created', session }, ...item('a'), ...item('b'), ...item('c')]
   const messages = events.map((one) => Buffer.from(JSON.stringify(one)))
   return play('transcribed', 'openai', '/v1/realtime', messages)
+}
+
+function fixtureSessions(): readonly Played[] {
+  return madeSessions.map(({ oddity, provider, path, messages }) =>
+    play(
+      oddity,
+      provider,
+      path,
+      messages.map((message) => Buffer.from(JSON.stringify(message))),
+    ),
+  )
 }
 
 function recordedSessions(): readonly Played[] {
@@ -321,7 +333,8 @@ function sumsAfter(session: Played, from: number): readonly number[] {
 
 test(`${CUTS} cuts of realtime sessions, five ways: never less than was delivered, exact where the usage comes`, async () => {
   const random = seededRandom(11)
-  const sessions = [madeSession(), transcribedSession(), ...recordedSessions()]
+  const made = [madeSession(), transcribedSession(), ...fixtureSessions()]
+  const sessions = [...made, ...recordedSessions()]
   const wrong: object[] = []
   let underWay = 0
   let readOn = 0

@@ -61,7 +61,7 @@ export async function sessionLines(
 }
 
 /**
- * A golden file with the lines of each recording that it knows made anew, and how many those are. A line whose recording
+ * A golden file with the lines of each recording that it knows made again, and how many those are. A line whose recording
  * is not there stays as it is. A line that is an id alone gets its digests with `vitest -u`.
  */
 export async function knownLines<Recording extends { readonly id: string }>(

@@ -49,7 +49,7 @@ describe('sessions are read as they should be', () => {
   )('%s', (_name, { provider, path, said, messages, expected }) => {
     const dialect = dialectOf(provider, 'GET', path)
     const reader = dialect?.createMessageReader?.({ method: 'GET', path, model: null, stream: null })
-    if (!dialect || !reader) throw new Error(`${provider} ${path} is no session`)
+    if (!dialect || !reader) throw new Error(`${provider} ${path} is not a session`)
     for (const message of messages) {
       const lent = Buffer.from(JSON.stringify(message))
       reader.message(lent)
