@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { findTestFiles, pathsOf } from '../support/suites.ts'
 
@@ -8,4 +9,13 @@ test('tests that need no server and no program are found by what they import', (
   expect(found).not.toContain('test/rollup/roll-up.test.ts') // a database, through a file that it imports
   expect(found).not.toContain('test/project/dev.test.ts') // a program of its own
   expect(found).not.toContain('test/providers/fuzz.test.ts') // says that it takes seconds
+})
+
+test('no file of `npm test` skips a test, or looks for what lies beside the project', () => {
+  const text = (path: string) => readFileSync(path, 'utf8')
+  const paths = findTestFiles().map(({ path }) => path)
+  expect(
+    paths.filter((path) => /\b(?:test|describe|it)\.(?:skip|todo|only|runIf)|\.skipIf\(/.test(text(path))),
+  ).toEqual([])
+  expect(paths.filter((path) => /shared\/recordings/.test(text(path)))).toEqual([])
 })
