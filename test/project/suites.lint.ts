@@ -15,7 +15,9 @@ test('no file of `npm test` skips a test, or looks for what lies beside the proj
   const text = (path: string) => readFileSync(path, 'utf8')
   const paths = findTestFiles().map(({ path }) => path)
   expect(
-    paths.filter((path) => /\b(?:test|describe|it)\.(?:skip|todo|only)|\.runIf\((?!process\.platform)|\.skipIf\(/.test(text(path))),
+    paths.filter((path) =>
+      /\b(?:test|describe|it)\.(?:skip|todo|only)|\.runIf\((?!process\.platform)|\.skipIf\(/.test(text(path)),
+    ),
   ).toEqual([])
   expect(paths.filter((path) => /shared\/recordings/.test(text(path)))).toEqual([])
 })
