@@ -1,0 +1,56 @@
+import type { Area } from '../mutant.ts'
+
+export const limits: Area = {
+  name: 'limits',
+  tests: ['test/limits', 'test/gateway/limits', 'test/gateway/admission', 'test/gateway/access'],
+  mutants: [
+    {
+      file: 'src/gateway/limits/held-reservation.ts',
+      find: 'holding.needOf(call.estimatedTokens) <= holding.ceiling',
+      replace: 'holding.needOf(call.estimatedTokens) < holding.ceiling',
+      says: 'the last request of a minute is refused',
+    },
+    {
+      file: 'src/gateway/limits/held-reservation.ts',
+      find: 'account.used + pico <= account.ceiling',
+      replace: 'account.used <= account.ceiling',
+      says: 'one call may cost more than is left of a budget',
+    },
+    {
+      file: 'src/gateway/limits/held-reservation.ts',
+      find: 'if (pico > 0n) for (let at = 0; at < accounts.length; at += 1) accounts[at]?.reserve(pico)',
+      replace: '',
+      says: 'calls under way count for no budget',
+    },
+    {
+      file: 'src/limits/budget-period.ts',
+      find: '.getUTCDay() + 6) % 7',
+      replace: '.getUTCDay()) % 7',
+      says: "a week's budget begins on Sunday",
+    },
+    {
+      file: 'src/limits/budget-period.ts',
+      find: 'toDay: addDays(nextMonth, -1)',
+      replace: 'toDay: nextMonth',
+      says: "a month's budget counts a day of the next",
+    },
+    {
+      file: 'src/limits/limit-amounts.ts',
+      find: "fraction.padEnd(12, '0')",
+      replace: "fraction.padEnd(11, '0')",
+      says: 'a budget is a tenth of what was written',
+    },
+    {
+      file: 'src/gateway/admission/stages/limits.ts',
+      find: '    return MODEL_UNPRICED\n',
+      replace: '    return null\n',
+      says: 'a model without a price passes a hard budget',
+    },
+    {
+      file: 'src/gateway/admission/stages/model-access.ts',
+      find: 'scan.readable && !scan.duplicateModel && !scan.namesOtherModels',
+      replace: 'scan.readable && !scan.namesOtherModels',
+      says: "a key's list of models is passed by naming two",
+    },
+  ],
+}
