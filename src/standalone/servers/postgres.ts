@@ -69,7 +69,13 @@ function serverSettings(port: number, durable: boolean): string[] {
     'max_wal_size=512MB',
     ...(durable
       ? ['max_connections=100']
-      : ['max_connections=300', 'fsync=off', 'full_page_writes=off', 'max_worker_processes=4']),
+      : [
+          'max_connections=300',
+          'shared_buffers=32MB',
+          'fsync=off',
+          'full_page_writes=off',
+          'max_worker_processes=4',
+        ]),
   ]
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Socket } from 'node:net'
 import { Client } from 'pg'
 import { inject } from 'vitest'
 import { migrate } from '../../../src/store/connection/migrate.ts'
@@ -41,12 +42,34 @@ async function createDatabase(adminUrl: string, purpose: string, template: strin
   }
 }
 
+/**
+ * Connections to make databases over, by URL: one for the process. Each new one would have to map the server's buffers
+ * page by page, which costs four times what the copy does.
+ */
+const administrators = new Map<string, ReturnType<typeof connect>>()
+
 async function administer(adminUrl: string, statement: string): Promise<void> {
-  const client = new Client({ connectionString: adminUrl })
-  await client.connect()
+  const known = administrators.get(adminUrl) ?? connect(adminUrl)
+  administrators.set(adminUrl, known)
+  const { client, socket } = await known
+  socket.ref()
   try {
     await client.query(statement)
   } finally {
-    await client.end()
+    // A process that has nothing else left may end.
+    socket.unref()
   }
+}
+
+async function connect(url: string): Promise<{ readonly client: Client; readonly socket: Socket }> {
+  const socket = new Socket()
+  const client = new Client({ connectionString: url, stream: () => socket })
+  const forget = () => administrators.delete(url)
+  client.on('error', forget)
+  client.on('end', forget)
+  await client.connect().catch((error: unknown) => {
+    forget()
+    throw error
+  })
+  return { client, socket }
 }
