@@ -1,3 +1,4 @@
+// @long: waits for over a minute for what is sent again
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

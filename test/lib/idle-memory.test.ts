@@ -1,3 +1,4 @@
+// @alone: V8's flags are the process's
 import { setTimeout as delay } from 'node:timers/promises'
 import { cachedDataVersionTag } from 'node:v8'
 import { expect, test } from 'vitest'

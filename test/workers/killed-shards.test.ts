@@ -1,3 +1,4 @@
+// @long: half a minute of CPU in kills
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { streamNames } from '../../src/domain/redis/redis-names.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'

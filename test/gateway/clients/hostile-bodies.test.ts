@@ -1,3 +1,4 @@
+// @long: measures waits for minutes of CPU
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -12,7 +12,7 @@ const MIB = 1024 * 1024
 /** The pieces in the hands of client, gateway and upstream, all in this process: some 1 MiB, and room for a slow day. */
 const FLAT_BYTES = 8 * MIB
 /** Of a large form or answer. */
-const MIBS = rounds({ short: 40, long: 100 })
+const MIBS = rounds({ short: 20, long: 100 })
 
 let answer: (incoming: IncomingMessage, response: ServerResponse) => void
 const server = createServer((incoming, response) => {
@@ -53,7 +53,7 @@ const FORM_START =
   '--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
 
 test.each([
-  ['an upload', rounds({ short: 60, long: 300 }), '/v1/files', 'application/octet-stream', ''],
+  ['an upload', rounds({ short: 20, long: 300 }), '/v1/files', 'application/octet-stream', ''],
   ['a form', MIBS, '/v1/audio/transcriptions', 'multipart/form-data; boundary=x', FORM_START],
 ])(
   '%s of %i MB streams through with flat memory, untouched',

@@ -1,3 +1,4 @@
+// @long: measures waits
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'

@@ -1,3 +1,4 @@
+// @long: waits for close to a minute for what rests
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -7,10 +7,12 @@ import {
 } from '../../fixtures/made-response.ts'
 import { MADE_BY_PROMISE } from '../../fixtures/made-responses.ts'
 import { madeSessions } from '../../fixtures/sessions.ts'
+import { rounds } from '../../support/rounds.ts'
 import { dialectOf } from './dialect-of.ts'
 import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
 
-const CUT_EVERYWHERE_BYTES = 8192
+/** Larger bodies are cut at chosen places. */
+const CUT_EVERYWHERE_BYTES = rounds({ short: 1024, long: 8192 })
 
 function exchangeOf(made: MadeResponse): Exchange {
   const dialect = dialectOf(made.provider, made.method ?? 'POST', made.path)

@@ -64,11 +64,11 @@ async function administer(adminUrl: string, statement: string): Promise<void> {
 async function connect(url: string): Promise<{ readonly client: Client; readonly socket: Socket }> {
   const socket = new Socket()
   const client = new Client({ connectionString: url, stream: () => socket })
-  const forget = () => administrators.delete(url)
-  client.on('error', forget)
-  client.on('end', forget)
+  const drop = () => administrators.delete(url)
+  client.on('error', drop)
+  client.on('end', drop)
   await client.connect().catch((error: unknown) => {
-    forget()
+    drop()
     throw error
   })
   return { client, socket }
