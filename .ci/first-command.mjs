@@ -58,5 +58,6 @@ try {
   try {
     process.kill(-child.pid, 'SIGKILL')
   } catch {}
-  process.exitCode = 1
+  process.exit(1)
 }
+process.exit(0)
