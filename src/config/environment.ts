@@ -147,8 +147,8 @@ export const ENVIRONMENT = [
   {
     name: 'FETCH_JOBS',
     meaning:
-      '`true`: workers fetch batches and background responses that no client fetched; they need the upstreams then',
-    default: 'false',
+      'workers fetch batches and background responses that no client fetched: `false`: never; `true`: a worker that knows no upstream does not start; unset: those do that know the upstreams',
+    default: null,
   },
   {
     name: 'PRICES_REFRESH',

@@ -142,8 +142,12 @@ test('an upstream that is away leaves its jobs for later', async () => {
   expect((await countUnsettledJobs(stack.pool)).jobs).toBe(1)
 })
 
-test('without FETCH_JOBS a worker knows no upstream, with it it must', () => {
-  expect(loadJobFetchConfig({ UPSTREAM_URL: upstream.url })).toBeNull()
+test('a worker that knows an upstream fetches, unless FETCH_JOBS says no; where it says yes it must know one', () => {
+  const known = { UPSTREAM_URL: upstream.url }
+  expect(loadJobFetchConfig(known)?.upstreams).toMatchObject([{ origin: upstream.url }])
+  expect(loadJobFetchConfig({ ...known, FETCH_JOBS: 'false' })).toBeNull()
+  expect(loadJobFetchConfig({})).toBeNull()
+  expect(loadJobFetchConfig({ UPSTREAM_URL: 'not a URL' })).toBeNull()
   expect(() => loadJobFetchConfig({ FETCH_JOBS: 'true' })).toThrow('UPSTREAM_URL or TALLYGATE_CONFIG')
   expect(() => loadJobFetchConfig({ FETCH_JOBS: 'yes' })).toThrow('must be true or false')
 })

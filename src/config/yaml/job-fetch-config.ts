@@ -22,14 +22,14 @@ export interface JobFetchConfig {
 }
 
 /**
- * `null`: FETCH_JOBS is not set, so the worker needs no upstreams and no credentials.
- * @throws {ConfigError} With every problem.
+ * `null`: FETCH_JOBS is `false`, or it is not set and the worker knows no upstream, or not all that it would need.
+ * @throws {ConfigError} With every problem, where it is `true` or unknown.
  */
 export function loadJobFetchConfig(env: Environment): JobFetchConfig | null {
   const wanted = readVariable(env, 'FETCH_JOBS')
   if (wanted === 'false') return null
   const problems: string[] = []
-  if (wanted !== 'true') problems.push(`FETCH_JOBS: must be true or false, not "${wanted}"`)
+  if (wanted !== null && wanted !== 'true') problems.push(`FETCH_JOBS: must be true or false, not "${wanted}"`)
   const { upstreams, models } = joinUpstreams(
     readEnvironmentUpstream(env, problems),
     env,
@@ -38,6 +38,7 @@ export function loadJobFetchConfig(env: Environment): JobFetchConfig | null {
   if (upstreams.length === 0 && problems.length === 0) {
     problems.push('FETCH_JOBS: the worker needs the upstreams too: UPSTREAM_URL or TALLYGATE_CONFIG')
   }
+  if (wanted === null && problems.length > 0) return null
   if (problems.length > 0) throw new ConfigError(problems)
   return {
     upstreams,
