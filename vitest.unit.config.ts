@@ -5,9 +5,9 @@ import { DEFAULTS, findTestFiles, pathsOf } from './test/support/suites.ts'
 export default defineConfig({
   test: {
     ...DEFAULTS,
-    include: pathsOf(findTestFiles(), ({ isUnit }) => isUnit),
+    include: pathsOf(findTestFiles(), ({ isUnit, isAlone }) => isUnit && !isAlone),
     isolate: false,
     // Exhaustive tests are shorter here than in `npm test`, so that all of it takes under 30 s.
-    env: { CUT_PLACES: '25', MODEL_SCHEDULES: '200' },
+    env: { CUT_PLACES: '25' },
   },
 })

@@ -1,3 +1,4 @@
+// @seconds: two thousand schedules
 import { expect, test } from 'vitest'
 import { rounds } from '../support/rounds.ts'
 import { FAULT_PROFILES, MISSED_BY } from './faults/faults.ts'

@@ -1,3 +1,4 @@
+// @seconds: bodies of megabytes
 import { describe, expect, test } from 'vitest'
 import { scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
 import { namesInBody } from '../../src/objects/names/body-names.ts'

@@ -1,3 +1,4 @@
+// @seconds: tens of thousands of calls are priced twice
 import { calcPrice, type Provider, waitForUpdate } from '@pydantic/genai-prices'
 import { beforeAll, expect, test } from 'vitest'
 import { BILLED_UNITS, NO_UNITS, TOKEN_CLASSES, type TokenUsage } from '../../src/call/usage.ts'

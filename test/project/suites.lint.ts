@@ -4,7 +4,6 @@ import { findTestFiles, pathsOf } from '../support/suites.ts'
 
 test('tests that need no server and no program are found by what they import', () => {
   const found = pathsOf(findTestFiles(), ({ isUnit }) => isUnit)
-  expect(found).toContain('test/model/model.test.ts')
   expect(found).toContain('test/pricing/price.test.ts')
   expect(found).not.toContain('test/rollup/roll-up.test.ts') // a database, through a file that it imports
   expect(found).not.toContain('test/project/dev.test.ts') // a program of its own

@@ -1,3 +1,4 @@
+// @seconds: every split of long answers
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { UsageReader } from '../../src/providers/dialect.ts'

@@ -29,7 +29,8 @@ export function loadJobFetchConfig(env: Environment): JobFetchConfig | null {
   const wanted = readVariable(env, 'FETCH_JOBS')
   if (wanted === 'false') return null
   const problems: string[] = []
-  if (wanted !== null && wanted !== 'true') problems.push(`FETCH_JOBS: must be true or false, not "${wanted}"`)
+  if (wanted !== null && wanted !== 'true')
+    problems.push(`FETCH_JOBS: must be true or false, not "${wanted}"`)
   const { upstreams, models } = joinUpstreams(
     readEnvironmentUpstream(env, problems),
     env,

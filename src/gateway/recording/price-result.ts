@@ -29,9 +29,11 @@ export function priceResult(
   }
   // The tokens of an answer without those of its prompt, or the reverse: their cost would look like the
   // whole.
-  if (usageSource === 'estimated' && (usage.inputTokens === null || usage.outputTokens === null)) {
-    return NO_FIGURES
-  }
+  const counted = observed.parts === null ? [usage] : [usage, ...observed.parts.map((part) => part.usage)]
+  const isHalf =
+    counted.every(({ inputTokens }) => inputTokens === null) ||
+    counted.every(({ outputTokens }) => outputTokens === null)
+  if (usageSource === 'estimated' && isHalf) return NO_FIGURES
   const { call, endpoint } = result
   const atMs = endpoint.responseUse === 'fetched' ? submittedAtMs(call, observed) : call.arrivedAtMs
   return pricing.priceCall(callToPrice(result, observed, usage, atMs))

@@ -146,7 +146,11 @@ test.each([
   ['a header', `x:${' '.repeat(8_000)}\nx`],
   ['a disposition', `content-disposition: form-data; name=a${' '.repeat(8_000)}x`],
 ])('%s of spaces takes no time that others would wait for', (_, head) => {
-  const before = performance.now()
-  expect(readPartHead(head)).toBeNull()
-  expect(performance.now() - before).toBeLessThan(20)
+  // The shortest of some: a busy machine takes its time now and then.
+  const times = Array.from({ length: 20 }, () => {
+    const before = performance.now()
+    expect(readPartHead(head)).toBeNull()
+    return performance.now() - before
+  })
+  expect(Math.min(...times)).toBeLessThan(20)
 })

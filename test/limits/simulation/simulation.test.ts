@@ -1,3 +1,4 @@
+// @seconds: hours of many clients
 import { expect, test } from 'vitest'
 import { rounds } from '../../support/rounds.ts'
 import { type Profile, play } from './schedule.ts'

@@ -1,3 +1,4 @@
+// @seconds: an upgrade that is cut at every write
 import { copyFileSync, cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,3 +1,4 @@
+// @seconds: logs that are garbled at every byte
 import { describe, expect, test } from 'vitest'
 import type { Frame } from '../../../../../src/ledger/journal/segments/format/frames.ts'
 import { SegmentReader } from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'

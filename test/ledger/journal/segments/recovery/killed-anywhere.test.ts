@@ -1,3 +1,4 @@
+// @seconds: a journal that is cut at every write
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { callId } from '../../../support/calls.ts'
 import { MemoryDisk } from '../../../support/memory-disk.ts'
