@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { relative } from 'node:path'
 
 /** Seconds on two idle cores. */
-const BUDGET_S = { test: 300, unit: 30, long: 1200, routers: 300, recordings: 60 }
+const BUDGET_S = { test: 300, unit: 30, long: 600, routers: 300, recordings: 60 }
 const FILE_BUDGET_S = 20
 
 const [results, ...names] = process.argv.slice(2)
