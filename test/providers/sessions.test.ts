@@ -271,6 +271,13 @@ describe('a realtime session', () => {
     expect(session.unfinished.length).toBeLessThan(1_100)
   })
 
+  test('a response that ends without having said that it began was asked for, and is not under way', () => {
+    const session = open()
+    session.asked?.()
+    send(session, done({ input_tokens: 5, output_tokens: 2 }))
+    expect(session).toMatchObject({ underWay: false, isResponding: false })
+  })
+
   test('a realtime session that only transcribes uses what its transcriptions use, in tokens or in seconds', () => {
     const session = open()
     const transcription = { model: 'gpt-4o-transcribe' }

@@ -71,7 +71,9 @@ export function createRealtimeReader(): MessageReader {
   }
 
   function addResponse(event: JsonObject, raw: string | null): void {
-    open = Math.max(0, open - 1)
+    // One that never said that it began was asked for all the same.
+    if (open > 0) open -= 1
+    else asked = Math.max(0, asked - 1)
     if (open === 0) soundBytes = 0
     const response = member(event, 'response')
     model = textIn(response?.model) ?? model
