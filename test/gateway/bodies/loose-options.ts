@@ -49,7 +49,10 @@ export async function until(isTrue: () => boolean): Promise<void> {
   }
 }
 
-function priced({ usage }: CallToPrice): PricedCall {
-  const costPico = BigInt((usage.inputTokens ?? 0) + 2 * (usage.outputTokens ?? 0))
+function priced({ usage, parts }: CallToPrice): PricedCall {
+  // A session's other models have tokens of their own.
+  const counted = parts?.map((part) => part.usage) ?? [usage]
+  const tokens = counted.reduce((sum, one) => sum + (one.inputTokens ?? 0) + 2 * (one.outputTokens ?? 0), 0)
+  const costPico = BigInt(tokens)
   return { kind: 'priced', costPico, priceId: null, definition: null }
 }
