@@ -118,6 +118,12 @@ export const ERRORS = {
     code: 'upstream_unreachable',
     message: 'The upstream could not be reached, or broke off before it answered.',
   },
+  upstream_credential_refused: {
+    status: 502,
+    type: 'upstream_error',
+    code: 'upstream_credential_refused',
+    message: "The gateway's own credential for this upstream was refused; tell the operator.",
+  },
   upstream_timeout: {
     status: 504,
     type: 'upstream_error',

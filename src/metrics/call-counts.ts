@@ -1,4 +1,4 @@
-import type { CallObserver } from '../call/call-observer.ts'
+import type { CallObserver, UpstreamFailure } from '../call/call-observer.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import { addOne, ModelCounts, UpstreamCounts } from './model-counts.ts'
 
@@ -17,6 +17,8 @@ export class CallCounts implements CallObserver {
   readonly upstreams = new Map<string, Map<string, UpstreamCounts>>()
   /** By provider, then model or `OTHER_MODEL_LABEL`. */
   readonly models = new Map<string, Map<string, ModelCounts>>()
+  /** By provider, then upstream, then cause. */
+  readonly upstreamFailures = new Map<string, Map<string, Map<UpstreamFailure, number>>>()
   /** By provider. */
   readonly readingFailures = new Map<string, number>()
   readonly totalMismatches = new Map<string, number>()
@@ -50,6 +52,13 @@ export class CallCounts implements CallObserver {
 
   callUnmetered(): void {
     this.unmetered += 1
+  }
+
+  upstreamFailed({ provider, upstream }: OpenCall, cause: UpstreamFailure): void {
+    const byUpstream = within(this.upstreamFailures, provider)
+    const counts = byUpstream.get(upstream) ?? new Map<UpstreamFailure, number>()
+    byUpstream.set(upstream, counts)
+    counts.set(cause, (counts.get(cause) ?? 0) + 1)
   }
 
   readingFailed(provider: string): void {

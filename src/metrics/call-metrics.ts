@@ -114,6 +114,18 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
       for (const [provider, count] of counts.totalMismatches) add({ provider }, count)
     },
   )
+  counter(
+    'tallygate_upstream_failures_total',
+    'Calls that failed at their upstream, by cause; sessions too.',
+    ['provider', 'upstream', 'cause'],
+    (add) => {
+      for (const [provider, byUpstream] of counts.upstreamFailures) {
+        for (const [upstream, causes] of byUpstream) {
+          for (const [cause, count] of causes) add({ provider, upstream, cause }, count)
+        }
+      }
+    },
+  )
   counter('tallygate_call_failures_total', 'Calls that failed in the gateway itself.', [], (add) => {
     add({}, counts.failures)
   })

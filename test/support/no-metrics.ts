@@ -5,6 +5,7 @@ export const NO_METRICS: CallObserver = {
   callStarted: () => {},
   callEnded: () => {},
   callUnmetered: () => {},
+  upstreamFailed: () => {},
   readingFailed: () => {},
   totalMismatch: () => {},
   callFailed: () => {},

@@ -50,8 +50,8 @@ export const proxy: Area = {
     },
     {
       file: 'src/gateway/proxy/dispatch.ts',
-      find: "credential: method === 'TRACE' ? null : upstream.credential",
-      replace: 'credential: upstream.credential',
+      find: "return method === 'TRACE' ? null : route.upstream.credential",
+      replace: 'return route.upstream.credential',
       says: "TRACE shows a client the provider's key",
     },
   ],

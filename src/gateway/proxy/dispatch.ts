@@ -16,6 +16,7 @@ import { formBoundary } from '../forms/form-boundary.ts'
 import type { FormUpload } from '../forms/form-upload.ts'
 import { streamedBody } from '../forms/upload.ts'
 import { guardUpload } from '../forms/upload-guard.ts'
+import type { Upstream } from '../routing/upstreams.ts'
 import { askUpstream } from './ask-upstream.ts'
 import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
@@ -71,8 +72,7 @@ export function dispatch(
     : reader
   const headerOptions = {
     host: upstream.host,
-    // A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8).
-    credential: method === 'TRACE' ? null : upstream.credential,
+    credential: credentialFor(admission),
     // A call to an unknown path is not changed for the sake of being read.
     askIdentity: (dialect !== null && dialect.isGeneric !== true) || handler !== call,
     isPlain: body.isEdited,
@@ -129,10 +129,16 @@ function buildExchange(
     response,
     stripUsageEvent: body.isEdited,
     limits: admission.limits,
+    hasOurCredential: credentialFor(admission) !== null,
     rates: admission.rates,
     mapAddress,
     onEnd: () => admission.release(),
   })
+}
+
+/** A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8). */
+function credentialFor({ method, route }: Admission): Upstream['credential'] {
+  return method === 'TRACE' ? null : route.upstream.credential
 }
 
 function headersOf(request: IncomingMessage, options: HeaderOptions, contentLength: number | null): string[] {

@@ -1,6 +1,8 @@
 import type { CallRecord, Outcome } from '../../call/call-record.ts'
 import { cutAnswer } from '../../http/answer-error.ts'
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
+import { GatewayError } from '../../http/errors.ts'
+import { mayRefuseCredential } from '../../providers/refused-credential.ts'
 import type { HeldLimits } from '../limits/doors/held-limits.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../recording/finalize-call.ts'
@@ -8,6 +10,8 @@ import { ObservedAnswer } from '../recording/observed-answer.ts'
 import { endpointContextOf } from '../routing/endpoint-context.ts'
 import type { CallServices } from './call-services.ts'
 import { type DeliveredCall, Delivery } from './delivery.ts'
+import { DoubtedAnswer } from './failures/doubted-answer.ts'
+import { failureCauseOf } from './failures/failure-cause.ts'
 
 /**
  * A coded answer is decoded a moment behind its bytes: what a client had seen when it left is known by then.
@@ -18,6 +22,8 @@ const DECODING_MS = 200
 export interface ExchangeContext extends DeliveredCall {
   /** `null`: no limit holds for the call. */
   readonly limits: HeldLimits | null
+  /** A credential of the gateway's went upstream: what is said of it there is not for the client. */
+  readonly hasOurCredential: boolean
   /** Called once, when the call has its record and its client all that it will get. */
   readonly onEnd: () => void
 }
@@ -32,6 +38,8 @@ export class Exchange implements AnswerHandler {
   readonly #delivery: Delivery
   readonly #answer: ObservedAnswer
   #controller: AnswerController | null = null
+  /** Held until it is known whether it is about our credential. */
+  #doubted: DoubtedAnswer | null = null
   /** Says that the call has ended, while it goes on without its client. */
   #releaseUnattended: (() => void) | null = null
   #status: number | null = null
@@ -103,24 +111,42 @@ export class Exchange implements AnswerHandler {
   ): void {
     this.#status = status
     this.#answer.begin(status, headers)
-    this.#delivery.begin(controller, status, reason, headers)
+    const begin = () => this.#delivery.begin(controller, status, reason, headers)
+    if (this.#context.hasOurCredential && mayRefuseCredential(status)) {
+      this.#doubted = new DoubtedAnswer(status, headers, begin)
+    } else begin()
   }
 
-  onResponseData(_controller: AnswerController, chunk: Buffer): void {
+  onResponseData(controller: AnswerController, chunk: Buffer): void {
     this.#firstByteAt ??= performance.now()
     this.#answer.read(chunk)
-    this.#delivery.pass(chunk, this.#answer.hasNoUsage)
+    if (this.#doubted === null) {
+      this.#delivery.pass(chunk, this.#answer.hasNoUsage)
+      return
+    }
+    this.#passAll(this.#doubted.push(chunk))
+    if (this.#doubted.isEndless) controller.abort(new Error('the answer to a refused credential is too long'))
   }
 
   onResponseEnd(_controller: AnswerController, trailers: AnswerHeaders | null): void {
     if (this.#ended) return
+    if (this.#doubted?.isRefusal() === true) {
+      this.#endRefused()
+      return
+    }
+    this.#passAll(this.#doubted?.release() ?? [])
     this.#delivery.endBody(trailers)
     this.#end(this.#delivery.clientGone ? 'client_aborted' : 'complete', null)
   }
 
   onResponseError(_controller: AnswerController | null, error: Error): void {
     if (this.#ended) return
+    if (this.#doubted?.isRefusal() === true) {
+      this.#endRefused()
+      return
+    }
     const { clientGone } = this.#delivery
+    this.#passAll(this.#doubted?.release() ?? [])
     if (clientGone && this.#controller === null) {
       // It never left this machine: not a call.
       this.#ended = true
@@ -131,6 +157,15 @@ export class Exchange implements AnswerHandler {
     this.#delivery.breakOff()
     if (clientGone) this.#answer.cut()
     this.#end(clientGone ? 'client_aborted' : 'upstream_error', error)
+  }
+
+  #passAll(chunks: readonly Buffer[]): void {
+    for (const chunk of chunks) this.#delivery.pass(chunk, false)
+  }
+
+  /** The upstream knows no such credential, which is not the client's. */
+  #endRefused(): void {
+    this.#end('upstream_error', new GatewayError('upstream_credential_refused'))
   }
 
   #end(outcome: Outcome, error: Error | null): void {
@@ -157,6 +192,8 @@ export class Exchange implements AnswerHandler {
       ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
       estimates: answer.estimates,
     }
+    const cause = outcome === 'client_aborted' ? null : failureCauseOf(this.#status, error)
+    if (cause !== null) observer.upstreamFailed(call, cause)
     if (result.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
     if (!needsEstimate(result)) {
       this.#record(finalizeCall(result, pricing), error)

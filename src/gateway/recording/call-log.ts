@@ -1,12 +1,14 @@
 import type { CallObserver } from '../../call/call-observer.ts'
 import type { CallRecord } from '../../call/call-record.ts'
 import type { Logger } from '../../lib/log.ts'
+import { CredentialLog } from '../proxy/failures/credential-log.ts'
 
 /**
  * `observer`, and a log line of everything that goes wrong in a call. The calls themselves have a line each
  * only at `debug`: one costs a quarter of a call's CPU.
  */
 export function logCalls(observer: CallObserver, log: Logger): CallObserver {
+  const credentials = new CredentialLog(log)
   const watched: CallObserver = {
     callStarted: (call) => observer.callStarted(call),
     callEnded(record) {
@@ -14,7 +16,12 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
         // Either the answer misreports its usage or a price is wrong: the operator has to check.
         log.error({ event: 'call.suspect_cost', ...fieldsOf(record) }, 'a call cost more than CALL_ALERT_USD')
       }
+      credentials.ended(record)
       observer.callEnded(record)
+    },
+    upstreamFailed(call, cause) {
+      if (cause === 'credential_refused') credentials.refused(call)
+      observer.upstreamFailed(call, cause)
     },
     callUnmetered(record) {
       // No record is kept of the call: the operator bills it from this line.

@@ -1,6 +1,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
+import { UpstreamError } from '../../http/client/upstream-error.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers/headers.ts'
@@ -12,7 +13,7 @@ export interface HandshakeEvents {
   accepted(answer: IncomingMessage, upstream: Duplex, head: Buffer): void
   /** The upstream answers as to a plain request. */
   rejected(answer: IncomingMessage): void
-  failed(error: 'upstream_timeout' | 'upstream_unreachable'): void
+  failed(error: 'upstream_timeout' | 'upstream_unreachable', cause: Error): void
 }
 
 /** Sends a client's handshake to its upstream. */
@@ -48,10 +49,10 @@ export function sendHandshake(
   handshake.on('upgrade', (answer, socket, head) => events.accepted(answer, socket, head))
   handshake.on('response', (answer) => events.rejected(answer))
   handshake.on('timeout', () => {
-    events.failed('upstream_timeout')
+    events.failed('upstream_timeout', new UpstreamError('headers_timeout', 'no answer to a handshake'))
     handshake.destroy()
   })
-  handshake.on('error', () => events.failed('upstream_unreachable'))
+  handshake.on('error', (error) => events.failed('upstream_unreachable', error))
   handshake.end()
   return handshake
 }

@@ -3,10 +3,12 @@ import type { Duplex } from 'node:stream'
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
+import { UpstreamError } from '../../http/client/upstream-error.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { countRefusal } from '../admission/admit.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import type { CallServices } from '../proxy/call-services.ts'
+import { failureCauseOf } from '../proxy/failures/failure-cause.ts'
 import { POLICY_VIOLATION } from './close-frames.ts'
 import { type MeteredSession, openMeter } from './open-meter.ts'
 import { recordSession } from './record-session.ts'
@@ -23,6 +25,8 @@ export interface SessionOptions {
   readonly handshakeTimeoutMs: number
   readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'limits'>
 }
+
+const NOT_ASKED_FOR = new UpstreamError('malformed_answer', 'an answer to a handshake that was not asked for')
 
 /**
  * One session, from the handshake to its record. When it ends amid a response, the upstream is read on for
@@ -113,7 +117,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     if (answer.headers.upgrade?.toLowerCase() !== 'websocket') {
       // A protocol that the client did not ask for, and that has no reader here.
       upstream.destroy()
-      this.failed('upstream_unreachable')
+      this.failed('upstream_unreachable', NOT_ASKED_FOR)
       return
     }
     if (this.#streams.client.destroyed) {
@@ -124,7 +128,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     if (meter !== null && (answer.headers['sec-websocket-extensions'] ?? '') !== '') {
       // None was asked for, so the client's side of the handshake would have to fail (RFC 6455 section 4.1).
       upstream.destroy()
-      this.failed('upstream_unreachable')
+      this.failed('upstream_unreachable', NOT_ASKED_FOR)
       return
     }
     this.#status = answer.statusCode ?? 101
@@ -142,9 +146,11 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     relayRejection(this.#options.services, rejected, () => this.#release())
   }
 
-  failed(error: 'upstream_timeout' | 'upstream_unreachable'): void {
+  failed(error: 'upstream_timeout' | 'upstream_unreachable', reason: Error): void {
     // Behind an answer it is the end of the connection, which the streams report.
     if (this.#status !== null) return
+    const cause = this.#finalized ? null : failureCauseOf(null, reason)
+    if (cause !== null) this.#options.services.observer.upstreamFailed(this.#call, cause)
     this.#end('upstream_error', () => refuse(this.#streams.client, this.#admission.request, error))
   }
 

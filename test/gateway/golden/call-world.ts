@@ -96,6 +96,7 @@ export class CallWorld {
     callStarted: () => {},
     callEnded: (record: CallRecord) => this.lines.push(`ended ${record.outcome}`),
     callUnmetered: () => {},
+    upstreamFailed: () => {},
     readingFailed: (provider: string, error: unknown) => this.lines.push(`unread ${provider} ${error}`),
     totalMismatch: (provider: string) => this.lines.push(`mismatch ${provider}`),
     callFailed: (_call: OpenCall, error: unknown) => this.lines.push(`failed ${error}`),

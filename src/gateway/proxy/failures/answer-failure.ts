@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { errorShapeOf, writeError } from '../../http/answer-error.ts'
-import { UpstreamError, type UpstreamErrorCode } from '../../http/client/upstream-error.ts'
-import { type ErrorName, GatewayError } from '../../http/errors.ts'
-import { FormInDoubt } from '../forms/form-upload.ts'
-import type { AnswerRates } from '../limits/doors/rate-headers.ts'
-import type { CallContext } from '../recording/call-context.ts'
+import { errorShapeOf, writeError } from '../../../http/answer-error.ts'
+import { UpstreamError, type UpstreamErrorCode } from '../../../http/client/upstream-error.ts'
+import { type ErrorName, GatewayError } from '../../../http/errors.ts'
+import { FormInDoubt } from '../../forms/form-upload.ts'
+import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
+import type { CallContext } from '../../recording/call-context.ts'
 
 const TIMEOUT_CODES = new Set<UpstreamErrorCode>(['headers_timeout', 'body_timeout'])
 
