@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { costInTicks, picoFromUsd, totalCostInUsd } from '../../src/providers/reading/reported-cost.ts'
+import {
+  costInTicks,
+  costInUsd,
+  listCost,
+  picoFromUsd,
+  totalCostInUsd,
+} from '../../src/providers/reading/reported-cost.ts'
 
 describe('dollars as a provider writes them', () => {
   test.each([
@@ -59,5 +65,43 @@ describe('a cost in usage', () => {
 
   test('a reported cost in parts is their total', () => {
     expect(totalCostInUsd({ cost: { request_cost: 0.005, total_cost: 0.0053 } })).toBe(5_300_000_000n)
+  })
+
+  test.each<[string, object, bigint | null]>([
+    ['its own price', { cost: 0.0003, is_byok: false }, 300_000_000n],
+    [
+      'the provider’s, which is none of the client’s business',
+      { cost: 0.0003, is_byok: false, cost_details: { upstream_inference_cost: 0.0002 } },
+      300_000_000n,
+    ],
+    [
+      'a client’s own key',
+      { cost: 0, is_byok: true, cost_details: { upstream_inference_cost: 0.00031 } },
+      310_000_000n,
+    ],
+    [
+      'a client’s own key, and a fee',
+      { cost: 0.00001, is_byok: true, cost_details: { upstream_inference_cost: 0.0002 } },
+      210_000_000n,
+    ],
+    [
+      'a client’s own key, without the provider’s figure',
+      { cost: 0, is_byok: true, cost_details: { upstream_inference_cost: null } },
+      null,
+    ],
+    ['a client’s own key, without details', { cost: 0.00001, is_byok: true }, null],
+    ['a client’s own key at Vercel', { cost: 0, market_cost: 0.001172, is_byok: true }, 1_172_000_000n],
+    ['credits at Vercel', { cost: '0', market_cost: 0.001172, is_byok: false }, 1_172_000_000n],
+    ['a discount at Vercel', { cost: 0.001, market_cost: 0.001172, is_byok: false }, 1_000_000_000n],
+    ['a free model', { cost: 0, is_byok: false }, 0n],
+  ])('what a router says a call cost has what the provider takes: %s', (_what, usage, pico) => {
+    expect(costInUsd({ ...usage })).toBe(pico)
+  })
+
+  test('a session’s list cost is in whole cents of dollars', () => {
+    expect(listCost({ list_cost: { amount: '2500', currency: 'USD' } })).toBe(25_000_000_000_000n)
+    expect(listCost({ list_cost: { amount: '25.5', currency: 'USD' } })).toBe(null)
+    expect(listCost({ list_cost: { amount: '2500', currency: 'EUR' } })).toBe(null)
+    expect(listCost({ list_cost: null })).toBe(null)
   })
 })

@@ -43,6 +43,9 @@ test.each<[object, string | null]>([
   [{ service_tier: 'standard', inference_geo: 'eu' }, 'standard+eu'],
   [{ service_tier: 'standard', speed: 'fastest' }, 'fastest'],
   [{ service_tier: 'priority', speed: 'fast' }, 'priority+fast'],
+  [{ fallback_credit: { status: { type: 'redeemed' } } }, 'standard+fallback_credit'],
+  [{ inference_geo: 'us', fallback_credit: { status: { type: 'redeemed' } } }, 'standard+us+fallback_credit'],
+  [{ service_tier: 'standard', fallback_credit: { status: { type: 'not_applied' } } }, 'standard'],
   [{}, null],
 ])('Anthropic’s tier has all that is not usual: %j', (said, tier) => {
   const answer = { model: 'claude-opus-5', usage: { input_tokens: 3, output_tokens: 2, ...said } }
@@ -59,4 +62,15 @@ test.each<[string | undefined, string | null]>([
   const answer = { model: 'google/gemini-2.5-pro', usage }
   const path = '/v1/projects/p/locations/l/endpoints/openapi/chat/completions'
   expect(serviceTierOf(tierOf('vertex', path, answer))).toBe(tier)
+})
+
+test.each<[object, string | null]>([
+  [{ performanceConfig: { latency: 'optimized' } }, 'latency_optimized'],
+  [{ performanceConfig: { latency: 'optimized' }, serviceTier: { type: 'flex' } }, 'flex+latency_optimized'],
+  [{ performanceConfig: { latency: 'standard' } }, null],
+])('an answer of Bedrock’s at low latency has a tier of its own: %j', (said, tier) => {
+  const usage = { inputTokens: 3, outputTokens: 2, totalTokens: 5 }
+  expect(tierOf('bedrock', '/model/us.meta.llama3-1-70b-instruct-v1:0/converse', { usage, ...said })).toBe(
+    tier,
+  )
 })

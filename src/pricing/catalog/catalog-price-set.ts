@@ -13,6 +13,8 @@ export interface PriceSet {
   /** By rising size of prompt; a model without tiers has one. */
   readonly tiers: readonly TierPrices[]
   readonly billingRules: BillingRules
+  /** Classes whose price is not known in full, so that every call that used something is priced in part. */
+  readonly gaps: readonly RateClass[]
 }
 
 export const USUAL_BILLING_RULES: BillingRules = {
@@ -42,6 +44,7 @@ export function buildPriceSet(
   tierStarts: readonly number[],
   ratesAbove: (above: number) => Rates,
   billingRules: BillingRules,
+  gaps: readonly RateClass[] = [],
 ): PriceSet {
   const { minimumAudioMs } = billingRules
   const lowerEnds = [...new Set([0, ...tierStarts])]
@@ -70,7 +73,7 @@ export function buildPriceSet(
             }),
     }
   })
-  return { tiers, billingRules }
+  return { tiers, billingRules, gaps }
 }
 
 /**
@@ -90,14 +93,24 @@ export function choosePrice(
   const { rates, variant } = price.definition
   // The least that is billed has the audio in it.
   const known = variant === 'minimum-audio' ? { ...rates, audioMs: 0n } : rates
-  const unpriced = unpricedParts(known, set.billingRules, usage, units)
-  return unpriced === null ? price : withGaps(price, unpriced)
+  return priceWithGaps(price, set, isUsed, unpricedParts(known, set.billingRules, usage, units))
+}
+
+/** `price` of calls that used `unpriced` beside what has a rate. */
+export function priceWithGaps(
+  price: LinearPrice,
+  { gaps: unsure }: Pick<PriceSet, 'gaps'>,
+  isUsed: boolean,
+  unpriced: readonly RateClass[] | null,
+): LinearPrice {
+  if (unsure.length === 0 || !isUsed) return unpriced === null ? price : withGaps(price, unpriced)
+  return withGaps(price, [...new Set([...unsure, ...(unpriced ?? [])])])
 }
 
 const gaps = new WeakMap<LinearPrice, Map<string, LinearPrice>>()
 
 /** The same price of calls that used what it has no rate for; as many as there are sets of such classes. */
-export function withGaps(price: LinearPrice, unpriced: readonly RateClass[]): LinearPrice {
+function withGaps(price: LinearPrice, unpriced: readonly RateClass[]): LinearPrice {
   const known = gaps.get(price) ?? new Map<string, LinearPrice>()
   gaps.set(price, known)
   const key = unpriced.join()

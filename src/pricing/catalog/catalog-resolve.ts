@@ -151,6 +151,7 @@ function fromCatalog(
       tierStarts(tier),
       (above) => ratesAbove(tier, above, factor.value, tier.factor, added),
       billingRulesOf(seller, provider.id, listed.id),
+      tier.factor.gaps,
     )
     const found = { prices, model, line: null, unmetered: unmeteredKeys(merged) }
     return { found, missing: null, fromMs, untilMs }

@@ -1,7 +1,8 @@
 import { type Decimal, decimalOfText, multiply, ONE } from '../../domain/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { MEDIA_PRICES } from '../corrections/media-price-list.ts'
-import { TIER_PRICES, type TierPrice } from '../corrections/service-tiers.ts'
+import { TIER_PRICES } from '../corrections/service-tiers.ts'
+import type { TierPrice } from '../corrections/tier-price.ts'
 import type { RateClass } from '../price-rates.ts'
 
 /** Words of providers for calls at their list prices, and for tiers they name in several ways. */
@@ -41,10 +42,15 @@ export interface TierFactor {
   ofUnit(rate: RateClass): Decimal
   /** Fees that are another at this tier: US dollars, as decimal text, for so many. */
   readonly fees: readonly (readonly [RateClass, { readonly usd: string; readonly per: bigint }])[]
+  /** Classes whose price at this tier is not known in full; none: it is. */
+  readonly gaps: readonly RateClass[]
 }
 
+/** Tokens, whatever they cost, cost something else at a tier that no list has the price of. */
+const UNSURE: readonly RateClass[] = ['input', 'output']
+
 /** Of calls at the standard tier, and where a source lists the prices of a tier themselves. */
-export const LIST_PRICE: TierFactor = { of: () => ONE, ofUnit: () => ONE, fees: [] }
+export const LIST_PRICE: TierFactor = { of: () => ONE, ofUnit: () => ONE, fees: [], gaps: [] }
 
 /**
  * The factor for calls at `provider` (one of ours) served by the catalog's `model`; where a tier has several parts,
@@ -72,6 +78,7 @@ export function serviceTierFactor(
       ...feeOf('request', requestsPerThousand),
       ...feeOf('webSearch', searchesPerThousand),
     ]),
+    gaps: known.some(({ isPartly }) => isPartly === true) ? UNSURE : [],
   }
 }
 
@@ -94,7 +101,7 @@ const LISTED_TIERS: ReadonlySet<string> = new Set(
   [...TIER_PRICES, ...MEDIA_PRICES].flatMap(({ tier }) => (tier === undefined ? [] : [tier])),
 )
 /** Of that many parts, and no more, some model has a tier. */
-const MAX_PARTS = 3
+const MAX_PARTS = 4
 
 /** Whether a tier is made of such as have a price somewhere, of which there are only so many. */
 export function isListedTier(serviceTier: string): boolean {

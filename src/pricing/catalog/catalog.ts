@@ -133,7 +133,8 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     const own = keepTier(scope.serviceTier, priceParts(call, priceHere))
     if (call.reportedCostPico === null || call.reportedCostPico < 0n) return own
     const said = takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
-    return { ...(trusted.has(upstream) ? said : own), reported: compare(own, said.costPico) }
+    const isBelieved = trusted.has(upstream) && (call.reportedCostPico > 0n || mayBeFree(own))
+    return { ...(isBelieved ? said : own), reported: compare(own, said.costPico) }
   }
 
   function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {
@@ -164,6 +165,15 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     knowsModel: (provider, upstream, model, atMs, serviceTier = null) =>
       find(scopeOf({ provider, upstream, clientName: null, serviceTier, atMs }), model, null) !== null,
   }
+}
+
+/**
+ * Whether 0 can be true. Where the model has a price and something was counted, it is not: the provider bills it,
+ * as with a client's own key.
+ */
+function mayBeFree(own: PriceOfCall): boolean {
+  if (own.kind === 'priced') return own.costPico === 0n
+  return own.reason === 'no_price' || own.reason === 'no_model' || own.reason === 'nothing_used'
 }
 
 function compare(own: PriceOfCall, saidPico: bigint): BesideReported {

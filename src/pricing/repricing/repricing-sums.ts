@@ -1,7 +1,7 @@
 import { BILLED_UNITS, type BilledUnits, countsBy, TOKEN_CLASSES, type TokenUsage } from '../../call/usage.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Catalog } from '../catalog/catalog.ts'
-import { coversUse, type PriceSet, type TierPrices, withGaps } from '../catalog/catalog-price-set.ts'
+import { coversUse, type PriceSet, priceWithGaps, type TierPrices } from '../catalog/catalog-price-set.ts'
 import type { LinearPrice, Price } from '../price.ts'
 import { contradiction } from '../price-contradiction.ts'
 import { costOfSums, type UsageSums } from '../price-cost.ts'
@@ -70,7 +70,7 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   const sums = { ...row.sums, requests }
   const { usage, units } = asOneCall(sums)
   const gaps = unpricedParts(variant.definition.rates, prices.billingRules, usage, units)
-  const price = gaps === null ? variant : withGaps(variant, gaps)
+  const price = priceWithGaps(variant, prices, isUsed(sums), gaps)
   if (price.id === row.priceId) return AS_METERED
 
   if (contradiction(price.terms, usage, units, price.definition.variant === 'reasoning-beside') !== null) {

@@ -5,6 +5,7 @@ import { boundRawUsage, observe, saysTokens } from '../reading/counts.ts'
 import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import type { ReadCost } from '../reading/reported-cost.ts'
 import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
 import { anthropicText } from './anthropic-text.ts'
 import { anthropicUsage, mergeAnthropicUsage } from './anthropic-usage.ts'
@@ -49,6 +50,17 @@ export const anthropicMessages: Dialect = jsonDialect({
   textOf: anthropicText,
 })
 
+/** The same at a router whose usage says what a call cost. */
+export function messagesWithCost(readCost: ReadCost | undefined): Dialect {
+  if (readCost === undefined) return anthropicMessages
+  const format: UsageFormat = {
+    ...ANTHROPIC_FORMAT,
+    createAccumulator: () => new AnthropicAccumulator(readCost),
+  }
+  const reading = jsonDialect({ name: anthropicMessages.name, ...format })
+  return { ...anthropicMessages, createReader: reading.createReader }
+}
+
 class AnthropicAccumulator implements UsageAccumulator {
   #events = 0
   #model: string | null = null
@@ -59,6 +71,11 @@ class AnthropicAccumulator implements UsageAccumulator {
   #isFinal = false
   #hasEndUsage = false
   #failed = false
+  readonly #readCost: ReadCost
+
+  constructor(readCost: ReadCost = () => null) {
+    this.#readCost = readCost
+  }
 
   get wantsEvery(): boolean {
     return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
@@ -99,6 +116,7 @@ class AnthropicAccumulator implements UsageAccumulator {
       units,
       parts,
       serviceTier,
+      reportedCostPico: this.#readCost(this.#usage),
       raw: boundRawUsage([this.#startRaw, this.#raw].filter((raw) => raw !== null).join('\n')),
     })
   }

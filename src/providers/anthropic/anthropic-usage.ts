@@ -18,7 +18,7 @@ export interface AnthropicUsage extends CountedUsage {
   readonly parts: readonly UsagePart[] | null
   /**
    * What the price depends on besides the model: `standard`, `priority` or `batch`, or `fast`; with `+us` when
-   * inference was kept in the US. `null`: not said.
+   * inference was kept in the US, with `+fallback_credit` after a refusal of another model. `null`: not said.
    */
   readonly serviceTier: string | null
 }
@@ -111,8 +111,17 @@ function partsOf(
 /** Words for calls that are served as most are. */
 const USUAL: ReadonlySet<string> = new Set(['', 'standard', 'global', 'not_available'])
 
-/** Each name that is not a usual one: an unknown tier is not the standard tier. */
+/**
+ * Each name that is not a usual one: an unknown tier is not the standard tier. A redeemed credit is one too: how much of the
+ * conversation it makes cheaper no answer says.
+ */
 function serviceTierOf(usage: JsonObject): string | null {
+  const tier = tierServed(usage)
+  const credit = member(member(usage, 'fallback_credit'), 'status')?.type
+  return credit === 'redeemed' ? `${tier ?? 'standard'}+fallback_credit` : tier
+}
+
+function tierServed(usage: JsonObject): string | null {
   const tier = textIn(usage.service_tier)
   const more = [usage.speed, usage.inference_geo].map((word) => textIn(word)?.toLowerCase() ?? '')
   const [speed = '', geo = ''] = more.map((word) => (USUAL.has(word) ? '' : word))

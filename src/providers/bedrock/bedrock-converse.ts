@@ -3,8 +3,9 @@ import { type BodyFormat, bodyFormat, type Fields } from '../reading/body-format
 import { createBodyReader } from '../reading/body-reader.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
+import { GUARDRAIL_TRACE, guardrailUnits } from './bedrock-guardrail.ts'
 import { bedrockModel, bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
-import { converseUsage } from './bedrock-usage.ts'
+import { converseUsage, tierServed } from './bedrock-usage.ts'
 import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
 
 /**
@@ -34,8 +35,9 @@ export const bedrockConverse: Dialect = {
 
 const FIELDS: Fields = {
   usage: 'usage',
-  trace: { promptRouter: { invokedModelId: 'value' } },
+  trace: { promptRouter: { invokedModelId: 'value' }, guardrail: GUARDRAIL_TRACE },
   serviceTier: { type: 'value' },
+  performanceConfig: { latency: 'value' },
 }
 
 const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage'], read })
@@ -51,7 +53,11 @@ function read(document: JsonObject): UsageUpdate {
     usage: written === null ? null : converseUsage(written),
     isFinal: true,
     model: routedTo === null ? null : bedrockModel(routedTo),
-    serviceTier: textIn(member(document, 'serviceTier')?.type),
+    serviceTier: tierServed(
+      textIn(member(document, 'serviceTier')?.type),
+      member(document, 'performanceConfig')?.latency,
+    ),
+    units: guardrailUnits(member(member(document, 'trace'), 'guardrail')),
   }
 }
 

@@ -20,6 +20,7 @@ import {
   headerUsage,
   invocationMetricsUsage,
   rootUsage,
+  tierServed,
 } from './bedrock-usage.ts'
 import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
 
@@ -140,7 +141,10 @@ class InvokeAccumulator implements UsageAccumulator {
     const anthropic = this.#anthropic.snapshot(ended)
     const failed = this.#failed || anthropic.failed
     const model = anthropic.model ?? this.#model ?? this.#pathModel
-    const serviceTier = anthropic.serviceTier ?? textIn(this.#head.headers['x-amzn-bedrock-service-tier'])
+    const serviceTier = tierServed(
+      anthropic.serviceTier ?? textIn(this.#head.headers['x-amzn-bedrock-service-tier']),
+      this.#head.headers['x-amzn-bedrock-performanceconfig-latency'],
+    )
     if (anthropic.usageSource !== 'none') return { ...anthropic, failed, model, serviceTier }
     // Of a profile of one's own, whose name does not say that it draws.
     const { images } = this.#root

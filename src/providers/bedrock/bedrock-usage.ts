@@ -125,3 +125,13 @@ export function rootUsage(body: JsonObject): BedrockUsage | null {
   const counted = countUsage({ inputTokens: input, outputTokens: output ?? (isEmbedding ? 0 : null) })
   return { ...counted, totalMismatch: false }
 }
+
+/**
+ * The tier of an answer, with what it says of its latency. A request that was to be fast and was served as others are says
+ * `standard`, and is billed so.
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html
+ */
+export function tierServed(tier: string | null, latency: unknown): string | null {
+  if (latency !== 'optimized') return tier
+  return tier === null ? 'latency_optimized' : `${tier}+latency_optimized`
+}

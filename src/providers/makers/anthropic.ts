@@ -3,6 +3,7 @@ import { anthropicMessages } from '../anthropic/anthropic-messages.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import { fetching, postTo } from '../endpoint.ts'
 import { anthropicBatchResults } from '../jobs/anthropic-batch-results.ts'
+import { anthropicSession } from '../jobs/anthropic-sessions.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { ANTHROPIC_ADDRESSES } from '../own-addresses.ts'
 import { ANTHROPIC_BATCHES_FREE, SKILLS_FREE, STORES_OBJECTS } from '../paths/free-paths.ts'
@@ -20,6 +21,7 @@ export const anthropic: HostedProvider = {
   endpoints: [
     postTo('/messages', anthropicMessages),
     postTo('/complete', anthropicComplete),
+    fetching('GET', /\/v1\/sessions\/[^/]+$/, anthropicSession),
     fetching('GET', /\/messages\/batches\/[^/]+\/results$/, anthropicBatchResults),
   ],
   ownAddresses: ANTHROPIC_ADDRESSES,

@@ -1,4 +1,4 @@
-import { anthropicMessages } from '../anthropic/anthropic-messages.ts'
+import { messagesWithCost } from '../anthropic/anthropic-messages.ts'
 import { passesBy } from '../direct-access.ts'
 import { type Endpoint, endpoint, fetching, postTo } from '../endpoint.ts'
 import { evalRun, evalRuns } from '../jobs/eval-runs.ts'
@@ -27,7 +27,7 @@ export function openAiEndpoints(overrides: OpenAiOverrides): readonly Endpoint[]
     postTo('/chat/completions', openAiChat(overrides)),
     postTo('/responses', responses),
     postTo('/embeddings', openAiEmbeddings(overrides)),
-    postTo('/v1/messages', anthropicMessages),
+    postTo('/v1/messages', messagesWithCost(overrides.readCost)),
     postTo('/completions', openAiCompletions(overrides)),
     postTo('/responses/compact', responses),
     // Fetching a response reports the usage of one that ran in the background; cancelling one does too.

@@ -15,6 +15,7 @@ export const RESPONSE_TOOLS = {
       action: { type: 'value' },
       container_id: 'value',
       environment: { container_id: 'value' },
+      svg_usage: { total_tokens: 'value' },
     },
   ],
   tools: [
@@ -53,7 +54,11 @@ export function responseTools(response: JsonObject, drawn: UsagePart | null): Pa
     if (call.status === 'failed' || FREE_CALLS.has(type)) continue
     if (type === 'web_search_call') counts.web += isSearch(call) ? 1 : 0
     else if (type === 'file_search_call') counts.files += 1
-    else if (type === 'image_generation_call') counts.images += 1
+    else if (type === 'image_generation_call') {
+      // A drawing in lines is another model's work, at tokens that no list has a price for.
+      if (member(call, 'svg_usage') === null) counts.images += 1
+      else counts.others += 1
+    }
     // Its session is billed, and nothing says which session it is.
     else if (type === 'code_interpreter_call' && containerOf(call) === null) counts.others += 1
     else if (type.endsWith('_call') && !RUNS_CODE.has(type)) counts.others += 1

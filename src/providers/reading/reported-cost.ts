@@ -4,14 +4,27 @@ const DECIMAL = /^(\d{1,12})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,2}))?$/i
 const PICO_DIGITS = 12
 /** xAI counts in ticks of 1e-10 USD (docs.x.ai, "cost_in_usd_ticks"). */
 const PICO_PER_TICK = 100n
+/** Anthropic's amounts of money are in cents. */
+const PICO_PER_CENT = 10_000_000_000n
 /** Above this many USD the reported cost of a single call is a mistake. */
 const MAX_USD = 1e9
 
 /** What a provider says a call cost, from its usage object; integer pico-USD or `null`. */
 export type ReadCost = (usage: JsonObject) => bigint | null
 
-/** OpenRouter, Vercel and LiteLLM: `usage.cost` in USD. */
-export const costInUsd: ReadCost = (usage) => picoFromUsd(usage.cost)
+/**
+ * OpenRouter and Vercel: `usage.cost` in USD is what they themselves take. With the client's own key at the provider
+ * (`is_byok`) that is a fee or 0, and what the provider takes stands beside it: `cost_details.upstream_inference_cost`, at
+ * Vercel `market_cost`. `null` where it does not: then only our own price says it.
+ */
+export const costInUsd: ReadCost = (usage) => {
+  const cost = picoFromUsd(usage.cost)
+  const market = picoFromUsd(usage.market_cost)
+  if (usage.is_byok !== true) return cost === 0n && market !== null ? market : cost
+  const atProvider = picoFromUsd(member(usage, 'cost_details')?.upstream_inference_cost)
+  const paid = atProvider === null || atProvider === 0n ? (market ?? atProvider) : atProvider
+  return paid === null ? null : (cost ?? 0n) + paid
+}
 
 /** Perplexity: `usage.cost.total_cost` in USD, request fee included. */
 export const totalCostInUsd: ReadCost = (usage) => picoFromUsd(member(usage, 'cost')?.total_cost)
@@ -22,6 +35,13 @@ export const costInTicks: ReadCost = (usage) => {
   return typeof ticks === 'number' && Number.isSafeInteger(ticks) && ticks >= 0
     ? BigInt(ticks) * PICO_PER_TICK
     : null
+}
+
+/** Anthropic's sessions of agents: `list_cost`, an amount in whole cents of US dollars, written as text. */
+export const listCost: ReadCost = (usage) => {
+  const listed = member(usage, 'list_cost')
+  const cents = listed?.currency === 'USD' ? listed.amount : null
+  return typeof cents === 'string' && /^\d{1,12}$/.test(cents) ? BigInt(cents) * PICO_PER_CENT : null
 }
 
 /**

@@ -532,7 +532,8 @@ test("an upstream's own figure is taken where it is trusted and gives one", () =
   const call = callOf({ provider: 'openrouter', model: 'openai/gpt-4o', usage: { inputTokens: 1 } })
   const costOf = (change: Partial<CallToPrice>) => described(trusting.priceCall({ ...call, ...change }))
   expect(costOf({ reportedCostPico: 7n })).toBe('7 openrouter/reported')
-  expect(costOf({ reportedCostPico: 0n })).toBe('0 openrouter/reported')
+  // Another one bills it, as with a client's own key.
+  expect(costOf({ reportedCostPico: 0n })).toBe('2500000 openrouter/openai/gpt-4o#std')
   expect(costOf({ reportedCostPico: 7n, clientName: 'acme' })).toBe('11 openrouter/reported')
   expect(costOf({ reportedCostPico: 7n, upstream: 'other' })).toBe('2500000 openrouter/openai/gpt-4o#std')
   expect(costOf({ reportedCostPico: null })).toBe('2500000 openrouter/openai/gpt-4o#std')
@@ -548,7 +549,7 @@ test("an upstream's own figure stands beside ours, and a difference of more than
   expect(said(2_500_000_000n)).toMatchObject({ reported: { ownCostPico: 2_500_000_000n, differs: false } })
   expect(said(2_476_000_000n)).toMatchObject({ reported: { differs: false } })
   expect(said(2_475_000_000n)).toMatchObject({ costPico: 2_475_000_000n, reported: { differs: true } })
-  expect(said(0n)).toMatchObject({ costPico: 0n, reported: { differs: true } })
+  expect(said(0n)).toMatchObject({ costPico: 2_500_000_000n, reported: { differs: true } })
   expect(said(1n, 'doubted')).toMatchObject({ costPico: 2_500_000_000n, reported: { differs: true } })
   expect(said(null)).not.toHaveProperty('reported')
   const unknown = { ...call, model: 'nobody/knows', reportedCostPico: 5n }
