@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
-import { PROVIDERS } from '../providers/registry.ts'
+import { modelListPathOf, PROVIDERS } from '../providers/registry.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
 import { readVariables } from './read-variables.ts'
 import { choice, upstreamUrl, word } from './variables.ts'
@@ -26,6 +26,7 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     provider: provider ?? providerOfHost(address.host),
     apiKey,
     models: null,
+    modelsPath: modelListPathOf(provider ?? providerOfHost(address.host)),
     pathPrefix: null,
     includeUsage: 'auto',
     trustReportedCost: saysItsCost(address.host),

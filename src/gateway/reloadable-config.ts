@@ -217,6 +217,7 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     provider: upstream.provider,
     credential: upstream.apiKey === null ? null : credentialHeader(upstream.provider, upstream.apiKey),
     models: upstream.models,
+    modelsPath: upstream.modelsPath,
     pathPrefix: upstream.pathPrefix,
     includeUsage: upstream.includeUsage,
     objects: upstream.objects,

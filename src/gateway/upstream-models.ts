@@ -5,7 +5,7 @@ import type { ShownModel } from './routes/models.ts'
 import type { Upstream } from './routing/upstreams.ts'
 
 const REFRESH_MS = 300_000
-const RETRY_MS = 5_000
+const FIRST_RETRY_MS = 5_000
 /** The first `/v1/models` waits this long for an upstream's list. */
 const FIRST_WAIT_MS = 3_000
 const FETCH_TIMEOUT_MS = 10_000
@@ -22,8 +22,27 @@ export interface ModelListing {
   stop(): void
 }
 
-interface Warner {
+/** An upstream answers so where it has no list of models: it is asked again as seldom as one that has. */
+const HAS_NONE: ReadonlySet<number> = new Set([404, 405, 501])
+
+interface Log {
+  info(fields: object, message: string): void
   warn(fields: object, message: string): void
+}
+
+/** Calls `then` after `ms`; returns how to call that off. */
+export type CallLater = (ms: number, then: () => void) => () => void
+
+const callLater: CallLater = (ms, then) => {
+  const timer = setTimeout(then, ms).unref()
+  return () => clearTimeout(timer)
+}
+
+/** What the last fetch of an upstream's list came to. */
+interface ListState {
+  /** The next wait after a failure; twice as long after each. */
+  retryMs: number
+  isFailing: boolean
 }
 
 /** A fixed list from the configuration. */
@@ -39,42 +58,64 @@ export function configuredModels(
  * Keeps the upstreams' own lists, which are fetched at the start and every five minutes. While an upstream is
  * away its last list stays. An upstream without a list shows the exact names of its configuration.
  */
-export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner): ModelListing {
+export function watchUpstreamModels(
+  upstreams: readonly Upstream[],
+  log: Log,
+  later: CallLater = callLater,
+): ModelListing {
   const lists = new Map<string, readonly ShownModel[]>()
-  const timers = new Set<NodeJS.Timeout>()
+  const waits = new Map<string, () => void>()
   let stopped = false
   let merged: ReadonlyMap<string, ShownModel> | null = null
 
-  const refresh = async (upstream: Upstream): Promise<void> => {
+  const refresh = async (upstream: Upstream, path: string, state: ListState): Promise<void> => {
     let next = REFRESH_MS
     try {
-      const found = await fetchModels(upstream)
+      const found = (await fetchModels(upstream, path)) ?? []
       lists.set(upstream.name, found.length > 0 ? found : exactNames(upstream))
+      if (state.isFailing) {
+        log.info(
+          { event: 'upstream.models_fetched', upstream: upstream.name },
+          'the model list is fetched again',
+        )
+      }
+      state.isFailing = false
+      state.retryMs = FIRST_RETRY_MS
     } catch (error) {
-      next = RETRY_MS
+      next = state.retryMs
+      state.retryMs = Math.min(2 * next, REFRESH_MS)
       if (!lists.has(upstream.name)) {
         const names = exactNames(upstream)
         if (names.length > 0) lists.set(upstream.name, names)
       }
-      log.warn(
-        {
-          event: 'upstream.models_not_fetched',
-          upstream: upstream.name,
-          reason: error instanceof Error ? error.message : String(error),
-        },
-        'the model list could not be fetched',
-      )
+      if (!state.isFailing) {
+        log.warn(
+          {
+            event: 'upstream.models_not_fetched',
+            upstream: upstream.name,
+            reason: error instanceof Error ? error.message : String(error),
+          },
+          'the model list cannot be fetched; it is tried again, with a line once it is there',
+        )
+      }
+      state.isFailing = true
     }
     merged = null
     if (stopped) return
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      void refresh(upstream)
-    }, next).unref()
-    timers.add(timer)
+    waits.set(
+      upstream.name,
+      later(next, () => void refresh(upstream, path, state)),
+    )
   }
 
-  const first = Promise.all(upstreams.map(refresh)).then(() => undefined)
+  const first = Promise.all(
+    upstreams.map((upstream) => {
+      const state = { retryMs: FIRST_RETRY_MS, isFailing: false }
+      if (upstream.modelsPath !== null) return refresh(upstream, upstream.modelsPath, state)
+      lists.set(upstream.name, exactNames(upstream))
+      return null
+    }),
+  ).then(() => undefined)
   // Counted from the start of the process, so that an upstream that stays away does not delay every request.
   const { promise: firstWait, resolve: waited } = Promise.withResolvers<undefined>()
   const firstTimer = setTimeout(waited, FIRST_WAIT_MS, undefined)
@@ -91,7 +132,7 @@ export function watchUpstreamModels(upstreams: readonly Upstream[], log: Warner)
     has: (name) => current().has(name),
     stop() {
       stopped = true
-      for (const timer of timers) clearTimeout(timer)
+      for (const cancel of waits.values()) cancel()
       clearTimeout(firstTimer)
     },
   }
@@ -114,12 +155,13 @@ function exactNames(upstream: Upstream): readonly ShownModel[] {
     .map((name) => toListed(name, upstream.provider, undefined))
 }
 
-async function fetchModels(upstream: Upstream): Promise<readonly ShownModel[]> {
-  const first = entryOf(upstream.provider).modelListPath ?? '/v1/models'
+/** `null`: the upstream has no list. */
+async function fetchModels(upstream: Upstream, first: string): Promise<readonly ShownModel[] | null> {
   const found: ShownModel[] = []
   let path: string | null = first
   for (let page = 0; path !== null && page < MAX_PAGES; page += 1) {
-    const answer: unknown = await fetchJson(upstream, path)
+    const answer = await fetchJson(upstream, path)
+    if (answer === null) return null
     const list = parseList(answer, upstream.provider)
     found.push(...list.models)
     path = list.nextQuery === null ? null : `${first}${first.includes('?') ? '&' : '?'}${list.nextQuery}`
@@ -127,7 +169,7 @@ async function fetchModels(upstream: Upstream): Promise<readonly ShownModel[]> {
   return found
 }
 
-async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
+async function fetchJson(upstream: Upstream, path: string): Promise<object | null> {
   const { requestHeaders = {} } = entryOf(upstream.provider)
   const headers = [
     'host',
@@ -139,9 +181,10 @@ async function fetchJson(upstream: Upstream, path: string): Promise<unknown> {
   if (upstream.credential !== null) headers.push(...upstream.credential)
   const request = { method: 'GET', path: upstream.basePath + path, headers, timeoutMs: FETCH_TIMEOUT_MS }
   const { status, body } = await fetchWhole(upstream.pool, request, MAX_LIST_BYTES)
+  if (HAS_NONE.has(status)) return null
   if (status !== 200) throw new Error(`the upstream answered ${status}`)
   try {
-    return JSON.parse(body.toString('utf8'))
+    return Object(JSON.parse(body.toString('utf8')))
   } catch {
     // The parser's message quotes the answer, and what an upstream answers is never logged.
     throw new Error('the model list is not JSON')

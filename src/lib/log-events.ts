@@ -126,6 +126,7 @@ export const LOG_EVENTS = {
   'upstream.connections_not_closed': 'connections of a former configuration could not be closed',
   'upstream.credential_refused': 'an upstream refuses the credential that the gateway has for it',
   'upstream.credential_taken': 'an upstream takes the credential of the gateway again',
+  'upstream.models_fetched': 'the model list of an upstream is fetched again',
   'upstream.models_not_fetched': 'the model list of an upstream could not be fetched',
   'usage.query_failed': 'the usage summary could not be read from Postgres',
 

@@ -89,6 +89,11 @@ export function findEntry(name: string): ProviderEntry | null {
   return isProvider(name) ? REGISTRY[name] : null
 }
 
+/** Path and query of a provider's list of models. */
+export function modelListPathOf(provider: Provider): string {
+  return entryOf(provider).modelListPath ?? '/v1/models'
+}
+
 function isProvider(name: string): name is Provider {
   return Object.hasOwn(REGISTRY, name)
 }

@@ -68,7 +68,11 @@ function upstreamShape(env: Environment) {
       })
       .optional(),
     provider: z.enum(PROVIDERS).optional(),
-    models: z.array(modelPattern).min(1, 'must name a model').optional(),
+    models: z.union([z.literal(false), z.array(modelPattern).min(1, 'must name a model')]).optional(),
+    models_path: z
+      .string()
+      .regex(/^\/[\x21-\x22\x24-\x7e]*$/, 'must be a path such as /v1/models, with its query')
+      .optional(),
     path_prefix: pathPrefix
       .refine((path) => !OWN_PATHS.test(path), "must not hide the gateway's own paths")
       .optional(),

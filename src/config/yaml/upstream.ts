@@ -16,6 +16,8 @@ export interface UpstreamConfig {
   readonly apiKey: string | null
   /** Exact names or `prefix*`: calls that name these models go here; `null`: none by name. */
   readonly models: readonly string[] | null
+  /** Path and query of its list of models, behind `basePath`; `null`: it has none that is fetched. */
+  readonly modelsPath: string | null
   /** Calls under it go here, the prefix taken off; `/x`, never ending in '/'. */
   readonly pathPrefix: string | null
   readonly includeUsage: 'auto' | 'always' | 'never'

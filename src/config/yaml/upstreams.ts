@@ -1,4 +1,5 @@
 import { NO_PATH_RULES } from '../../domain/path-rules.ts'
+import { modelListPathOf } from '../../providers/registry.ts'
 import type { ConfigFile, FileUpstream } from './config-file.ts'
 import type { PathsConfig } from './paths.ts'
 import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
@@ -59,7 +60,8 @@ function upstreamOf(
     basePath,
     provider,
     apiKey: (written.api_key_env && env[written.api_key_env]) || null,
-    models: written.models ?? null,
+    models: written.models === false ? null : (written.models ?? null),
+    modelsPath: written.models === false ? null : (written.models_path ?? modelListPathOf(provider)),
     pathPrefix: written.path_prefix ?? null,
     includeUsage: written.include_usage,
     trustReportedCost: written.trust_reported_cost ?? saysItsCost(host),

@@ -17,6 +17,8 @@ export interface Upstream {
   /** Name and value of the header that carries our credential; `null`: none is sent. */
   readonly credential: readonly [name: string, value: string] | null
   readonly models: readonly string[] | null
+  /** Path and query of its list of models; `null`: it has none. */
+  readonly modelsPath: string | null
   readonly pathPrefix: string | null
   readonly includeUsage: 'auto' | 'always' | 'never'
   /** Which files, batches, responses and so on a client sees and uses: its own, or all of the account's. */

@@ -169,6 +169,7 @@ function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
     pathPrefix: null,
     mountedAt: '',
     publicUrl: null,
+    modelsPath: '/v1/models',
     includeUsage: 'auto',
     objects: 'owned',
     account: ['open', 'other'],

@@ -173,6 +173,7 @@ beforeAll(async () => {
     pathPrefix: null,
     mountedAt: '',
     publicUrl: null,
+    modelsPath: '/v1/models',
     includeUsage: 'auto',
     objects: 'shared',
     account: [provider],

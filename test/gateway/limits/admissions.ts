@@ -52,6 +52,7 @@ export function admitted(asking: Asking): Admission {
     pathPrefix: null,
     mountedAt: '',
     publicUrl: null,
+    modelsPath: '/v1/models',
     includeUsage: 'auto' as const,
     objects: 'owned' as const,
     account: ['upstream'],
