@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,26 +9,46 @@ const SAYS_STRIPPED =
   "data:text/javascript,process.on('exit',()=>console.log(process.moduleLoadList.some((name)=>name.includes('amaro'))))"
 
 let folder: string
+/** One run of each program, after all of them ran when the image was built. */
+const runs = new Map<string, Run>()
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'tallygate-test-compiled-'))
   run('src/standalone/container/compile-programs.ts')
+  for (const program of kept) runs.set(program, run(program))
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-function run(program: string, options: readonly string[] = [], debug = ''): string {
-  const env = {
-    PATH: process.env.PATH ?? '',
-    NODE_COMPILE_CACHE: join(folder, 'compiled'),
-    NODE_DEBUG_NATIVE: debug,
+/** What Node says of the compiled code that it has, a line for each file, and what was printed. */
+interface Run {
+  readonly compiled: readonly string[]
+  readonly printed: string
+}
+
+/** Node says a megabyte. `spawnSync` takes less of a pipe before it ends the program, and Node skips lines where it is full. */
+function run(program: string): Run {
+  const log = join(folder, 'said')
+  const said = openSync(log, 'w')
+  try {
+    const { status, signal, error, stdout } = spawnSync(
+      process.execPath,
+      ['--import', SAYS_STRIPPED, program],
+      {
+        env: {
+          PATH: process.env.PATH ?? '',
+          NODE_COMPILE_CACHE: join(folder, 'compiled'),
+          NODE_DEBUG_NATIVE: 'COMPILE_CACHE',
+        },
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', said],
+      },
+    )
+    if (status === null) throw new Error(`${program} was ended: ${error ?? signal}`)
+    return { compiled: readFileSync(log, 'utf8').split('\n'), printed: stdout }
+  } finally {
+    closeSync(said)
   }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [...options, program], {
-    env,
-    encoding: 'utf8',
-  })
-  if (status === null) throw new Error(`${program} did not end: ${stderr}`)
-  return debug === '' ? stdout : stderr
 }
 
 /** Every program of ours that a container runs, but for the demo's, which does not end. */
@@ -52,12 +72,13 @@ test('the image keeps what Node compiled, in a folder of the user that runs it',
 
 test.each(kept)('%s is kept whole: it starts without stripping types', (program) => {
   expect(kept.length).toBeGreaterThanOrEqual(6)
-  expect(run(program, ['--import', SAYS_STRIPPED]).trim().split('\n').at(-1)).toBe('false')
+  expect(runs.get(program)?.printed.trim().split('\n').at(-1)).toBe('false')
 })
 
 // Code that was compiled under other flags of V8 is not taken, and programs share most of their files.
 test.each(kept)('%s takes all that was kept, whichever program came before', (program) => {
-  const said = run(program, [], 'COMPILE_CACHE')
-  if (!program.endsWith('check-gateway.ts')) expect(said).toMatch(/was accepted/)
-  expect(said.split('\n').filter((line) => line.includes('was rejected'))).toEqual([])
+  const compiled = runs.get(program)?.compiled ?? []
+  if (!program.endsWith('check-gateway.ts'))
+    expect(compiled.filter((line) => line.includes('was accepted'))).not.toEqual([])
+  expect(compiled.filter((line) => line.includes('was rejected'))).toEqual([])
 })
