@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
+import { findMemoryFolder } from './temporary-folder.ts'
 
 /** What a test imports when it needs more than this process: the run's servers, or a program of its own. */
 const NEEDS_MORE =
@@ -69,6 +70,10 @@ export function findTestFiles(): readonly TestFile[] {
 export function pathsOf(files: readonly TestFile[], belongs: (file: TestFile) => boolean): string[] {
   return files.filter(belongs).map(({ path }) => path)
 }
+
+// The processes of the tests, and the servers that they start, have this one's environment.
+const memoryFolder = findMemoryFolder()
+if (memoryFolder !== null) process.env.TMPDIR ??= memoryFolder
 
 /** What all suites of `npm test` share. */
 export const DEFAULTS = {

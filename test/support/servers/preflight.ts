@@ -7,6 +7,7 @@ import { shownAddress } from '../../../src/standalone/data-folder/settings.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { findPrograms } from '../../../src/standalone/servers/postgres-programs.ts'
 import { findRedisProgram } from '../../../src/standalone/servers/redis-program.ts'
+import { NEEDED_BYTES } from '../temporary-folder.ts'
 
 /** What the tests find on a machine. Each function throws where there is none. */
 export interface Host {
@@ -22,8 +23,6 @@ export interface Host {
 }
 
 const OLDEST_NODE = 24
-/** The tests that start servers had up to 750 MiB at once on two cores; PostgreSQL's log may grow, and cores add servers. */
-const NEEDED_BYTES = 2 * 1024 ** 3
 
 /** The one that the tests run on. */
 export const thisHost: Host = {
