@@ -114,6 +114,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     redis,
     redisUrl,
     queuePrefix: queuePrefix(redisPrefix),
+    takesNoJobs: () => redisWatch.problem !== null,
     log,
     ...(options.alertPauseMs === undefined ? {} : { firstPauseMs: options.alertPauseMs }),
   })

@@ -14,6 +14,8 @@ export interface AlertsOptions {
   readonly redisUrl: string
   /** Of the queues in Redis. */
   readonly queuePrefix: string
+  /** Whether Redis answers and takes no jobs, as when it is full. */
+  readonly takesNoJobs: () => boolean
   readonly log: Logger
   /** Between two rounds without the queue. */
   readonly withoutQueueMs?: number
@@ -43,8 +45,8 @@ const CLOSE_MS = 2_000
 
 /**
  * Deliveries have a queue of their own: a receiver that does not answer must not hold up what is counted. Postgres has
- * the truth about each, so what Redis loses is given to the queue again, and while Redis is away this process
- * looks and delivers without it: that is when alerts are wanted most.
+ * the truth about each, so what Redis loses is given to the queue again, and while Redis is away or full this
+ * process looks and delivers without it: that is when alerts are wanted most.
  */
 export function startAlerts(options: AlertsOptions): Alerts {
   const { pool, redis, redisUrl, queuePrefix, log, withoutQueueMs = BUDGETS_EVERY_MS } = options
@@ -103,11 +105,11 @@ export function startAlerts(options: AlertsOptions): Alerts {
   let isClosed = false
   let othersAtMs = Number.NEGATIVE_INFINITY
   async function workWithoutQueue(): Promise<void> {
-    const isAway = await redis.time().then(
-      () => false,
+    const isThere = await redis.time().then(
       () => true,
+      () => false,
     )
-    if (!isAway) return
+    if (isThere && !options.takesNoJobs()) return
     const nowMs = performance.now()
     await watch.watchBudgets()
     if (nowMs - othersAtMs >= OTHERS_EVERY_MS) {

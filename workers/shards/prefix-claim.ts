@@ -2,7 +2,7 @@ import type { Logger } from '../../src/lib/logger.ts'
 import { repeat } from '../../src/lib/repeat.ts'
 import { atMostEvery } from '../../src/lib/throttle.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
-import { type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { isOutOfMemory, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
 
 export interface PrefixClaimOptions {
@@ -57,7 +57,8 @@ export function claimPrefix(options: PrefixClaimOptions): PrefixClaim {
     await untilReady(redis, CONNECT_MS)
     let owner = await redis.get(key)
     if (owner === null && performance.now() - takenAtMs >= FREE_FOR_MS) {
-      await redis.set(key, databaseId, 'NX')
+      // A full Redis has no room for the claim: what fills it is counted first. Entries say whose they are.
+      if (!(await isSet(key, databaseId))) return decide(true)
       owner = await redis.get(key)
     }
     if (owner === null) return
@@ -74,6 +75,17 @@ export function claimPrefix(options: PrefixClaimOptions): PrefixClaim {
         'the Redis prefix belongs to this database now',
       )
     decide(owner === databaseId)
+  }
+
+  /** Whether there was room for it. */
+  async function isSet(name: string, value: string): Promise<boolean> {
+    try {
+      await redis.set(name, value, 'NX')
+      return true
+    } catch (error) {
+      if (isOutOfMemory(error)) return false
+      throw error
+    }
   }
 
   // What cannot be looked up changes nothing: without Redis or Postgres nothing is counted anyway.

@@ -1,4 +1,4 @@
-import type { Redis } from '../connection/redis.ts'
+import { isOutOfMemory, type Redis } from '../connection/redis.ts'
 
 /** An entry of a stream whose checksum is not verified yet. */
 export interface StreamEntry {
@@ -52,7 +52,8 @@ function entriesIn(reply: Awaited<ReturnType<Redis['xread']>>): StreamEntry[] {
 }
 
 /**
- * Publishes committed offsets as a hint, then deletes entries from the stream: in this order, after the commit.
+ * Publishes committed offsets as a hint, then deletes entries from the stream: in this order, after the commit. A full
+ * Redis has no room for the hint; it deletes all the same.
  *
  * @param offsetsKey Hash of producer to committed offset. A hint only: it may be lost, and never decides what is pruned.
  */
@@ -68,7 +69,8 @@ export async function trimEntries(
   for (let start = 0; start < ids.length; start += DELETE_AT_A_TIME) {
     pipeline.xdel(stream, ...ids.slice(start, start + DELETE_AT_A_TIME))
   }
-  for (const [error] of (await pipeline.exec()) ?? []) if (error !== null) throw error
+  for (const [error] of (await pipeline.exec()) ?? [])
+    if (error !== null && !isOutOfMemory(error)) throw error
 }
 
 export interface StreamHead {

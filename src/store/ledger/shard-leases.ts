@@ -1,10 +1,13 @@
-import type { Redis } from '../connection/redis.ts'
+import { isOutOfMemory, type Redis } from '../connection/redis.ts'
 
-/** Sets the key to its holder for a while, unless it is another's. One key each: they may lie on several nodes. */
+/**
+ * Sets the key to its holder for a while, unless it is another's. One key each: they may lie on several nodes. A lease
+ * is renewed by what a full Redis does too.
+ */
 const HOLD = `
 local holder = redis.call('get', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
-redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
+if holder then redis.call('pexpire', KEYS[1], ARGV[2]) else redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) end
 return 1`
 
 const RELEASE = `
@@ -26,12 +29,13 @@ return redis.call('zrange', KEYS[1], 0, -1)`
 
 /**
  * Takes a lease, or renews it. A lease says which worker is to read a stream, so that others do not read it in vain. It
- * decides nothing else: the lock in Postgres does, and a lease that Redis loses does no harm.
+ * decides nothing else: the lock in Postgres does, and a lease that Redis loses does no harm. So a free lease for which
+ * a full Redis has no room counts as held: else what fills it would never be deleted.
  *
  * @returns Whether `holder` has it now.
  */
 export async function holdLease(redis: Redis, key: string, holder: string, ms: number): Promise<boolean> {
-  return (await redis.eval(HOLD, 1, key, holder, ms)) === 1
+  return (await unlessFull(redis.eval(HOLD, 1, key, holder, ms), 1)) === 1
 }
 
 /** Gives a lease back, unless it is another's. */
@@ -47,7 +51,8 @@ export async function readLease(redis: Redis, key: string): Promise<string | nul
 /**
  * Says that a worker runs, for a while.
  *
- * @returns All that run, sorted: every worker sees them in the same order.
+ * @returns All that run, sorted: every worker sees them in the same order. In a full Redis none can say so, and each
+ *   knows of itself.
  */
 export async function announceWorker(
   redis: Redis,
@@ -55,7 +60,24 @@ export async function announceWorker(
   worker: string,
   ms: number,
 ): Promise<readonly string[]> {
-  return ((await redis.eval(ANNOUNCE, 1, key, worker, ms)) as string[]).sort()
+  return ((await unlessFull(redis.eval(ANNOUNCE, 1, key, worker, ms), [worker])) as string[]).sort()
+}
+
+/** How many workers say that they run. */
+export async function countWorkers(redis: Redis, key: string): Promise<number> {
+  const [seconds, microseconds] = await redis.time()
+  const nowMs = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
+  return (await redis.zrangebyscore(key, `(${nowMs}`, '+inf')).length
+}
+
+/** The answer, or `otherwise` where Redis has no memory for what was asked. */
+async function unlessFull<T>(answer: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (isOutOfMemory(error)) return otherwise
+    throw error
+  }
 }
 
 /** Says that a worker has ended, so that its shards need not wait. */
