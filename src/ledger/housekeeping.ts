@@ -8,6 +8,8 @@ import type { Producers } from './shipping/producers.ts'
 
 /** How often committed offsets are read while something is not committed. */
 const OFFSETS_INTERVAL_MS = 1_000
+/** By a clock of its own: a read of offsets may take long. */
+const SAMPLE_INTERVAL_MS = 1_000
 const ADOPTION_INTERVAL_MS = 5_000
 const PRUNE_INTERVAL_MAX_MS = 30_000
 const PRUNE_INTERVAL_MIN_MS = 100
@@ -42,6 +44,7 @@ export class Housekeeping {
     const { keepMs } = options
     const pruneMs = Math.max(Math.min(keepMs / 10, PRUNE_INTERVAL_MAX_MS), PRUNE_INTERVAL_MIN_MS)
     this.#repeating = [
+      repeat(async () => options.producers.sampleBacklogs(), SAMPLE_INTERVAL_MS),
       repeat(() => this.#readOffsets(), OFFSETS_INTERVAL_MS),
       repeat(() => this.#inTurn(() => this.#adopt()), ADOPTION_INTERVAL_MS),
       repeat(() => this.#inTurn(() => this.#prune()), pruneMs),

@@ -1,6 +1,7 @@
 import type { CallName } from '../call/call-ledger.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { RedisMemory } from '../store/connection/redis-state.ts'
 import type { OnWritten } from './journal/journal.ts'
 import type { LedgerDatabase } from './ledger-database.ts'
 import type { BuildInterrupted } from './recovery/adopt-journal.ts'
@@ -14,6 +15,8 @@ export interface LedgerOptions {
   readonly keepSeconds: number
   readonly redisUrl: string
   readonly redisPrefix: string
+  /** What Redis last said of its memory; `null`, and by default: not known. */
+  readonly redisMemory?: () => RedisMemory | null
   /** The full keys of the streams that this process's records go to, one a shard: 1 at least. */
   readonly streams: readonly string[]
   readonly database: LedgerDatabase

@@ -34,7 +34,8 @@ class RunningLedger implements Ledger {
     const database = withDeadlines(options.database, this.#stop.signal)
     const keepMs = options.keepSeconds * 1_000
     const journals = new SegmentJournals({ log })
-    const producers = new Producers({ ...options, database, keepMs, now })
+    const { redisMemory = () => null } = options
+    const producers = new Producers({ ...options, redisMemory, database, keepMs, now })
     this.#own = new OwnProducers({ ...own, journalDir, streams, journals, producers, log })
     this.#adoption = new Adoption({
       journalDir,

@@ -1,7 +1,8 @@
 import type { JournalRow } from '../journal/journal.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 
-const BATCH_ROWS = 500
+/** In one batch at most. */
+export const BATCH_ROWS = 500
 const BATCH_ROWS_MIN = 8
 
 /** Appends batches of one producer to its stream. Batches shrink while answers fail and grow again after. */

@@ -109,7 +109,11 @@ export class Producer {
       this.#readings = withReading(this.#readings, { atMs: nowMs, committedOffset }, this.#options.keepMs)
     this.#readAtMs = nowMs
     this.#shipper.onCommitted(committedOffset)
-    this.#backlog.sample(nowMs, this.journal.last, committedOffset)
+  }
+
+  /** Called every second, whether Postgres answers or not: what waits grows old without it. */
+  sampleBacklog(): void {
+    this.#backlog.sample(this.#options.now(), this.journal.last, this.committedOffset)
   }
 
   /**

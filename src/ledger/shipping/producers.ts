@@ -1,9 +1,11 @@
 import type { Logger } from '../../lib/logger.ts'
+import type { RedisMemory } from '../../store/connection/redis-state.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
 import { CommittedOffsetReader } from './committed-offset-reader.ts'
 import { Producer } from './producer.ts'
 import type { OffsetReading } from './retention.ts'
+import { crowdedFrom } from './stream/crowding.ts'
 import { RedisLink } from './stream/redis-link.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 import { StreamRegister } from './stream/stream-register.ts'
@@ -11,6 +13,8 @@ import { StreamRegister } from './stream/stream-register.ts'
 export interface ProducersOptions {
   readonly redisUrl: string
   readonly redisPrefix: string
+  /** What Redis last said of its memory; `null`: not known. */
+  readonly redisMemory: () => RedisMemory | null
   /** How long committed records are kept. */
   readonly keepMs: number
   readonly database: LedgerDatabase
@@ -43,7 +47,7 @@ export class Producers {
   #databaseId: string | null = null
 
   constructor(options: ProducersOptions) {
-    const { redisUrl, redisPrefix, database, log } = options
+    const { redisUrl, redisPrefix, redisMemory, database, log } = options
     this.#options = options
     this.#link = new RedisLink({
       redisUrl,
@@ -52,6 +56,7 @@ export class Producers {
       onConnected: () => {
         for (const producer of this.#all) producer.checkForLossSoon()
       },
+      crowdedFrom: () => crowdedFrom(redisMemory(), new Set(this.#all.map(({ stream }) => stream)).size),
     })
     this.#offsets = new CommittedOffsetReader({ database, producers: () => this.#all })
     this.#streams = new StreamRegister(database, (id) => this.useDatabase(id), log)
@@ -117,6 +122,11 @@ export class Producers {
   async remove(producer: Producer): Promise<void> {
     await producer.stop()
     this.#all = this.#all.filter((other) => other !== producer)
+  }
+
+  /** Called every second: the ages of backlogs come from it. */
+  sampleBacklogs(): void {
+    for (const producer of this.#all) producer.sampleBacklog()
   }
 
   /** Reads committed offsets, if that is of use now. Rejects when Postgres does not answer. */

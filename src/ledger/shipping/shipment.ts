@@ -14,14 +14,17 @@ export interface ShippingState {
   readonly hintedOffset: number
 }
 
-/** What goes on the stream next. `window`: too much is uncommitted; the committed offset must move first. */
+/**
+ * What goes on the stream next. `window`: too much is uncommitted, of this producer or of all on the stream; the
+ * committed offset must move first.
+ */
 export type Shipment =
   | { readonly kind: 'records'; readonly after: number; readonly maxRows: number }
   | { readonly kind: 'gap'; readonly from: number; readonly to: number }
   | { readonly kind: 'window' }
   | { readonly kind: 'nothing' }
 
-/** At most so many records, and bytes of bodies, are on the stream and not committed. */
+/** At most so many records of a producer, and bytes of bodies, are on the stream and not committed. */
 export const SHIP_WINDOW_ENTRIES = 20_000
 export const SHIP_WINDOW_BYTES = 16 * 1024 * 1024
 
@@ -29,13 +32,20 @@ export const SHIP_WINDOW_BYTES = 16 * 1024 * 1024
  * What to ship next, at most `batchRows` records.
  *
  * @param uncommittedBytes of the bodies after the committed offset (or its hint) up to `sent`.
+ * @param isCrowded Whether the stream has enough of all producers together: then one batch is under way at a time.
  */
-export function nextShipment(state: ShippingState, uncommittedBytes: number, batchRows: number): Shipment {
+export function nextShipment(
+  state: ShippingState,
+  uncommittedBytes: number,
+  batchRows: number,
+  isCrowded = false,
+): Shipment {
   const { prunedTo, synced, sent, committedOffset, hintedOffset } = state
   // Postgres was restored to before what the journal has deleted. Without a gap marker the producer would stall.
   if (sent < prunedTo) return { kind: 'gap', from: sent + 1, to: prunedTo }
   if (sent >= synced) return { kind: 'nothing' }
   const committed = Math.min(Math.max(committedOffset, hintedOffset), sent)
+  if (isCrowded && sent > committed) return { kind: 'window' }
   const room = SHIP_WINDOW_ENTRIES - (sent - committed)
   if (room <= 0 || (uncommittedBytes >= SHIP_WINDOW_BYTES && sent > committed)) return { kind: 'window' }
   return { kind: 'records', after: sent, maxRows: Math.min(room, batchRows, synced - sent) }

@@ -110,12 +110,18 @@ export class Shipper {
         this.#losses.check()
         if (!link.connected) await this.#sleep(null)
         else if (!this.#gapFiller.isDone) await this.#gapFiller.sendBatch()
-        else await this.#ship(nextShipment(progress.offsets(), progress.windowBytes, this.#appender.maxRows))
+        else await this.#ship(this.#nextShipment())
       } catch (error) {
         log.error({ event: 'journal.unreadable', ...this.#names(), err: error }, 'the journal cannot be read')
         await this.#sleep(FAILURE_RETRY_MS)
       }
     }
+  }
+
+  #nextShipment(): Shipment {
+    const { progress, link, stream } = this.#options
+    const isCrowded = link.isCrowded(stream)
+    return nextShipment(progress.offsets(), progress.windowBytes, this.#appender.maxRows, isCrowded)
   }
 
   async #ship(shipment: Shipment): Promise<void> {

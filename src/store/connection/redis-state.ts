@@ -14,13 +14,15 @@ export interface RedisState {
   readonly evictionPolicy: string | null
 }
 
+/** What Redis says of its memory. */
+export interface RedisMemory {
+  readonly usedBytes: number
+  /** `null`: it may take all that its host has. */
+  readonly maxBytes: number | null
+}
+
 export async function readRedisState(redis: Redis): Promise<RedisState> {
-  const fields = new Map(
-    (await redis.info()).split('\r\n').flatMap((line): [string, string][] => {
-      const colon = line.indexOf(':')
-      return colon > 0 ? [[line.slice(0, colon), line.slice(colon + 1)]] : []
-    }),
-  )
+  const fields = fieldsOf(await redis.info())
   const redisVersion = fields.get('redis_version') ?? ''
   const valkeyVersion = fields.get('valkey_version')
   return {
@@ -30,6 +32,23 @@ export async function readRedisState(redis: Redis): Promise<RedisState> {
     appendOnly: fields.has('aof_enabled') ? fields.get('aof_enabled') === '1' : null,
     evictionPolicy: fields.get('maxmemory_policy') ?? null,
   }
+}
+
+/** `null`: this user is not shown it. Of a cluster it is that of one node. */
+export async function readRedisMemory(redis: Redis): Promise<RedisMemory | null> {
+  const fields = fieldsOf(await redis.info('memory'))
+  const [used, most] = ['used_memory', 'maxmemory'].map((name) => Number(fields.get(name) ?? Number.NaN))
+  if (used === undefined || most === undefined || Number.isNaN(used + most)) return null
+  return { usedBytes: used, maxBytes: most === 0 ? null : most }
+}
+
+function fieldsOf(info: string): ReadonlyMap<string, string> {
+  return new Map(
+    info.split('\r\n').flatMap((line): [string, string][] => {
+      const colon = line.indexOf(':')
+      return colon > 0 ? [[line.slice(0, colon), line.slice(colon + 1)]] : []
+    }),
+  )
 }
 
 /** The records that wait on a stream to be rolled up. */

@@ -8,6 +8,8 @@ export interface RedisProblem {
   /** What is wrong, as the end of a sentence that begins with REDIS_URL. */
   readonly what: string
   readonly mend: string
+  /** Its memory is full: it still answers, and deletes. */
+  readonly isFull?: true
 }
 
 /**
@@ -73,8 +75,9 @@ function explain(refusals: Refusals): RedisProblem | null {
   }
   if (refusals.has('OOM'))
     return {
+      isFull: true,
       what: 'names a server whose memory is full',
-      mend: 'raise its maxmemory, or clear what fills it',
+      mend: 'a worker empties it of records: start one; where other data fills it, raise its maxmemory',
     }
   if (refusals.has('MISCONF'))
     return { what: 'names a server that cannot save to its disk and takes no writes', mend: 'see its log' }

@@ -45,6 +45,18 @@ describe('the next shipment', () => {
     })
   })
 
+  test('the next shipment waits for the one before where the stream is crowded', () => {
+    expect(nextShipment(state, 0, 500, true)).toEqual({ kind: 'window' })
+    const counted = { kind: 'records', after: 40, maxRows: 60 }
+    expect(nextShipment({ ...state, committedOffset: 40 }, 0, 500, true)).toEqual(counted)
+    expect(nextShipment({ ...state, hintedOffset: 40 }, 0, 500, true)).toEqual(counted)
+    expect(
+      nextShipment({ ...state, prunedTo: 20, sent: 10, committedOffset: 9 }, 0, 500, true),
+    ).toMatchObject({
+      kind: 'gap',
+    })
+  })
+
   test('the next shipment is a gap marker where Postgres has lost what the journal no longer has', () => {
     expect(nextShipment({ ...state, prunedTo: 20, sent: 10, committedOffset: 10 }, 0, 500)).toEqual({
       kind: 'gap',

@@ -21,6 +21,15 @@ const LOG_EVERY_MIN_MS = 10_000
 const LOG_EVERY_MAX_MS = 10 * 60_000
 const OF_ANOTHER = new Error('the Redis prefix belongs to another database')
 
+export interface RedisLinkOptions {
+  readonly redisUrl: string
+  readonly redisPrefix: string
+  readonly log: Logger
+  readonly onConnected: () => void
+  /** From how many entries on a stream is crowded, as of now. */
+  readonly crowdedFrom: () => number
+}
+
 /**
  * One connection for all shippers of the process. After any failure the connection is destroyed, the answers that were
  * due count as unclear, and a new connection is made after a pause.
@@ -44,12 +53,17 @@ export class RedisLink implements StreamLink {
   /** The database that the keys of the prefix belong to, as of when the connection was made; `null`: none, or not known. */
   #owner: string | null = null
 
+  readonly #crowdedFrom: () => number
+  /** By stream, its entries after the last append. */
+  readonly #lengths = new Map<string, number>()
+
   /** Connects at once, and again after every failure, until `close`. */
-  constructor(options: { redisUrl: string; redisPrefix: string; log: Logger; onConnected: () => void }) {
+  constructor(options: RedisLinkOptions) {
     this.#url = options.redisUrl
     this.#redisPrefix = options.redisPrefix
     this.#log = options.log
     this.#onConnected = options.onConnected
+    this.#crowdedFrom = options.crowdedFrom
     void this.#connect()
   }
 
@@ -77,10 +91,16 @@ export class RedisLink implements StreamLink {
       const [, , , number = '', , , , checksum = ''] = encodeEntry(producer, sequence, body)
       values.push(number, checksum, body)
     }
-    const ids = await this.#ask((redis) => redis.eval(APPEND, 1, stream, ...values))
+    const answer = await this.#ask((redis) => redis.eval(APPEND, 1, stream, ...values))
+    const [length, ids]: unknown[] = Array.isArray(answer) ? answer : []
     if (!Array.isArray(ids)) return []
+    this.#lengths.set(stream, Number(length))
     if (ids.length > 0) this.#shipped()
     return ids.map(String)
+  }
+
+  isCrowded(stream: string): boolean {
+    return (this.#lengths.get(stream) ?? 0) > this.#crowdedFrom()
   }
 
   async areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]> {

@@ -14,6 +14,8 @@ export interface StreamLink {
     producer: string,
     rows: readonly Pick<JournalRow, 'sequence' | 'body'>[],
   ): Promise<string[]>
+  /** Whether the stream has so many entries, as of the last append, that each producer is to keep one batch on it. */
+  isCrowded(stream: string): boolean
   /** Whether each entry of the producer is on the stream. */
   areThere(stream: string, producer: string, entries: readonly SentEntry[]): Promise<boolean[]>
   /** The producer's committed offset as a worker hinted it last; 0: none. */

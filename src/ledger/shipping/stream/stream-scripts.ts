@@ -1,6 +1,7 @@
 /**
- * Appends the entries of one batch in order and returns their ids. It stops at the first one that is refused, so that
- * the ids are those of the batch's beginning. One command for all of them costs a third of one for each.
+ * Appends the entries of one batch in order and returns the stream's length, then their ids. It stops at the first one
+ * that is refused, so that the ids are those of the batch's beginning. One command for all of them costs a third of one
+ * for each.
  * KEYS: stream. ARGV: producer, version, tag of the database (empty: none), then sequence, checksum, body of each.
  */
 export const APPEND = `
@@ -19,7 +20,7 @@ for i = 4, #ARGV, 3 do
   end
   ids[#ids + 1] = id
 end
-return ids`
+return {redis.call('XLEN', KEYS[1]), ids}`
 
 /**
  * Which of these entries are on the stream as they were sent, 1 or 0 each. A server that lost its data, and whose clock

@@ -10,12 +10,19 @@ import { logLines } from '../../support/log-lines.ts'
 const PRODUCER = 'a'.repeat(32)
 const OTHER = 'b'.repeat(32)
 const BODY = serialiseRecord(callRecord(1))
+const crowdedFrom = () => 50_000
 
 test('an entry is there when its id holds what was sent: the same producer and number, not the id alone', async () => {
   const { redisUrl, prefix, drop } = testRedisPrefix()
   const stream = `${prefix}calls`
   const redis = new Redis(redisUrl)
-  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log: logLines(), onConnected: () => {} })
+  const link = new RedisLink({
+    redisUrl,
+    redisPrefix: prefix,
+    log: logLines(),
+    onConnected: () => {},
+    crowdedFrom,
+  })
   onTestFinished(async () => {
     link.close()
     redis.disconnect()
@@ -43,7 +50,7 @@ test('a Redis that is connected and refuses is said once, and again only when it
   const stream = `${prefix}calls`
   const redis = new Redis(redisUrl)
   const log = logLines()
-  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log, onConnected: () => {} })
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log, onConnected: () => {}, crowdedFrom })
   onTestFinished(async () => {
     link.close()
     redis.disconnect()
@@ -74,7 +81,7 @@ test('a Redis that connects and refuses is connected to less and less often, unt
     connections += 1
     void link.append(stream, PRODUCER, [{ sequence: 1, body: BODY }]).catch(() => {})
   }
-  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log: logLines(), onConnected })
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log: logLines(), onConnected, crowdedFrom })
   onTestFinished(async () => {
     link.close()
     redis.disconnect()
@@ -98,7 +105,7 @@ test('nothing is sent under a prefix of another database, whichever is known fir
   const redis = new Redis(redisUrl)
   const log = logLines()
   await redis.set(databaseName(prefix), 'theirs')
-  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log, onConnected: () => {} })
+  const link = new RedisLink({ redisUrl, redisPrefix: prefix, log, onConnected: () => {}, crowdedFrom })
   onTestFinished(async () => {
     link.close()
     redis.disconnect()
@@ -117,4 +124,26 @@ test('nothing is sent under a prefix of another database, whichever is known fir
   await redis.del(databaseName(prefix))
   await vi.waitFor(() => expect(link.connected).toBe(true), { timeout: 10_000 })
   expect(await link.append(`${prefix}calls`, PRODUCER, [{ sequence: 1, body: BODY }])).toHaveLength(1)
+})
+
+test('a stream that has more entries than it should, of whatever producers, is crowded until it has not', async () => {
+  const { redisUrl, prefix, drop } = testRedisPrefix()
+  const [stream, other] = [`${prefix}calls`, `${prefix}calls:1`]
+  const redis = new Redis(redisUrl)
+  const options = { redisUrl, redisPrefix: prefix, log: logLines(), onConnected: () => {} }
+  const link = new RedisLink({ ...options, crowdedFrom: () => 3 })
+  onTestFinished(async () => {
+    link.close()
+    redis.disconnect()
+    await drop()
+  })
+  await vi.waitFor(() => expect(link.connected).toBe(true))
+  expect(link.isCrowded(stream)).toBe(false)
+  for (const sequence of [1, 2, 3]) await redis.xadd(stream, '*', ...encodeEntry(OTHER, sequence, BODY))
+  await link.append(stream, PRODUCER, [{ sequence: 1, body: BODY }])
+  await link.append(other, PRODUCER, [{ sequence: 1, body: BODY }])
+  expect([link.isCrowded(stream), link.isCrowded(other)]).toEqual([true, false])
+  await redis.xtrim(stream, 'MAXLEN', 1)
+  await link.append(stream, PRODUCER, [{ sequence: 2, body: BODY }])
+  expect(link.isCrowded(stream)).toBe(false)
 })
