@@ -1,7 +1,9 @@
 import { streamName } from '../domain/redis/redis-names.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import { withRedis } from '../store/connection/redis.ts'
+import { type Redis, withRedis } from '../store/connection/redis.ts'
+import { readRedisMemory } from '../store/connection/redis-state.ts'
+import { selectGatewayJournals } from '../store/ledger/gateway-journals.ts'
 import { readDatabaseId } from '../store/ledger/ledger-database.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import { selectStreams } from '../store/ledger/streams.ts'
@@ -20,7 +22,9 @@ import { checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
 import { checkMigrations, checkPostgres } from './checks/postgres.ts'
 import { checkPriceRefresh } from './checks/price-refresh.ts'
 import { checkBacklog, checkRedis } from './checks/redis/redis.ts'
+import { checkMemory } from './checks/redis/redis-memory.ts'
 import { checkPrefix } from './checks/redis/redis-prefix.ts'
+import { checkWorkers } from './checks/redis/workers.ts'
 import { checkReplica } from './checks/replica.ts'
 import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
@@ -102,15 +106,26 @@ async function runRedisChecks(
   if (redisUrl === null) return [warning('redis', 'not looked at', 'set REDIS_URL as the gateway has it')]
   // Without Postgres the streams are unknown, but the first one always exists.
   const streams = await selectStreams(pool).catch(() => [streamName(redisPrefix, 0)])
+  const gateways = await selectGatewayJournals(pool).catch(() => [])
   try {
     const problem = await probeRedis(redisUrl, redisPrefix, REDIS_SILENCE_MS, SILENT_LOG)
-    if (problem !== null) return [failure('redis', `REDIS_URL ${problem.what}`, problem.mend)]
+    const isFull = problem?.isFull === true
+    const found = problem && failure('redis', `REDIS_URL ${problem.what}`, problem.mend)
+    if (found !== null && !isFull) return [found]
     return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, async (redis) => [
-      await checkRedis(redis),
+      found ?? (await checkRedis(redis)),
+      ...(await measureMemory(redis, streams.length, gateways.length)),
+      await checkWorkers(redis, redisPrefix, isFull),
       await checkBacklog(redis, streams),
       ...(await checkPrefix(redis, { redisPrefix, streams, databaseId: await database })),
     ])
   } catch (error) {
     return [failure('redis', `not reachable: ${reasonOf(error)}`, 'start it, or correct REDIS_URL')]
   }
+}
+
+/** Empty: this user is not shown it. */
+async function measureMemory(redis: Redis, streams: number, processes: number): Promise<readonly Finding[]> {
+  const memory = await readRedisMemory(redis)
+  return memory === null ? [] : [checkMemory(memory, streams, processes)]
 }

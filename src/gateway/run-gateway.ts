@@ -35,11 +35,12 @@ import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
 import { openGatewayLimits } from './gateway-limits.ts'
-import { watchKafkaBacklog } from './kafka-backlog.ts'
+import { watchKafkaBacklog } from './health/kafka-backlog.ts'
+import { readinessOf } from './health/readiness.ts'
+import { recordJournal } from './health/record-journal.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
 import { ReadYourWrites } from './read-your-writes.ts'
-import { recordJournal } from './record-journal.ts'
 import { recordPrices } from './record-prices.ts'
 import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/interrupted-call.ts'
@@ -148,6 +149,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     keepSeconds: config.journalKeepSeconds,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
+    redisMemory: () => redisWatch.memory,
     streams: streamNames(config.redisPrefix, config.streamShards),
     database: buildLedgerDatabase(polls),
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
@@ -156,22 +158,19 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const limits = await openGatewayLimits({ config, prices: reloadable, ledger, log })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
-  const readiness = (): Readiness => {
-    const { redisConnected, journalWritable } = ledger.stats()
-    const away: [string, boolean][] = [
-      ['stopping', stopping],
-      ['keys', !keys.ready],
-      ['journal', !journalWritable || !ledger.canTakeCalls],
-      ['postgres', !keys.stats().storeReachable],
-      ['redis', !redisConnected || redisWatch.problem !== null],
-      ['replica', reports.state()?.isUsed === false],
-      ['kafka', kafkaBacklog.isBehind()],
-      ['limits', limits.isDegraded()],
-    ]
-    const degraded = away.filter(([, isAway]) => isAway).map(([name]) => name)
-    const takesCalls = config.onJournalFull === 'unmetered' || ledger.canTakeCalls
-    return { ready: !stopping && keys.ready && takesCalls, degraded }
-  }
+  const readiness = (): Readiness =>
+    readinessOf({
+      stopping,
+      keysReady: keys.ready,
+      postgresReachable: keys.stats().storeReachable,
+      redisUsable: redisWatch.problem === null,
+      ledger: ledger.stats(),
+      canTakeCalls: ledger.canTakeCalls,
+      passesUnmetered: config.onJournalFull === 'unmetered',
+      replicaUsed: reports.state()?.isUsed ?? null,
+      kafkaBehind: kafkaBacklog.isBehind(),
+      limitsDegraded: limits.isDegraded(),
+    })
 
   const readYourWrites = new ReadYourWrites({
     producerOf: (clientId) => ledger.producerOf(clientId),

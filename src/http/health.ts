@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 /** Whether calls are accepted, and what is unavailable. */
 export interface Readiness {
   readonly ready: boolean
-  /** What does not work fully: `redis`, `postgres`, `keys`, `journal`, `replica`, `stopping`. */
+  /** What does not work fully: `redis`, `postgres`, `counting`, `keys`, `journal`, `replica`, `stopping`, .... */
   readonly degraded: readonly string[]
 }
 

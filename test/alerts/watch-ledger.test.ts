@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
-import { recordJournal } from '../../src/gateway/record-journal.ts'
+import { recordJournal } from '../../src/gateway/health/record-journal.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { pruneAlerts } from '../../src/limits/alerts/deliveries.ts'
@@ -69,18 +69,18 @@ test('a gap and a dead letter are found on the day that they are found, while th
   ])
 })
 
-test('a backlog is old after a minute, on a stream as in a journal', async () => {
+test('a backlog is old after ten seconds, on a stream as in a journal', async () => {
   const backlogs = new Map([
-    ['calls', { entries: 5, oldestMs: 59_999 }],
-    ['calls:1', { entries: 7, oldestMs: 61_000 }],
+    ['calls', { entries: 5, oldestMs: 9_999 }],
+    ['calls:1', { entries: 7, oldestMs: 11_000 }],
   ])
   expect(findOldBacklogs(backlogs, today)).toMatchObject([
-    { kind: 'backlog', subject: 'calls:1', payload: { records: 7, oldest_seconds: 61 } },
+    { kind: 'backlog', subject: 'calls:1', payload: { records: 7, oldest_seconds: 11 } },
   ])
-  await recordGatewayJournal(pool, 'g1', journal({ oldestUncommittedMs: 59_999 }))
-  await recordGatewayJournal(pool, 'g2', journal({ oldestUncommittedMs: 60_000 }))
+  await recordGatewayJournal(pool, 'g1', journal({ oldestUncommittedMs: 9_999 }))
+  await recordGatewayJournal(pool, 'g2', journal({ oldestUncommittedMs: 10_000 }))
   expect(await findWaitingJournals(pool, today)).toMatchObject([
-    { kind: 'backlog', subject: 'g2', payload: { records: 3, oldest_seconds: 60 } },
+    { kind: 'backlog', subject: 'g2', payload: { records: 3, oldest_seconds: 10 } },
   ])
 })
 

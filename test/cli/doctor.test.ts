@@ -8,10 +8,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { z } from 'zod'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import type { Environment } from '../../src/config/config.ts'
+import { checkMemory } from '../../src/doctor/checks/redis/redis-memory.ts'
+import { workersName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, tagDatabase } from '../../src/ledger/entry.ts'
 import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
+import { announceWorker } from '../../src/store/ledger/shard-leases.ts'
 import {
   clearOutboxProblem,
   holdOutbox,
@@ -91,7 +94,11 @@ async function runChecks(name: string, settings: Environment = env) {
   return checks.find((check) => check.name === name)
 }
 
+/** As a worker that runs says it. */
+const announce = () => announceWorker(redis, workersName(keys.prefix), 'a worker', 60_000)
+
 test('a sound set of servers has nothing wrong, one line a thing', async () => {
+  await announce()
   const { code, out } = await run({ ...env, KEY_PEPPER: 'new' }, 'doctor')
   expect(code).toBe(0)
   const names = out
@@ -111,6 +118,8 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'response ids',
     'jobs',
     'redis',
+    'redis memory',
+    'workers',
     'backlog',
     'journals',
   ])
@@ -141,6 +150,36 @@ test('a database that lacks migrations names them', async () => {
   } finally {
     await empty.drop()
   }
+})
+
+test('no worker at all is wrong, with records and without, and one that runs is counted', async () => {
+  expect(await runChecks('workers')).toMatchObject({
+    state: 'wrong',
+    detail: '0 announced: no call is counted',
+    mend: expect.stringContaining('npm run worker'),
+  })
+  await announce()
+  await announceWorker(redis, workersName(keys.prefix), 'another', 60_000)
+  expect(await runChecks('workers')).toMatchObject({ state: 'ok', detail: '2 announced' })
+  // One that was killed stays in the set until another announces itself.
+  await redis.zadd(workersName(keys.prefix), 1, 'a worker', 1, 'another')
+  expect(await runChecks('workers')).toMatchObject({ state: 'wrong' })
+})
+
+test('a Redis without room for a backlog of all gateways is a hint, one that their batches fill is wrong', () => {
+  const mib = 1_048_576
+  const check = (maxMib: number | null, streams: number, processes: number) =>
+    checkMemory({ usedBytes: mib, maxBytes: maxMib === null ? null : maxMib * mib }, streams, processes)
+  expect(check(null, 8, 50)).toMatchObject({ state: 'ok', mend: null })
+  expect(check(1_024, 4, 8)).toMatchObject({
+    state: 'ok',
+    detail: '1 MiB of 1024 MiB are used; 4 streams of 8 gateway processes take 215 MiB of it at most',
+  })
+  expect(check(256, 4, 8)).toMatchObject({
+    state: 'note',
+    mend: expect.stringContaining('set maxmemory to 429 MiB'),
+  })
+  expect(check(256, 8, 50)).toMatchObject({ state: 'wrong', mend: expect.stringContaining('STREAM_SHARDS') })
 })
 
 test('records that no worker rolls up are wrong once they have waited too long', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { watchKafkaBacklog } from '../../src/gateway/kafka-backlog.ts'
+import { watchKafkaBacklog } from '../../src/gateway/health/kafka-backlog.ts'
 import { clearOutboxProblem, holdOutbox, leaveOutbox } from '../../src/usage/outbox/outbox-state.ts'
 import { startStack, type TestStack } from '../support/servers/stack.ts'
 

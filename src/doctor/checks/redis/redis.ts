@@ -1,15 +1,10 @@
 import type { Redis } from '../../../store/connection/redis.ts'
 import { readRedisState, readStreamBacklog } from '../../../store/connection/redis-state.ts'
+import { COUNTING_LATE_MS } from '../../../store/ledger/counting-late.ts'
 import { type Finding, failure, ok, warning } from '../../finding.ts'
 
 /** The first release that both Redis clients in use support. */
 const OLDEST = [6, 2] as const
-
-/**
- * A finished call is rolled up within two seconds. An entry that waits much longer means that no worker is
- * running.
- */
-const OLDEST_ENTRY_MS = 30_000
 
 /** Checks the version of Redis, its persistence and its eviction policy. */
 export async function checkRedis(redis: Redis): Promise<Finding> {
@@ -39,7 +34,7 @@ export async function checkBacklog(redis: Redis, streams: readonly string[]): Pr
   const entries = backlogs.reduce((sum, backlog) => sum + backlog.entries, 0)
   const oldestMs = Math.max(0, ...backlogs.map((backlog) => backlog.oldestMs))
   const detail = `${entries} records wait to be rolled up, the oldest for ${Math.ceil(oldestMs / 1000)} s`
-  if (oldestMs < OLDEST_ENTRY_MS)
+  if (oldestMs < COUNTING_LATE_MS)
     return ok('backlog', entries === 0 ? 'no record waits to be rolled up' : detail)
   return failure(
     'backlog',

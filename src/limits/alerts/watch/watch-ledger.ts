@@ -2,11 +2,9 @@ import type { UtcDay } from '../../../domain/utc-day.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
 import type { StreamBacklog } from '../../../store/connection/redis-state.ts'
 import { SCHEMA } from '../../../store/connection/schema.ts'
+import { COUNTING_LATE_MS } from '../../../store/ledger/counting-late.ts'
 import { type GatewayJournal, selectGatewayJournals } from '../../../store/ledger/gateway-journals.ts'
 import type { Occurrence } from '../raise-alerts.ts'
-
-/** A finished call is counted within two seconds. */
-const OLDEST_ALLOWED_MS = 60_000
 
 /** Records that are missing and have not come since, by producer and the day on which that was found. */
 export async function findGaps(pool: Postgres, fromDay: UtcDay): Promise<readonly Occurrence[]> {
@@ -48,7 +46,7 @@ export function findOldBacklogs(
   day: UtcDay,
 ): readonly Occurrence[] {
   return [...backlogs].flatMap(([stream, { entries, oldestMs }]) =>
-    oldestMs < OLDEST_ALLOWED_MS
+    oldestMs < COUNTING_LATE_MS
       ? []
       : [
           occurrence('backlog', stream, day, {
@@ -86,7 +84,7 @@ function waiting(
   { gateway, uncommittedRecords, oldestUncommittedMs }: NamedJournal,
   day: UtcDay,
 ): readonly Occurrence[] {
-  if (oldestUncommittedMs < OLDEST_ALLOWED_MS) return []
+  if (oldestUncommittedMs < COUNTING_LATE_MS) return []
   const seconds = secondsOf(oldestUncommittedMs)
   return [
     occurrence('backlog', gateway, day, {

@@ -1,9 +1,9 @@
 import { hostname } from 'node:os'
-import type { Ledger } from '../ledger/ledger.ts'
-import type { Logger } from '../lib/log.ts'
-import { repeat } from '../lib/repeat.ts'
-import type { Postgres } from '../store/connection/postgres.ts'
-import { RECORD_JOURNAL_MS, recordGatewayJournal } from '../store/ledger/gateway-journals.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import type { Logger } from '../../lib/log.ts'
+import { repeat } from '../../lib/repeat.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { RECORD_JOURNAL_MS, recordGatewayJournal } from '../../store/ledger/gateway-journals.ts'
 
 /** Records how full the journal of this process is, so that workers can send an alert. Without Postgres it waits. */
 export function recordJournal(

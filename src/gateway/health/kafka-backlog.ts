@@ -1,6 +1,6 @@
-import { repeat } from '../lib/repeat.ts'
-import type { Postgres } from '../store/connection/postgres.ts'
-import { selectOutboxState } from '../usage/outbox/outbox-state.ts'
+import { repeat } from '../../lib/repeat.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { selectOutboxState } from '../../usage/outbox/outbox-state.ts'
 
 /** Whether calls reach Kafka, for those who ask a gateway how it is. */
 export interface KafkaBacklogWatch {
