@@ -118,6 +118,7 @@ function openUpstream({ apiKey, ...upstream }: JobFetchConfig['upstreams'][numbe
     account: [upstream.name],
     mountedAt: '',
     publicUrl: null,
+    ownsOrigins: false,
     pool: openPool(upstream.origin, POOL_LIMITS),
   }
 }

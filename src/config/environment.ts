@@ -16,6 +16,12 @@ export const ENVIRONMENT = [
     meaning: "base URL in addresses that stand in place of the upstream's; unset: as the client wrote it",
     default: null,
   },
+  {
+    name: 'CORS_ORIGINS',
+    meaning:
+      'origins of web pages that may call the gateway, `https://app.example.com` and more after commas; `*`: all; unset: none',
+    default: null,
+  },
   { name: 'TLS_CERT_FILE', meaning: 'certificate chain in PEM; serve HTTPS', default: null },
   { name: 'TLS_KEY_FILE', meaning: 'private key in PEM; serve HTTPS', default: null },
   {

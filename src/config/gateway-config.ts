@@ -13,6 +13,7 @@ import {
   choice,
   integer,
   LONGEST_TIMEOUT_MS,
+  originList,
   pathPrefix,
   pepperList,
   postgresReadUrl,
@@ -38,6 +39,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly basePath: string
   /** With the base path, never ending in '/'; `null`: the address that a call was sent to. */
   readonly publicUrl: string | null
+  /** Pages of these may call; `*` alone: of all; `null`: none. */
+  readonly corsOrigins: readonly string[] | null
   readonly tls: TlsFiles | null
   /** At least one; the one of UPSTREAM_URL first, named `default`. */
   readonly upstreams: readonly UpstreamConfig[]
@@ -80,6 +83,7 @@ const gatewayVariables = {
   PORT: integer(0, 65_535),
   BASE_PATH: pathPrefix.nullable(),
   PUBLIC_URL: publicUrl.nullable(),
+  CORS_ORIGINS: originList.nullable(),
   TLS_CERT_FILE: z.string().nullable(),
   TLS_KEY_FILE: z.string().nullable(),
   JOURNAL_DIR: z.string().nullable(),
@@ -131,6 +135,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     port: values.PORT,
     basePath: values.BASE_PATH ?? '',
     publicUrl: values.PUBLIC_URL,
+    corsOrigins: values.CORS_ORIGINS,
     journalDir: values.JOURNAL_DIR ?? join(values.TALLYGATE_DATA_DIR, 'journal'),
     journalMaxBytes: values.JOURNAL_MAX_BYTES,
     journalKeepSeconds: values.JOURNAL_KEEP_SECONDS,

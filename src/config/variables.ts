@@ -51,6 +51,21 @@ export const publicUrl: z.ZodType<string, string> = z.string().transform((text, 
   return z.NEVER
 })
 
+/** Origins as browsers write them, separated by commas, or `*` alone. */
+export const originList: z.ZodType<readonly string[], string> = z.string().transform((text, context) => {
+  const origins = text.split(',').map((origin) => origin.trim().replace(/\/$/, ''))
+  if (text.trim() === '*' || origins.every(isOrigin)) return origins
+  context.addIssue({
+    code: 'custom',
+    message: `must be origins such as https://app.example.com, separated by commas, or *, not "${text}"`,
+  })
+  return z.NEVER
+})
+
+function isOrigin(text: string): boolean {
+  return /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
+
 /** REDIS_URL, with a message for everything in it that cannot work. The text is never shown. */
 export const redisUrl: z.ZodType<string, string> = z.string().superRefine((text, context) => {
   for (const message of parseRedisUrl(text).problems) context.addIssue({ code: 'custom', message })

@@ -15,6 +15,7 @@ import Fastify, {
 import { answerClientError } from '../http/answer-client-error.ts'
 import { sendError } from '../http/answer-error.ts'
 import { connectionsOf } from '../http/client-connections.ts'
+import { allowOrigins } from '../http/cors.ts'
 import { DirectRequest } from '../http/direct-request.ts'
 import { health, type Readiness } from '../http/health.ts'
 import { NO_SCHEMAS } from '../http/no-schemas.ts'
@@ -73,7 +74,9 @@ export function buildGateway(options: GatewayOptions): Gateway {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false, caseSensitive: true },
     rewriteUrl: (request) => ownOperationUrl(request.method, request.url ?? '/', basePath),
-    serverFactory: (handler) => createServer(options.tls, handler),
+    // Around all the rest: a page has to be able to read every refusal, too.
+    serverFactory: (handler) =>
+      createServer(options.tls, allowOrigins(handler, admission.config.corsOrigins)),
     frameworkErrors: (error, request, reply) => answerFrameworkError(error, request.raw.url ?? '', reply),
     clientErrorHandler: answerClientError,
   })

@@ -224,6 +224,7 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     account: config.upstreams.flatMap(({ name, origin }) => (origin === upstream.origin ? [name] : [])),
     mountedAt: config.basePath,
     publicUrl: config.publicUrl,
+    ownsOrigins: config.corsOrigins !== null,
     pool: openPool(upstream.origin, limits),
   }))
 }

@@ -55,6 +55,7 @@ test('what is required is enough, and everything else has the default of the con
     port: 8080,
     basePath: '',
     publicUrl: null,
+    corsOrigins: null,
     tls: null,
     upstreams: [
       {
@@ -117,6 +118,7 @@ test('every variable but those that npm start alone reads changes the gateway’
     PORT: '9000',
     BASE_PATH: '/llm/',
     PUBLIC_URL: 'https://llm.example.com/llm/',
+    CORS_ORIGINS: 'https://app.example.com, http://localhost:3000',
     UPSTREAM_URL: 'https://api.anthropic.com/v1',
     UPSTREAM_API_KEY: 'sk-1',
     UPSTREAM_PROVIDER: 'bedrock',
@@ -158,6 +160,7 @@ test('every variable but those that npm start alone reads changes the gateway’
   expect(loadGatewayConfig({ ...MINIMAL, ...changed })).toMatchObject({
     basePath: '/llm',
     publicUrl: 'https://llm.example.com/llm',
+    corsOrigins: ['https://app.example.com', 'http://localhost:3000'],
     keyPepper: ['new', 'old'],
     upstreams: [{ origin: 'https://api.anthropic.com', basePath: '', provider: 'bedrock', apiKey: 'sk-1' }],
   })
@@ -169,6 +172,7 @@ test('every problem of the environment is reported at once, each by the name of 
     ADMIN_PORT: '65536',
     BASE_PATH: 'llm/../x',
     PUBLIC_URL: 'llm.example.com',
+    CORS_ORIGINS: 'https://app.example.com/page',
     UPSTREAM_URL: 'ftp://example.com',
     UPSTREAM_PROVIDER: 'opnai',
     DATABASE_URL: 'mysql://example.com',
@@ -191,6 +195,7 @@ test('every problem of the environment is reported at once, each by the name of 
     'ADMIN_TOKEN',
     'BASE_PATH',
     'CALL_RETENTION_DAYS',
+    'CORS_ORIGINS',
     'DATABASE_URL',
     'GATEWAY_PROCESSES',
     'JOURNAL_KEEP_SECONDS',

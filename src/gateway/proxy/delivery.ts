@@ -27,6 +27,8 @@ export interface DeliveredCall extends CallContext {
   readonly stripUsageEvent: boolean
   /** In place of the upstream's own headers of these names; `null`: the upstream's stay. */
   readonly rates: AnswerRates | null
+  /** Only the gateway says which web pages may read the answer. */
+  readonly ownsOrigins: boolean
   /** Absent: addresses of the upstream's own stay. */
   readonly mapAddress?: MapAddress
 }
@@ -80,17 +82,17 @@ export class Delivery implements HoldableDelivery {
     this.#status = status
     this.#statusMessage = writableReason(status, statusMessage)
     this.#announcedBytes = announcedLength(headers['content-length'])
-    const { call, request, stripUsageEvent, rates, mapAddress } = this.#context
+    const { call, request, stripUsageEvent, rates, mapAddress, ownsOrigins } = this.#context
     if (stripUsageEvent && status === 200 && isPlainEventStream(headers)) {
       this.#filter = new UsageEventFilter()
       this.#announcedBytes = null
     }
-    this.#headers = forwardableResponseHeaders(
-      controller.rawHeaders,
-      this.#filter !== null,
+    this.#headers = forwardableResponseHeaders(controller.rawHeaders, {
+      dropContentLength: this.#filter !== null,
       rates,
       mapAddress,
-    )
+      ownsOrigins,
+    })
     this.#headers.push('x-tallygate-call-id', call.callId)
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
@@ -137,7 +139,8 @@ export class Delivery implements HoldableDelivery {
   endBody(trailers: AnswerHeaders | null): void {
     if (trailers !== null) {
       const headers = this.#controller?.rawHeaders ?? []
-      this.#trailers = forwardableTrailers(trailers, headers, this.#context.rates)
+      const { rates, ownsOrigins } = this.#context
+      this.#trailers = forwardableTrailers(trailers, headers, { rates, ownsOrigins })
     }
     if (this.#filter !== null && !this.#clientGone) this.#held.push(...this.#filter.end())
   }

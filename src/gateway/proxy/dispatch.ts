@@ -76,6 +76,7 @@ export function dispatch(
     // A call to an unknown path is not changed for the sake of being read.
     askIdentity: (dialect !== null && dialect.isGeneric !== true) || handler !== call,
     isPlain: body.isEdited,
+    ownsOrigins: upstream.ownsOrigins,
   }
   try {
     const toSend = body.sent === null ? uploadOf(options, call, admission, body.form) : sentBody(body.sent)
@@ -129,6 +130,7 @@ function buildExchange(
     response,
     stripUsageEvent: body.isEdited,
     limits: admission.limits,
+    ownsOrigins: route.upstream.ownsOrigins,
     hasOurCredential: credentialFor(admission) !== null,
     rates: admission.rates,
     mapAddress,

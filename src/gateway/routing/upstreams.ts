@@ -29,6 +29,8 @@ export interface Upstream {
   readonly mountedAt: string
   /** Where clients reach the gateway, its base path included; `null`: where a call was sent. */
   readonly publicUrl: string | null
+  /** The gateway says itself which web pages may read its answers: what an upstream says of that ends here. */
+  readonly ownsOrigins: boolean
   readonly pool: ConnectionPool
 }
 

@@ -29,6 +29,7 @@ export function sendHandshake(
     // Frames are read as they come, as is an answer in the place of a session.
     askIdentity: dialect !== null,
     contentLength: null,
+    ownsOrigins: upstream.ownsOrigins,
   })
   headers.push('connection', 'Upgrade', 'upgrade', 'websocket')
   const url = new URL(upstream.origin)
@@ -59,7 +60,9 @@ export function sendHandshake(
 
 /** The head by which the client learns that its session begins, as bytes in latin1. */
 export function acceptanceText(answer: IncomingMessage, callId: string, rates: AnswerRates | null): string {
-  const headers = forwardableResponseHeaders(answer.rawHeaders, false, rates)
+  // Whether a page may open a session is not for an answer's headers to say.
+  const head = { dropContentLength: false, rates, ownsOrigins: false }
+  const headers = forwardableResponseHeaders(answer.rawHeaders, head)
   headers.push('connection', 'Upgrade', 'upgrade', 'websocket', 'x-tallygate-call-id', callId)
   return headText(answer.statusCode ?? 101, answer.statusMessage ?? 'Switching Protocols', headers)
 }

@@ -168,6 +168,7 @@ function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
     models: null,
     pathPrefix: null,
     mountedAt: '',
+    ownsOrigins: false,
     publicUrl: null,
     modelsPath: '/v1/models',
     includeUsage: 'auto',

@@ -101,8 +101,8 @@ test('response headers keep their case, order, repetition and bytes; hop-by-hop 
     [
       'HTTP/1.1 299 Strangely Fine',
       'X-Zebra: 1',
-      'set-cookie: a=1',
-      'Set-Cookie: b=2',
+      'x-twice: a=1',
+      'X-Twice: b=2',
       'x-request-id: req_123',
       'X-Latin: caf\xe9',
       'X-Empty:',
@@ -123,8 +123,8 @@ test('response headers keep their case, order, repetition and bytes; hop-by-hop 
   expect(lines.filter((line) => !line.toLowerCase().startsWith('connection:'))).toEqual([
     'HTTP/1.1 299 Strangely Fine',
     'X-Zebra: 1',
-    'set-cookie: a=1',
-    'Set-Cookie: b=2',
+    'x-twice: a=1',
+    'X-Twice: b=2',
     'x-request-id: req_123',
     'X-Latin: caf\xe9',
     'X-Empty: ',
@@ -202,7 +202,7 @@ test('trailers pass the filter that headers pass', async () => {
       'Proxy-Authenticate: Basic',
       'Keep-Alive: timeout=5',
       'Upgrade: h2c',
-      'Set-Cookie: a=1',
+      'X-Twice: a=1',
       '',
       '',
     ].join('\r\n'),
@@ -210,7 +210,7 @@ test('trailers pass the filter that headers pass', async () => {
   const { lines, body } = await send('/v1/things', ['TE: trailers'])
   expect(lines.filter((line) => line.startsWith('x-tallygate'))).toEqual([CALL_ID])
   // As among headers, what is not dropped stays.
-  expect(body.toString().toLowerCase()).toBe('5\r\nhello\r\n0\r\nx-sum: 5\r\nset-cookie: a=1\r\n\r\n')
+  expect(body.toString().toLowerCase()).toBe('5\r\nhello\r\n0\r\nx-sum: 5\r\nx-twice: a=1\r\n\r\n')
 })
 
 test('informational answers before the answer do not disturb it', async () => {

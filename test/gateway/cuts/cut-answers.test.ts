@@ -264,6 +264,7 @@ function proxy(number: string, response: ServerResponse): void {
     requestBody: visit.request ?? REQUEST,
     requestBytes: (visit.request ?? REQUEST).length,
     upperUse: null,
+    ownsOrigins: false,
     hasOurCredential: false,
     response,
     stripUsageEvent: false,

@@ -172,6 +172,7 @@ beforeAll(async () => {
     models: null,
     pathPrefix: null,
     mountedAt: '',
+    ownsOrigins: false,
     publicUrl: null,
     modelsPath: '/v1/models',
     includeUsage: 'auto',

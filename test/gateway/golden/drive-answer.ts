@@ -102,6 +102,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
     requestBody,
     requestBytes: requestBody?.length ?? 0,
     upperUse: null,
+    ownsOrigins: false,
     hasOurCredential: false,
     response,
     stripUsageEvent: way.stripUsageEvent === true,

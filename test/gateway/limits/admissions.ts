@@ -51,6 +51,7 @@ export function admitted(asking: Asking): Admission {
     models: null,
     pathPrefix: null,
     mountedAt: '',
+    ownsOrigins: false,
     publicUrl: null,
     modelsPath: '/v1/models',
     includeUsage: 'auto' as const,

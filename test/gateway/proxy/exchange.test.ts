@@ -52,6 +52,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       requestBody: null,
       requestBytes: 0,
       upperUse: null,
+      ownsOrigins: false,
       hasOurCredential: false,
       response,
       stripUsageEvent: false,

@@ -34,6 +34,7 @@ beforeEach(async () => {
     objects: 'owned',
     account: ['only'],
     mountedAt: '',
+    ownsOrigins: false,
     publicUrl: null,
     pool: openPool(server.url, { headersTimeoutMs: 5_000, idleTimeoutMs: 5_000 }),
   }

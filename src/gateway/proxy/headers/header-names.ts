@@ -48,6 +48,25 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
 /** Headers that frame, address or describe the message. Naming them in `Connection` does not drop them. */
 const NOT_FOR_CONNECTION_TO_NAME = new Set(['content-encoding', 'content-length', 'content-type', 'host'])
 
+/**
+ * Headers by which an answer sets rules, addresses or state for its whole origin (RFC 6797, RFC 7838, RFC 6265, ...).
+ * To a client the origin is the gateway.
+ */
+const ORIGIN_POLICIES = [
+  'accept-ch',
+  'alt-svc',
+  'clear-site-data',
+  'expect-ct',
+  'nel',
+  'origin-agent-cluster',
+  'public-key-pins',
+  'public-key-pins-report-only',
+  'report-to',
+  'reporting-endpoints',
+  'set-cookie',
+  'strict-transport-security',
+] as const
+
 /** The gateway's id of a call. An upstream that is such a gateway itself has another one for its own part. */
 const CALL_ID_HEADER = 'x-tallygate-call-id'
 
@@ -66,6 +85,12 @@ export const IS_CALL_ID = 512
 export const IS_ACCEPT = 1024
 /** Of an answer: it may hold an address of the upstream's own. */
 export const IS_ADDRESS = 2048
+/** Of an answer: it speaks for the origin that it came from, which is the gateway's by then. */
+export const IS_ORIGIN_POLICY = 4096
+/** Of an answer: which web pages may read it. */
+export const IS_CORS = 8192
+/** Of a request: which web page it came from. */
+export const IS_ORIGIN = 16384
 /** What becomes of it, or of other headers, depends on its value, even where it ends here itself. */
 export const READS_VALUE = IS_CONNECTION | IS_TE
 
@@ -88,6 +113,8 @@ const MEANINGS: ReadonlyMap<string, number> = new Map([
   ['accept', IS_ACCEPT],
   ['sec-websocket-protocol', IS_SUBPROTOCOL],
   [CALL_ID_HEADER, IS_CALL_ID],
+  ['origin', IS_ORIGIN],
+  ...ORIGIN_POLICIES.map((name) => [name, IS_ORIGIN_POLICY] as const),
 ])
 
 /** Clients write few names, each in one or two ways: looking one up costs less than writing it in lower case. */
@@ -104,6 +131,7 @@ function learn(name: string): number {
   const lowerName = name.toLowerCase()
   let meaning = MEANINGS.get(lowerName) ?? 0
   if (HOP_BY_HOP.has(lowerName) || lowerName.startsWith('proxy-')) meaning |= ENDS_HERE
+  if (lowerName.startsWith('access-control-')) meaning |= IS_CORS
   if (NOT_FOR_UPSTREAM.has(lowerName)) meaning |= NOT_UPSTREAM
   if (name.length > MAX_KNOWN_LENGTH) return meaning
   if (known.size >= MAX_KNOWN) known.clear()

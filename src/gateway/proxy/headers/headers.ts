@@ -9,7 +9,10 @@ import {
   IS_ADDRESS,
   IS_CALL_ID,
   IS_CODING,
+  IS_CORS,
   IS_LENGTH,
+  IS_ORIGIN,
+  IS_ORIGIN_POLICY,
   IS_SUBPROTOCOL,
   IS_TE,
   IS_TYPE,
@@ -29,6 +32,8 @@ export interface HeaderOptions {
   readonly credential: Header | null
   /** Asks for an answer without content coding, in place of what the client accepts. */
   readonly askIdentity: boolean
+  /** Which web page calls does not go upstream: that is for the gateway to judge. */
+  readonly ownsOrigins?: boolean
   /** The body is sent without a content coding, whatever the client's body had. */
   readonly isPlain?: boolean
 }
@@ -46,12 +51,24 @@ const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 /** Google answers in protocol buffers where a client accepts them, and nothing here reads those. */
 const UNREADABLE_TYPE = /proto/i
 
+/** How an answer's head becomes the client's. */
+export interface AnswerHeadOptions {
+  /** The body may get shorter on its way. */
+  readonly dropContentLength: boolean
+  /** Stand in place of the upstream's of these names. */
+  readonly rates: AnswerRates | null
+  /** Gives what stands in place of an address of the upstream's own; absent: those stay. */
+  readonly mapAddress?: MapAddress | undefined
+  /** What the upstream says of web pages ends here. */
+  readonly ownsOrigins: boolean
+}
+
 const AS_IT_IS: MapAddress = (address) => address
 const ALLOW_ORIGIN = 'access-control-allow-origin'
 
 /** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
-  const { host, credential, askIdentity, contentLength, isPlain } = options
+  const { host, credential, askIdentity, contentLength, isPlain, ownsOrigins } = options
   const connectionNamed = namedByConnection(rawHeaders)
   const forwarded = ['host', host]
   let hasType = false
@@ -67,6 +84,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
       if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) continue
       if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue
       if ((meaning & IS_CODING) !== 0 && isPlain === true) continue
+      if ((meaning & (IS_ORIGIN | IS_CORS)) !== 0 && ownsOrigins === true) continue
       if ((meaning & ASKS_OTHER_ANSWER) !== 0 && askIdentity) continue
       if ((meaning & IS_ACCEPT) !== 0 && askIdentity && UNREADABLE_TYPE.test(value)) continue
       if ((meaning & IS_TYPE) !== 0) {
@@ -90,20 +108,12 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   return forwarded
 }
 
-/**
- * The upstream's headers as they go to the client.
- *
- * @param dropContentLength The body may get shorter on its way.
- * @param rates Stand in place of the upstream's of these names.
- * @param mapAddress Gives what stands in place of an address of the upstream's own.
- */
-export function forwardableResponseHeaders(
-  headers: RawHeaders,
-  dropContentLength: boolean,
-  rates: AnswerRates | null,
-  mapAddress: MapAddress = AS_IT_IS,
-): string[] {
-  const forwarded = forClient(headers, namedByConnection(headers), dropContentLength, rates, mapAddress)
+/** The upstream's headers as they go to the client. */
+export function forwardableResponseHeaders(headers: RawHeaders, options: AnswerHeadOptions): string[] {
+  const { rates, ownsOrigins } = options
+  const forwarded = forClient(headers, namedByConnection(headers), options)
+  // Whether a page may read it depends on the page: a cache must not give it to another one.
+  if (ownsOrigins) forwarded.push('vary', 'Origin')
   if (rates === null) return forwarded
   const isForBrowsers = forwarded.some((text, i) => i % 2 === 0 && text.toLowerCase() === ALLOW_ORIGIN)
   for (const name of Object.keys(rates)) forwarded.push(name, rates[name] ?? '')
@@ -116,11 +126,11 @@ export function forwardableResponseHeaders(
 export function forwardableTrailers(
   trailers: AnswerHeaders | null,
   headers: RawHeaders,
-  rates: AnswerRates | null,
+  options: Omit<AnswerHeadOptions, 'dropContentLength' | 'mapAddress'>,
 ): [name: string, value: string][] {
   if (trailers === null) return []
   const raw = Object.entries(trailers).flatMap(([name, value]) => [name, String(value)])
-  const forwarded = forClient(raw, namedByConnection(headers), true, rates, AS_IT_IS)
+  const forwarded = forClient(raw, namedByConnection(headers), { ...options, dropContentLength: true })
   return Array.from({ length: forwarded.length / 2 }, (_, i) => [
     forwarded[2 * i] ?? '',
     forwarded[2 * i + 1] ?? '',
@@ -130,15 +140,14 @@ export function forwardableTrailers(
 function forClient(
   fields: RawHeaders,
   connectionNamed: ReadonlySet<string> | null,
-  dropContentLength: boolean,
-  rates: AnswerRates | null,
-  mapAddress: MapAddress,
+  { dropContentLength, rates, mapAddress = AS_IT_IS, ownsOrigins }: AnswerHeadOptions,
 ): string[] {
+  const dropped = ENDS_HERE | IS_CALL_ID | IS_ORIGIN_POLICY | (ownsOrigins ? IS_CORS : 0)
   const forwarded: string[] = []
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = fields[i] ?? ''
     const meaning = meaningOf(name)
-    if ((meaning & (ENDS_HERE | IS_CALL_ID)) !== 0) continue
+    if ((meaning & dropped) !== 0) continue
     if ((meaning & IS_LENGTH) !== 0 && dropContentLength) continue
     if (connectionNamed?.has(name.toLowerCase()) === true) continue
     if (rates !== null && Object.hasOwn(rates, name.toLowerCase())) continue

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  type AnswerHeadOptions,
   credentialHeader,
   forwardableRequestHeaders,
   forwardableResponseHeaders,
@@ -146,9 +147,18 @@ describe('to the upstream', () => {
   })
 })
 
+function answered(raw: readonly string[], options: Partial<AnswerHeadOptions> = {}): string[] {
+  return forwardableResponseHeaders(raw, {
+    dropContentLength: false,
+    rates: null,
+    ownsOrigins: false,
+    ...options,
+  })
+}
+
 describe('to the client', () => {
   test('all but hop-by-hop headers come back to the client as sent, repeated ones and odd bytes too', () => {
-    const kept = ['Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'X-Request-ID', 'r\xe9', 'content-length', '5']
+    const kept = ['X-Twice', 'a=1', 'x-twice', 'b=2', 'X-Request-ID', 'r\xe9', 'content-length', '5']
     const hops = [
       'Connection',
       'X-Hop',
@@ -159,26 +169,36 @@ describe('to the client', () => {
       'Keep-Alive',
       'timeout=4',
     ]
-    expect(forwardableResponseHeaders([...hops, ...kept], false, null)).toEqual(kept)
+    expect(answered([...hops, ...kept])).toEqual(kept)
+  })
+
+  test('what speaks for the origin of the upstream ends here: the client would take it for the gateway’s', () => {
+    const policies = ['Strict-Transport-Security', 'Alt-Svc', 'Set-Cookie', 'Clear-Site-Data', 'NEL']
+    expect(answered([...policies.flatMap((name) => [name, 'x']), 'ETag', 'x'])).toEqual(['ETag', 'x'])
+  })
+
+  test('which pages may read an answer says the upstream, or the gateway alone', () => {
+    const sent = ['Access-Control-Allow-Origin', '*', 'Vary', 'Accept', 'access-control-max-age', '9']
+    expect(answered(sent)).toEqual(sent)
+    expect(answered(sent, { ownsOrigins: true })).toEqual(['Vary', 'Accept', 'vary', 'Origin'])
+    expect(forwarded(['Origin', 'https://a.example'], { ownsOrigins: true })).not.toContain('Origin')
+    expect(forwarded(['Origin', 'https://a.example'])).toContain('Origin')
   })
 
   test('the length is removed where the body may get shorter', () => {
-    expect(forwardableResponseHeaders(['Content-Length', '5', 'ETag', 'x'], true, null)).toEqual([
-      'ETag',
-      'x',
-    ])
+    expect(answered(['Content-Length', '5', 'ETag', 'x'], { dropContentLength: true })).toEqual(['ETag', 'x'])
   })
 
   test('what is left of the rates of a client stands in place of what the upstream says of ours', () => {
     const sent = ['X-RateLimit-Limit-Requests', '10000', 'x-ratelimit-limit-tokens', '9', 'ETag', 'x']
-    expect(forwardableResponseHeaders(sent, false, null)).toEqual(sent)
+    expect(answered(sent)).toEqual(sent)
     const rates = { 'x-ratelimit-limit-requests': '5', 'x-ratelimit-remaining-requests': '4' }
-    expect(forwardableResponseHeaders(sent, false, rates)).toEqual([
+    expect(answered(sent, { rates })).toEqual([
       ...['x-ratelimit-limit-tokens', '9', 'ETag', 'x'],
       ...['x-ratelimit-limit-requests', '5', 'x-ratelimit-remaining-requests', '4'],
     ])
     const origin = ['Access-Control-Allow-Origin', '*']
-    expect(forwardableResponseHeaders(origin, false, rates).slice(-2)).toEqual([
+    expect(answered(origin, { rates }).slice(-2)).toEqual([
       'access-control-expose-headers',
       'x-ratelimit-limit-requests, x-ratelimit-remaining-requests',
     ])
