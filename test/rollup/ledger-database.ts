@@ -23,7 +23,7 @@ export interface LedgerDatabase {
   drop(): Promise<void>
 }
 
-export async function openLedgerDatabase(retentionDays = 35): Promise<LedgerDatabase> {
+export async function openLedgerDatabase(retentionDays = 3): Promise<LedgerDatabase> {
   const database = await createTestDatabase()
   const pool = openPostgres(database.url, {
     max: 8,

@@ -78,6 +78,7 @@ export async function startStack(upstreamUrl: string, options: StackOptions = {}
     REDIS_PREFIX: prefix.prefix,
     KEY_PEPPER: PEPPER,
     JOURNAL_DIR: journalDir,
+    CALL_RETENTION_DAYS: '2', // each day is a table to make
     LOG_LEVEL: 'silent',
     ...options.env,
   }
