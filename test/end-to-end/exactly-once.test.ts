@@ -12,11 +12,13 @@ import { createLog } from '../../src/lib/log.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { gatewayProcess, type TestProcess, workerProcess } from '../support/processes.ts'
+import { rounds } from '../support/rounds.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 import { startUpstream, type TestUpstream, type UpstreamHandler } from '../support/upstream.ts'
 
-const CALLS = 2_000
+const CALLS = rounds({ short: 600, long: 2_000 })
+const FAULTS = rounds({ short: 3, long: 5 })
 const AT_ONCE = 50
 const CLIENTS = ['north', 'south']
 /** Integer pico-USD per token, from the providers' price pages: 0.15/0.60, 2.50/10 and 0.80/4 USD per million. */
@@ -279,7 +281,7 @@ async function dailyTotals() {
   )
 }
 
-test('2,000 calls, 50 at a time, are counted to the unit, model by model', async () => {
+test('hundreds of calls, 50 at a time, are counted to the unit, model by model', async () => {
   const [first] = gateways
   const traces = await makeCalls(CALLS, () => [first?.port ?? 0])
   expect(traces.filter(({ whole }) => !whole)).toEqual([])
@@ -299,7 +301,7 @@ test('every call counts once while gateways and worker are killed, Redis is flus
 
   let running = true
   const faults = (async () => {
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < FAULTS; round += 1) {
       await delay(400)
       await a.process.kill()
       await delay(100)

@@ -32,6 +32,20 @@ function decode(codings: string, pieces: readonly Uint8Array[]): Promise<Decoded
   })
 }
 
+/** Decodes what would be much to keep. */
+async function measureDecoded(
+  codings: string,
+  pieces: readonly Uint8Array[],
+): Promise<{ readonly result: DecodeResult; readonly given: number }> {
+  let given = 0
+  const decoder = createDecoder(codings, (chunk) => {
+    given += chunk.length
+  })
+  for (const piece of pieces) decoder.push(piece)
+  const result = await new Promise<DecodeResult>((resolve) => decoder.end(resolve))
+  return { result, given }
+}
+
 function inPieces(body: Buffer, size: number): Buffer[] {
   const pieces: Buffer[] = []
   for (let at = 0; at < body.length; at += size) pieces.push(body.subarray(at, at + size))
@@ -240,20 +254,32 @@ describe('what cannot be read', () => {
   })
 })
 
-const BOMBS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
+const CODERS = {
+  gzip: gzipSync,
+  deflate: deflateSync,
+  // The best that it can takes seconds, and gives what is next to nothing anyway.
+  br: (body: Buffer) => brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  zstd: zstdCompressSync,
+}
 
 describe('bombs', () => {
   const zeros = Buffer.alloc(80 * 1024 * 1024)
+  const bombs = {
+    gzip: gzipSync(zeros),
+    deflate: deflateSync(zeros),
+    br: CODERS.br(zeros),
+    zstd: zstdCompressSync(zeros),
+  }
 
   test.each([
-    ['gzip', gzipSync(zeros)],
-    ['br', brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } })],
-    ['zstd', zstdCompressSync(zeros)],
-    ['gzip, gzip', gzipSync(gzipSync(zeros))],
+    ['gzip', bombs.gzip],
+    ['br', bombs.br],
+    ['zstd', bombs.zstd],
+    ['gzip, gzip', gzipSync(bombs.gzip)],
   ])('%s: decoding stops at 64 MiB', async (codings, body) => {
-    const { result, bytes } = await decode(codings, inPieces(body, 1000))
+    const { result, given } = await measureDecoded(codings, inPieces(body, 1000))
     expect(result).toBe('unreadable')
-    expect(bytes.length).toBeLessThanOrEqual(64 * 1024 * 1024)
+    expect(given).toBeLessThanOrEqual(64 * 1024 * 1024)
   })
 
   test.each([
@@ -262,7 +288,7 @@ describe('bombs', () => {
     'br',
     'zstd',
   ] as const)('%s: ten at once are decoded at a pace, and little is kept', async (coding) => {
-    const body = BOMBS[coding](zeros)
+    const body = bombs[coding]
     const usual = 10 * Math.max(1024 * 1024, body.length * 200)
     const begun = performance.now()
     const before = process.memoryUsage().rss
@@ -292,7 +318,7 @@ describe('bombs', () => {
     const answer = Buffer.from(
       JSON.stringify({ content: ' '.repeat(16_000 * 128), usage: { completion_tokens: 16_000 } }),
     )
-    const body = BOMBS[coding](answer)
+    const body = CODERS[coding](answer)
     expect(answer.length / body.length).toBeGreaterThan(500)
     const { result, bytes } = await decode(coding, inPieces(body, 100))
     expect(result).toBe('complete')
@@ -304,17 +330,18 @@ describe('bombs', () => {
     for (let at = 0; at < sparse.length; at += 65536) randomBytes(500).copy(sparse, at)
     const body = gzipSync(sparse, { level: 1 })
     expect(sparse.length / body.length).toBeLessThan(150)
-    const { result, bytes } = await decode('gzip', inPieces(body, 65536))
+    const { result, given } = await measureDecoded('gzip', inPieces(body, 65536))
     expect(result).toBe('unreadable')
-    expect(bytes.length).toBeGreaterThan(63 * 1024 * 1024)
-    expect(bytes.length).toBeLessThanOrEqual(64 * 1024 * 1024)
+    expect(given).toBeGreaterThan(63 * 1024 * 1024)
+    expect(given).toBeLessThanOrEqual(64 * 1024 * 1024)
   })
 
   test('a body that comes faster than it is decoded is unreadable beyond 8 MiB, and gives its room back', async () => {
     const body = gzipSync(randomBytes(9 * 1024 * 1024), { level: 0 })
     for (let round = 0; round < 10; round++) {
-      expect((await decode('gzip', inPieces(body, 65536))).result).toBe('unreadable')
+      expect((await measureDecoded('gzip', inPieces(body, 65536))).result).toBe('unreadable')
     }
-    expect((await decode('gzip', inPieces(body.subarray(0, 7 * 1024 * 1024), 65536))).result).toBe('complete')
+    const less = body.subarray(0, 7 * 1024 * 1024)
+    expect((await measureDecoded('gzip', inPieces(less, 65536))).result).toBe('complete')
   })
 })

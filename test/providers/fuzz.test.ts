@@ -1,4 +1,4 @@
-// @seconds: random bytes for 6 s, and streams without an end.
+// @seconds: random bytes, and streams without an end.
 import { describe, expect, test } from 'vitest'
 import { PROVIDERS, type Provider } from '../../src/providers/registry.ts'
 import { madeResponses } from '../fixtures/made-responses.ts'
@@ -9,7 +9,7 @@ import { seededRandom } from './recordings/judge.ts'
 import { loadRecordings } from './recordings/recordings.ts'
 
 /** `FUZZ_SECONDS` makes it run longer, with a seed of its own each time (`FUZZ_SEED` repeats one). */
-const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 2, long: 30 }))
+const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 1, long: 30 }))
 const SEED = Number(
   process.env.FUZZ_SEED ?? (process.env.FUZZ_SECONDS === undefined ? 20_261_121 : Date.now()),
 )
@@ -236,7 +236,7 @@ describe('readers under hostile bytes', () => {
       for (const reader of readers) reader.push(Buffer.from(first))
       const before = heapBytes()
       for (const reader of readers)
-        for (let sent = 0; sent < rounds({ short: 2e6, long: 8e6 }); sent += chunk.length) reader.push(chunk)
+        for (let sent = 0; sent < rounds({ short: 1e6, long: 8e6 }); sent += chunk.length) reader.push(chunk)
       const kept = (heapBytes() - before) / readers.length
       for (const reader of readers) reader.peek()
       expect(kept).toBeLessThan(400_000)

@@ -1,6 +1,7 @@
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import type { Observation } from '../../../src/call/observation.ts'
 import type { Dialect, RequestContext, ResponseHead, UsageReader } from '../../../src/providers/dialect.ts'
+import { rounds } from '../../support/rounds.ts'
 
 /** One response, recorded or made by hand, and how to read it. */
 export interface Exchange {
@@ -68,19 +69,22 @@ function bigintsAsText(_key: string, value: unknown): unknown {
 
 /** How many seeded places a body is cut at that is too large for all; `npm run test:unit` takes fewer. */
 const CUT_PLACES = Number(process.env.CUT_PLACES ?? 500)
+/** All of a body is read for each place. Of a large one so much is read in all. */
+const READ_BYTES = rounds({ short: 10e6, long: 200e6 })
+const FEWEST_PLACES = 25
 
 /**
  * Where to cut a body. A small one is cut before every byte; another one before every byte of the last event
- * with usage and at `CUT_PLACES` seeded places, 50 in bodies of megabytes.
+ * with usage and at `CUT_PLACES` seeded places. A large one is cut at fewer.
  */
 export function cutsOf(body: Buffer, smallBytes: number): readonly number[] {
   if (body.length <= smallBytes) return Array.from({ length: body.length + 1 }, (_, at) => at)
   const usage = body.lastIndexOf('sage')
   const cuts = new Set<number>([0, 1, 2, 3, body.length - 2, body.length - 1, body.length])
-  const [before, after] = [Math.min(300, CUT_PLACES), Math.min(500, CUT_PLACES)]
-  for (let at = Math.max(0, usage - before); at < Math.min(body.length, usage + after); at += 1) cuts.add(at)
+  const places = Math.min(CUT_PLACES, Math.max(FEWEST_PLACES, Math.floor(READ_BYTES / body.length)))
+  const before = Math.min(300, places)
+  for (let at = Math.max(0, usage - before); at < Math.min(body.length, usage + places); at += 1) cuts.add(at)
   const random = seededRandom(body.length)
-  const places = body.length < 500_000 ? CUT_PLACES : Math.min(50, CUT_PLACES)
   for (let count = 0; count < places; count += 1) cuts.add(Math.floor(random() * body.length))
   return [...cuts]
 }
