@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { NO_PATH_RULES } from '../domain/path-rules.ts'
+import { placeOfUpstream } from '../pricing/places/upstream-places.ts'
 import { modelListPathOf, PROVIDERS } from '../providers/registry.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
 import { readVariables } from './read-variables.ts'
@@ -31,6 +32,7 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     includeUsage: 'auto',
     trustReportedCost: saysItsCost(address.host),
     pricesOf: pricesOfHost(provider ?? providerOfHost(address.host), address.host),
+    place: placeOfUpstream(provider ?? providerOfHost(address.host), address.host, undefined),
     paths: NO_PATH_RULES,
     objects: 'owned',
   }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { PriceOverride } from '../pricing/overrides/price-overrides.ts'
 import { parseOverrides } from '../pricing/overrides/price-overrides-parse.ts'
+import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { type PriceMarkup, parseMarkups } from '../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../pricing/repricing/repricing-scope.ts'
 import { ConfigError } from './config-error.ts'
@@ -177,6 +178,12 @@ function parsePrices(
   const markups = parseMarkups(file.markups, names)
   for (const { line, what } of prices.problems) file.report(line, `prices: ${what}`)
   for (const { line, what } of markups.problems) file.report(line, `markups: ${what}`)
-  const priceSettings = settingsOf(file.prices, file.markups, names, pricesOfUpstreams(upstreams.upstreams))
+  const priceSettings = settingsOf(
+    file.prices,
+    file.markups,
+    names,
+    pricesOfUpstreams(upstreams.upstreams),
+    placesOfUpstreams(upstreams.upstreams),
+  )
   return { priceOverrides: prices.overrides, priceMarkups: markups.markups, priceSettings }
 }

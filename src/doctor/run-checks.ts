@@ -18,7 +18,7 @@ import { checkJournal } from './checks/journal.ts'
 import { checkKafka } from './checks/kafka.ts'
 import { checkKeys } from './checks/keys.ts'
 import { checkDeadLetters, checkGaps } from './checks/ledger.ts'
-import { checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
+import { checkPlaces, checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
 import { checkMigrations, checkPostgres } from './checks/postgres.ts'
 import { checkPriceRefresh } from './checks/price-refresh.ts'
 import { checkBacklog, checkRedis } from './checks/redis/redis.ts'
@@ -91,6 +91,7 @@ async function runPostgresChecks({
     await checkGatewayPrices(pool, ownPrices),
     ...(await unlessTooLong('costly calls', checkSuspects(pool))),
     ...(await unlessTooLong('response ids', checkResponseIds(pool))),
+    ...(await unlessTooLong('places', checkPlaces(pool))),
     ...(await unlessTooLong('jobs', checkJobs(pool))),
     ...(await checkKafka(pool)),
     ...(await checkAlerts(pool)),

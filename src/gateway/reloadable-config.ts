@@ -3,6 +3,7 @@ import { readCurrentCatalog } from '../config/current-catalog.ts'
 import { pricesOfUpstreams } from '../config/yaml/price-config.ts'
 import type { Logger } from '../lib/log.ts'
 import { buildCatalog, type Catalog } from '../pricing/catalog/catalog.ts'
+import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { buildPriceConfiguration } from '../pricing/price-configuration.ts'
 import type { RecordedPrices } from '../pricing/refresh/gateway-prices.ts'
 import { NO_STORED_PRICES, type StoredPrices } from '../pricing/refresh/stored-prices.ts'
@@ -163,6 +164,7 @@ function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed)
       .filter((upstream) => upstream.trustReportedCost)
       .map(({ name }) => name),
     pricesOf: pricesOfUpstreams(config.upstreams),
+    places: placesOfUpstreams(config.upstreams),
   })
   return {
     catalog,

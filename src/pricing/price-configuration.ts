@@ -40,12 +40,14 @@ export function configurationJson({
   catalog,
   settings,
 }: Pick<PriceConfiguration, 'catalog' | 'settings'>): string {
-  const { prices, markups, pricesOf = {} } = settings
+  const { prices, markups, pricesOf = {}, places } = settings
   return JSON.stringify({
     catalog,
     prices: prices.map(sorted),
     markups: markups.map(sorted),
     pricesOf: sorted(pricesOf),
+    // Left out where there are none, so that a configuration of before keeps its hash.
+    ...(places === undefined ? {} : { places: sorted(places) }),
   })
 }
 

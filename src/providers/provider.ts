@@ -21,6 +21,16 @@ export function keyHeader(name: string): CredentialHeader {
   return { name, prefix: '' }
 }
 
+/** How it is known where a provider serves a call, where its prices depend on that. Each gives a word of its places. */
+export interface PlaceRules {
+  /** By the host, in lower case; `null`: the usual place. */
+  readonly ofHost?: (host: string) => string | null
+  /** By a canonical path; `''`: the usual place, `null`: the path does not say. */
+  readonly ofPath?: (path: string) => string | null
+  /** Neither says it, and no answer does: the operator has to. */
+  readonly isAsked?: true
+}
+
 /** What the entry of every provider says. */
 interface ProviderFields {
   readonly credential: CredentialHeader
@@ -45,6 +55,8 @@ interface ProviderFields {
   readonly billedApartPaths?: readonly PathGroup[]
   /** What is refused unless the operator allows it. */
   readonly refusedPaths?: readonly PathGroup[]
+  /** Absent: it costs the same wherever it is served. */
+  readonly place?: PlaceRules
 }
 
 /** A provider that serves at addresses of its own and has a price list. */

@@ -366,6 +366,27 @@ test('a call that cost too much and ids that came twice are named', async () => 
   }
 })
 
+test('an upstream whose prices depend on where it serves is asked for its deployment', async () => {
+  const ledger = await openLedgerDatabase()
+  const settings = { ...env, DATABASE_URL: ledger.url }
+  try {
+    const unknown = aRecord({
+      upstream: 'azure',
+      model: 'gpt-5.4',
+      costPico: '1000',
+      priceId: 'openai/gpt-5.4#place_unknown.0123456789ab',
+    })
+    await ledger.rollUp('test:calls', [aCandidate(newProducer(), 1, unknown)])
+    expect(await runChecks('places', settings)).toMatchObject({
+      state: 'note',
+      detail: expect.stringMatching(/^1 calls .* at azure .*: gpt-5\.4$/),
+      mend: expect.stringContaining('set deployment of azure'),
+    })
+  } finally {
+    await ledger.drop()
+  }
+})
+
 test('keys under a secret that is gone are wrong, an old secret without keys may go', async () => {
   await json(env, 'client', 'create', 'acme')
   await json({ ...env, KEY_PEPPER: 'older' }, 'key', 'create', '--client', 'acme')

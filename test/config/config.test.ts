@@ -70,6 +70,7 @@ test('what is required is enough, and everything else has the default of the con
         includeUsage: 'auto',
         trustReportedCost: false,
         pricesOf: null,
+        place: null,
         paths: NO_PATH_RULES,
         objects: 'owned',
       },
@@ -392,6 +393,35 @@ describe('the YAML file', () => {
     ).toEqual([expect.stringContaining('upstreams[0].prices_of must be one of')])
   })
 
+  test('where an upstream serves is known by its host, on Azure by what the YAML file says', () => {
+    const { upstreams } = loadGatewayConfig(
+      withFile(
+        'upstreams:',
+        "  - { name: eu, url: 'https://eu.api.openai.com' }",
+        "  - { name: unset, url: 'https://a.openai.azure.com', path_prefix: /a }",
+        "  - { name: zone, url: 'https://b.openai.azure.com', path_prefix: /b, deployment: data-zone }",
+        '  - name: several',
+        '    url: https://c.openai.azure.com',
+        '    path_prefix: /c',
+        "    deployment: { 'prod-*': regional, prod-eu: data-zone-eu, '*': global }",
+        "  - { name: mirror, url: 'https://d.openai.azure.com', path_prefix: /d, prices_of: openai }",
+      ),
+    )
+    expect(upstreams.map(({ name, place }) => [name, place])).toEqual([
+      ['eu', 'eu'],
+      ['unset', 'place_unknown'],
+      ['zone', 'data-zone'],
+      ['several', { '*': '', 'prod-*': 'regional', 'prod-eu': 'data-zone-eu' }],
+      ['mirror', null],
+    ])
+    expect(
+      fileProblems('upstreams:', "  - { name: ours, url: 'http://10.0.0.1', deployment: data-zone }"),
+    ).toEqual([expect.stringContaining('deployment is for upstreams on Azure')])
+    expect(
+      fileProblems('upstreams:', "  - { name: a, url: 'https://a.openai.azure.com', deployment: zone }"),
+    ).toEqual([expect.stringContaining('upstreams[0].deployment')])
+  })
+
   test('the YAML file of the contract is read whole', () => {
     const config = loadGatewayConfig({
       ...withFile(
@@ -433,6 +463,7 @@ describe('the YAML file', () => {
         includeUsage: 'auto',
         trustReportedCost: false,
         pricesOf: null,
+        place: null,
         paths: { allow: [], deny: ['POST /v1/files'], unknown: null },
         objects: 'owned',
       },
@@ -448,6 +479,7 @@ describe('the YAML file', () => {
         includeUsage: 'auto',
         trustReportedCost: true,
         pricesOf: null,
+        place: null,
         paths: NO_PATH_RULES,
         objects: 'owned',
       },

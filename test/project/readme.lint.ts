@@ -40,6 +40,7 @@ test('the example configuration is a valid one', () => {
     TALLYGATE_CONFIG: 'examples/tallygate.yaml',
     OPENAI_API_KEY: 'sk-1',
     ANTHROPIC_API_KEY: 'sk-2',
+    AZURE_API_KEY: 'sk-3',
     DATABASE_URL: 'postgres://localhost/x',
     REDIS_URL: 'redis://localhost',
     KEY_PEPPER: 'a-pepper-of-enough-length-0123456789',
@@ -47,6 +48,7 @@ test('the example configuration is a valid one', () => {
   expect(config.upstreams.map(({ name, provider }) => [name, provider])).toEqual([
     ['openai', 'openai'],
     ['claude', 'anthropic'],
+    ['azure', 'azure-openai'],
     ['local', 'vllm'],
   ])
 })

@@ -5,6 +5,7 @@ import { PROVIDERS } from '../../providers/registry.ts'
 import { messageOf } from '../config-error.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
+import { deploymentShape } from './deployment.ts'
 import { type EstimateConfig, fileEstimates } from './estimates.ts'
 import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
 import { type TextEntry, YamlSource } from './yaml-source.ts'
@@ -79,6 +80,7 @@ function upstreamShape(env: Environment) {
     include_usage: z.enum(['auto', 'always', 'never']).default('auto'),
     trust_reported_cost: z.boolean().optional(),
     prices_of: z.enum(PRICES_OF).optional(),
+    deployment: deploymentShape.optional(),
     paths: upstreamPaths.optional(),
     objects: objectSharing.optional(),
   })

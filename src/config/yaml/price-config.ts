@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { buildCatalog, type Catalog } from '../../pricing/catalog/catalog.ts'
 import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { parseOverrides } from '../../pricing/overrides/price-overrides-parse.ts'
+import { placeOfUpstream, placesOfUpstreams } from '../../pricing/places/upstream-places.ts'
 import type { PricedUpstream, PriceSettings } from '../../pricing/price-configuration.ts'
 import { type PriceMarkup, parseMarkups } from '../../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../../pricing/repricing/repricing-scope.ts'
@@ -17,6 +18,7 @@ import {
 import { type Environment, readVariable } from '../environment.ts'
 import { readEnvironmentUpstream } from '../environment-upstream.ts'
 import { upstreamUrl } from '../variables.ts'
+import { deploymentShape } from './deployment.ts'
 import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
 import { YamlSource } from './yaml-source.ts'
 
@@ -48,6 +50,7 @@ const upstreamShape = z.looseObject({
   provider: z.enum(PROVIDERS).optional(),
   trust_reported_cost: z.boolean().optional(),
   prices_of: z.enum(PRICES_OF).optional(),
+  deployment: deploymentShape.optional(),
 })
 
 /**
@@ -61,7 +64,7 @@ export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHIN
   const yaml = new YamlSource(readText(fileName, problems), fileName ?? '', problems)
   const fromFile = yaml.parseEach(upstreamShape, 'upstreams') ?? []
   const fromEnvironment = readEnvironmentUpstream(env, problems)
-  const upstreams: PricedUpstream[] = [
+  const written = [
     ...(fromEnvironment === null ? [] : [fromEnvironment]),
     ...fromFile.map((upstream) => {
       const host = upstream.url?.host ?? ''
@@ -70,10 +73,13 @@ export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHIN
         name: upstream.name,
         provider,
         pricesOf: upstream.prices_of ?? pricesOfHost(provider, host),
+        place: upstream.prices_of === undefined ? placeOfUpstream(provider, host, upstream.deployment) : null,
         trustReportedCost: upstream.trust_reported_cost ?? saysItsCost(host),
       }
     }),
-  ].map(({ name, provider, pricesOf, trustReportedCost }) => ({
+  ]
+  const places = placesOfUpstreams(written)
+  const upstreams: PricedUpstream[] = written.map(({ name, provider, pricesOf, trustReportedCost }) => ({
     name,
     provider,
     pricesOf,
@@ -94,8 +100,9 @@ export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHIN
     markups: parsed.markups.markups,
     trustedUpstreams: trustedOf(upstreams),
     pricesOf: pricesOfUpstreams(upstreams),
+    places,
   })
-  const settings = settingsOf(prices, markups, names, pricesOfUpstreams(upstreams))
+  const settings = settingsOf(prices, markups, names, pricesOfUpstreams(upstreams), places)
   return { catalog, source, markups: parsed.markups.markups, settings, upstreams }
 }
 
@@ -106,7 +113,7 @@ export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHIN
  */
 export function buildPriceConfig(
   source: Pick<CurrentCatalog, 'entries' | 'text'>,
-  { prices, markups, pricesOf = {} }: PriceSettings,
+  { prices, markups, pricesOf = {}, places = {} }: PriceSettings,
   upstreams: readonly PricedUpstream[],
 ): PriceConfig {
   // A release that recorded no upstreams had them all the same, or the gateway would not have started.
@@ -124,8 +131,9 @@ export function buildPriceConfig(
     markups: parsed.markups.markups,
     trustedUpstreams: trustedOf(upstreams),
     pricesOf: whose,
+    places: new Map(Object.entries(places)),
   })
-  const settings = settingsOf(prices, markups, names, whose)
+  const settings = settingsOf(prices, markups, names, whose, new Map(Object.entries(places)))
   return { catalog, source: { ...source, file: null }, markups: parsed.markups.markups, settings, upstreams }
 }
 

@@ -1,4 +1,5 @@
 import type { PathRules } from '../../domain/path-rules.ts'
+import type { UpstreamPlace } from '../../pricing/places/upstream-places.ts'
 import type { Provider } from '../../providers/registry.ts'
 
 /** A backend that calls can be sent to. */
@@ -25,6 +26,8 @@ export interface UpstreamConfig {
   readonly trustReportedCost: boolean
   /** Whose prices hold there, one of `PRICES_OF`; `null`: the provider's own. */
   readonly pricesOf: string | null
+  /** Where it serves, as far as prices depend on that; `null`: they do not, or each call says it. */
+  readonly place: UpstreamPlace | null
   /** Which calls may go there. */
   readonly paths: PathRules
   /** `owned`: a client sees and uses only the files, batches, responses, ... that it made. `shared`: all of them. */

@@ -1,4 +1,5 @@
 import { NO_PATH_RULES } from '../../domain/path-rules.ts'
+import { isPlaceAsked, placeOfUpstream } from '../../pricing/places/upstream-places.ts'
 import { modelListPathOf } from '../../providers/registry.ts'
 import type { ConfigFile, FileUpstream } from './config-file.ts'
 import type { PathsConfig } from './paths.ts'
@@ -66,6 +67,7 @@ function upstreamOf(
     includeUsage: written.include_usage,
     trustReportedCost: written.trust_reported_cost ?? saysItsCost(host),
     pricesOf: written.prices_of ?? pricesOfHost(provider, host),
+    place: written.prices_of === undefined ? placeOfUpstream(provider, host, written.deployment) : null,
     paths: written.paths ?? NO_PATH_RULES,
     objects: written.objects ?? objects,
   }
@@ -74,7 +76,11 @@ function upstreamOf(
 function reportDoubles(first: readonly UpstreamConfig[], file: ConfigFile): void {
   const names = new Set(first.map(({ name }) => name))
   const prefixes = new Set<string>()
-  for (const { name, path_prefix: prefix, line } of file.upstreams) {
+  for (const { name, path_prefix: prefix, line, ...written } of file.upstreams) {
+    const provider = written.provider ?? providerOfHost(written.url.host)
+    if (written.deployment !== undefined && !isPlaceAsked(provider)) {
+      file.report(line, `deployment is for upstreams on Azure, and ${name} is ${provider}`)
+    }
     if (names.has(name)) file.report(line, `the name ${name} is taken by another upstream`)
     names.add(name)
     if (prefix === undefined) continue

@@ -3,6 +3,7 @@ import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCollisions } from '../../usage/calls/response-collisions.ts'
 import { selectSuspects } from '../../usage/calls/suspect-calls.ts'
+import { selectUnknownPlaces } from '../../usage/unknown-places.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 
 const DAYS = 30
@@ -33,4 +34,20 @@ export async function checkResponseIds(pool: Postgres): Promise<Finding> {
     `calls of the last ${DAYS} days made responses under ids that were there: ${named}; all are counted`,
     'responses in the background may be taken for one another there: let the server make ids that do not repeat',
   )
+}
+
+const SHOWN = 5
+
+/** Asks where upstreams serve whose prices depend on that. */
+export async function checkPlaces(pool: Postgres): Promise<readonly Finding[]> {
+  const unknown = await selectUnknownPlaces(pool, addDays(utcDayOf(Date.now()), 1 - DAYS))
+  return unknown.map(({ upstream, models, calls }) => {
+    const others = models.length > SHOWN ? ` and ${models.length - SHOWN} more` : ''
+    const named = `${models.slice(0, SHOWN).join(', ')}${others}`
+    return warning(
+      'places',
+      `${calls} calls of the last ${DAYS} days at ${upstream} are at the global price, and it is not known whether their deployments are global: ${named}`,
+      `set deployment of ${upstream} in TALLYGATE_CONFIG (global, data-zone, regional), then prices reprice`,
+    )
+  })
 }

@@ -1,6 +1,7 @@
 import type { Observation } from '../../call/observation.ts'
 import { BILLED_UNITS, type BilledUnits, type TokenUsage, type UsageSource } from '../../call/usage.ts'
 import type { CallToPrice } from '../../pricing/catalog/catalog-call.ts'
+import { placeInPath } from '../../pricing/places/upstream-places.ts'
 import type { CallResult } from './call-result.ts'
 import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './pricing.ts'
 import { submittedAtMs } from './submitted.ts'
@@ -54,6 +55,7 @@ function callToPrice(
     usage,
     units: observed.units,
     serviceTier: observed.serviceTier,
+    place: placeInPath(call.provider, call.path) ?? undefined,
     arrivedAtMs,
     reportedCostPico: observed.reportedCostPico,
     parts: observed.parts,

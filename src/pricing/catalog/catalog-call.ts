@@ -18,6 +18,8 @@ export interface CallToPrice {
   readonly units: BilledUnits
   /** As the upstream wrote it. */
   readonly serviceTier: string | null
+  /** Where its path says that it was served, as `placeInPath` gives it; left out or `null`: it does not say. */
+  readonly place?: string | null | undefined
   /** Milliseconds since 1970. */
   readonly arrivedAtMs: number
   readonly reportedCostPico: bigint | null

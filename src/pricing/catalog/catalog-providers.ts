@@ -67,6 +67,11 @@ function withoutMaker(providerId: string, name: string): string {
   return made?.providerId === providerId ? made.name : name
 }
 
+/** Whose prices hold at a region that has a price of its own: the provider's, where it was one with prices elsewhere. */
+export function ownPrices(pricesOf: string | null): string | null {
+  return REGIONAL.some(({ name }) => name === pricesOf) ? null : pricesOf
+}
+
 /** Whose service tiers hold, as one of our providers: the maker's where calls are only passed on to it. */
 export function sellerOf(provider: string, pricesOf: string | null, catalogProviderId: string): string {
   if (REGIONAL.some(({ name }) => name === pricesOf)) return provider

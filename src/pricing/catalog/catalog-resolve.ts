@@ -7,15 +7,16 @@ import { addedRatesFor } from '../corrections/added-rates.ts'
 import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from '../corrections/media-prices.ts'
 import { findOverride, overrideRates } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
+import { joinPlace, placePriceOf, splitPlace } from '../places/place-tiers.ts'
 import type { Factor } from '../price-markups.ts'
 import type { RateClass } from '../price-rates.ts'
 import { type MergedPrices, mergePrices } from '../sources/catalog-merge.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { buildPriceSet, type PriceSet, USUAL_BILLING_RULES } from './catalog-price-set.ts'
-import { answersInOthersWords, catalogPlaces, sellerOf } from './catalog-providers.ts'
+import { answersInOthersWords, catalogPlaces, ownPrices, sellerOf } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
-import { LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
+import { atPlace, LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
 
 /** What a price is looked for: all that does not depend on how much was used. */
 export interface ResolveQuery {
@@ -95,8 +96,17 @@ function fromOverrides(
   model: string,
 ): FoundPrices | null {
   const day = utcDayOf(atMs)
-  const override = findOverride(overrides, { provider, upstream, model, serviceTier, day })
+  // A price of the operator's is for every place, unless it names one.
+  const { service } = splitPlace(provider, serviceTier)
+  const override = findOverride(overrides, {
+    provider,
+    upstream,
+    model,
+    serviceTiers: [serviceTier, service],
+    day,
+  })
   if (override === null) return null
+  const tier = override.serviceTier === serviceTier ? serviceTier : service
   const prices = buildPriceSet(
     {
       basis: 'linear',
@@ -105,8 +115,8 @@ function fromOverrides(
       model: override.model,
       from: override.from,
       hours: null,
-      serviceTier,
-      serviceTierPriced: override.serviceTier === serviceTier,
+      serviceTier: tier,
+      serviceTierPriced: override.serviceTier === tier,
       factor: factor.text,
     },
     [],
@@ -121,21 +131,26 @@ function fromCatalog(
   query: ResolveQuery,
   model: string,
 ): PriceAnswer | null {
-  const { provider: ourProvider, upstream, serviceTier, factor, atMs } = query
+  const { provider: ourProvider, upstream, factor, atMs } = query
   const day = utcDayOf(atMs)
-  for (const place of catalogPlaces(ourProvider, model, pricesOf.get(upstream) ?? null)) {
-    const media = fromMediaPrices(query, place, pricesOf.get(upstream) ?? null, model)
+  const { service, place: servedAt } = splitPlace(ourProvider, query.serviceTier)
+  const configured = pricesOf.get(upstream) ?? null
+  const whose = isPricedThere(ourProvider, model, servedAt, day) ? ownPrices(configured) : configured
+  for (const place of catalogPlaces(ourProvider, model, whose)) {
+    const media = fromMediaPrices({ ...query, serviceTier: service }, place, whose, model)
     if (media !== null) return media
-    const seller = sellerOf(ourProvider, pricesOf.get(upstream) ?? null, place.providerId)
+    const seller = sellerOf(ourProvider, whose, place.providerId)
     const merged = mergePrices(entries, place, atMs, ({ id }) => ourClasses(addedRatesFor(seller, id, day)))
     if (merged === null) continue
     const { fromMs, untilMs } = merged.now
     // Where the name is listed without a price, no other list is asked: it would be another model's.
     if (merged.byKey.size === 0) return null
-    const tier = priceOfTier(merged, seller, serviceTier, day)
+    const tier = priceOfTier(merged, seller, service, day)
     if (tier === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
     const { provider, model: listed, now } = merged
     const added = addedRatesFor(seller, listed.id, day)
+    const there = placePriceOf(seller, listed.id, servedAt, day)
+    const tierFactor = atPlace(tier.factor, there?.price ?? null)
     const prices = buildPriceSet(
       {
         basis: 'linear',
@@ -144,12 +159,12 @@ function fromCatalog(
         model: listed.id,
         from: now.from,
         hours: now.hours,
-        serviceTier,
+        serviceTier: joinPlace(service, there?.word ?? null),
         serviceTierPriced: true,
         factor: factor.text,
       },
       tierStarts(tier),
-      (above) => ratesAbove(tier, above, factor.value, tier.factor, added),
+      (above) => ratesAbove(tier, above, factor.value, tierFactor, added),
       billingRulesOf(seller, provider.id, listed.id),
       tier.factor.gaps,
     )
@@ -157,6 +172,11 @@ function fromCatalog(
     return { found, missing: null, fromMs, untilMs }
   }
   return null
+}
+
+/** Whether the list has the price of `model` at `place`, so that a region elsewhere has one. */
+function isPricedThere(provider: string, model: string, place: string | null, day: UtcDay): boolean {
+  return (placePriceOf(provider, model, place, day)?.price ?? null) !== null
 }
 
 function ourClasses(added: readonly AddedRate[]): ReadonlySet<RateClass> {

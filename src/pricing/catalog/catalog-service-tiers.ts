@@ -1,8 +1,11 @@
 import { type Decimal, decimalOfText, multiply, ONE } from '../../domain/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { findEntry } from '../../providers/registry.ts'
 import { MEDIA_PRICES } from '../corrections/media-price-list.ts'
 import { TIER_PRICES } from '../corrections/service-tiers.ts'
 import type { TierPrice } from '../corrections/tier-price.ts'
+import { PLACE_PRICES } from '../places/place-prices.ts'
+import { PLACE_WORDS } from '../places/place-tiers.ts'
 import type { RateClass } from '../price-rates.ts'
 
 /** Words of providers for calls at their list prices, and for tiers they name in several ways. */
@@ -82,6 +85,15 @@ export function serviceTierFactor(
   }
 }
 
+/** The same at a place: dearer tokens, and fees as they are. */
+export function atPlace(factor: TierFactor, price: TierPrice | null): TierFactor {
+  if (price === null) return factor
+  return {
+    ...factor,
+    of: (rate) => multiply(factor.of(rate), decimalOfText(price.except?.[rate] ?? price.factor)),
+  }
+}
+
 function feeOf(rate: RateClass, usd: string | undefined): TierFactor['fees'] {
   return usd === undefined ? [] : [[rate, { usd, per: 1_000n }]]
 }
@@ -97,9 +109,10 @@ function findTierPrice(provider: string, model: string, tier: string, day: UtcDa
   return found ?? null
 }
 
-const LISTED_TIERS: ReadonlySet<string> = new Set(
-  [...TIER_PRICES, ...MEDIA_PRICES].flatMap(({ tier }) => (tier === undefined ? [] : [tier])),
-)
+const LISTED_TIERS: ReadonlySet<string> = new Set([
+  ...[...TIER_PRICES, ...MEDIA_PRICES].flatMap(({ tier }) => (tier === undefined ? [] : [tier])),
+  ...PLACE_WORDS,
+])
 /** Of that many parts, and no more, some model has a tier. */
 const MAX_PARTS = 4
 
@@ -111,6 +124,10 @@ export function isListedTier(serviceTier: string): boolean {
 
 /** The tiers that some model has at `provider`, as `prices show` asks for them. */
 export function serviceTiersAt(provider: string): string[] {
-  const own = [...TIER_PRICES, ...MEDIA_PRICES].filter(({ providers }) => providers.includes(provider))
+  // What each call's path says no upstream has for all of them.
+  const places = findEntry(provider)?.place?.ofPath === undefined ? [] : PLACE_PRICES
+  const own = [...TIER_PRICES, ...MEDIA_PRICES, ...places].filter(({ providers }) =>
+    providers.includes(provider),
+  )
   return [...new Set(own.flatMap(({ tier }) => (tier === undefined ? [] : [tier])))]
 }

@@ -2,6 +2,8 @@ import type { UsagePart } from '../../call/observation.ts'
 import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
 import { byPrecedence } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
+import { tierAt } from '../places/place-tiers.ts'
+import { placeOfCall, type UpstreamPlace } from '../places/upstream-places.ts'
 import { buildReportedPrice, type FixedPrice } from '../price.ts'
 import { type Factor, findFactors, type PriceMarkup } from '../price-markups.ts'
 import { bundledCatalog } from '../sources/catalog-sources.ts'
@@ -31,6 +33,8 @@ export interface CatalogOptions {
   readonly trustedUpstreams?: readonly string[]
   /** Upstreams that have a provider's prices, one of `PRICES_OF`, by name. */
   readonly pricesOf?: ReadonlyMap<string, string>
+  /** Where upstreams serve, by name. */
+  readonly places?: ReadonlyMap<string, UpstreamPlace>
 }
 
 /** What a model costs, and since when. */
@@ -79,6 +83,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     pricesOf: new Map([...(options.pricesOf ?? []), [ANY_MAKER, 'makers']]),
   }
   const factorOf = findFactors(options.markups ?? [])
+  const places: ReadonlyMap<string, UpstreamPlace> = options.places ?? new Map()
   const trusted: ReadonlySet<string> = new Set(options.trustedUpstreams)
   const tiers = boundTiers(new Set(sources.overrides.flatMap(({ serviceTier }) => serviceTier ?? [])))
   // As many as providers in use and factors in the configuration.
@@ -108,13 +113,16 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     return answers
   }
 
-  function scopeOf(query: Omit<PriceQuery, 'model'>): CallScope {
+  function scopeOf(
+    query: Omit<PriceQuery, 'model'>,
+    place = placeOfCall(places.get(query.upstream), null),
+  ): CallScope {
     const { provider, upstream, clientName, serviceTier, atMs } = query
     return {
       provider,
       upstream,
       factor: factorOf(clientName, upstream),
-      serviceTier: tiers(serviceTierOf(serviceTier)),
+      serviceTier: tiers(tierAt(provider, serviceTierOf(serviceTier), place)),
       atMs,
     }
   }
@@ -128,7 +136,8 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
 
   function priceCall(call: CallToPrice): PriceOfCall {
     const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs } = call
-    const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs })
+    const place = call.place ?? placeOfCall(places.get(upstream), call.requestedModel)
+    const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs }, place)
     const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use)
     const own = keepTier(scope.serviceTier, priceParts(call, priceHere))
     if (call.reportedCostPico === null || call.reportedCostPico < 0n) return own

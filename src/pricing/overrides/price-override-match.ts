@@ -9,8 +9,8 @@ export interface OverrideQuery {
   readonly provider: string
   readonly upstream: string
   readonly model: string
-  /** `null`: standard. */
-  readonly serviceTier: string | null
+  /** Any of these; `null`: standard. */
+  readonly serviceTiers: readonly (string | null)[]
   readonly day: UtcDay
 }
 
@@ -40,7 +40,7 @@ export function findOverride(sorted: readonly PriceOverride[], query: OverrideQu
       (pattern.kind === 'exact' ? query.model === pattern.name : query.model.startsWith(pattern.prefix)) &&
       (upstream === null || upstream === query.upstream) &&
       (provider === null || provider === query.provider) &&
-      (serviceTier === null || serviceTier === query.serviceTier) &&
+      (serviceTier === null || query.serviceTiers.includes(serviceTier)) &&
       (from === null || from <= query.day),
   )
   return found ?? null

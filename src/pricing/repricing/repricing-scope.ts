@@ -2,6 +2,7 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import { buildCatalog, type Catalog } from '../catalog/catalog.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { parseOverrides, type WrittenEntry } from '../overrides/price-overrides-parse.ts'
+import type { UpstreamPlace } from '../places/upstream-places.ts'
 import { parseMarkups } from '../price-markups.ts'
 
 /** The operator's own prices, as the rule of a repricing keeps them beside its catalog. */
@@ -12,6 +13,8 @@ export interface RepricingSettings {
   readonly upstreams: readonly string[]
   /** Upstreams with a provider's prices, by name; absent in rules of releases that did not have them. */
   readonly pricesOf?: Readonly<Record<string, string>>
+  /** Where upstreams serve, by name; absent in rules of releases that did not ask. */
+  readonly places?: Readonly<Record<string, UpstreamPlace>>
 }
 
 /** Settings as they are compared and kept: lines of a file that may have changed since mean nothing. */
@@ -20,6 +23,7 @@ export function settingsOf(
   markups: readonly WrittenEntry[],
   upstreams: readonly string[],
   pricesOf: ReadonlyMap<string, string> = new Map(),
+  places: ReadonlyMap<string, UpstreamPlace> = new Map(),
 ): RepricingSettings {
   const numbered = (entry: WrittenEntry, index: number) => ({ ...entry, line: index + 1 })
   return {
@@ -27,6 +31,7 @@ export function settingsOf(
     markups: markups.map(numbered),
     upstreams: [...upstreams].sort(),
     ...(pricesOf.size === 0 ? {} : { pricesOf: Object.fromEntries([...pricesOf].sort()) }),
+    ...(places.size === 0 ? {} : { places: Object.fromEntries([...places].sort()) }),
   }
 }
 
@@ -45,6 +50,7 @@ export function buildRuleCatalog(entries: CatalogEntries, settings: RepricingSet
     overrides,
     markups,
     pricesOf: new Map(Object.entries(settings.pricesOf ?? {})),
+    places: new Map(Object.entries(settings.places ?? {})),
   })
 }
 

@@ -17,6 +17,7 @@ export const azureAi: HostedProvider = {
     places: (name) => [{ providerId: 'azure', name, lists: ['azure-ai', 'azure'] }],
   },
   openAi: USAGE_IF_ASKED,
+  place: { isAsked: true },
   endpoints: [
     ...AZURE_ENDPOINTS,
     endpoint('POST', /\/cohere\/v[12]\/rerank$/, cohereRerank),

@@ -12,6 +12,7 @@ export const azureOpenAi: HostedProvider = {
   credential: keyHeader('api-key'),
   catalog: listedAs('azure'),
   openAi: USAGE_IF_ASKED,
+  place: { isAsked: true },
   endpoints: AZURE_ENDPOINTS,
   hidesReasoning: true,
   ownAddresses: AZURE_ADDRESSES,

@@ -24,16 +24,20 @@ export const bedrock: HostedProvider = {
     // The price of a bare name is that of the United States: elsewhere only names that say their region have one.
     regional: {
       name: 'bedrock-elsewhere',
-      holdsAt(host) {
-        const region = REGION.exec(host)?.[1]
-        return region !== undefined && !/^us-(?:east|west)-/.test(region)
-      },
+      holdsAt: (host) => regionElsewhere(host) !== null,
       places: (model) => placesOf(model).filter(({ name }) => REGION_IN_NAME.test(name)),
     },
   },
   openAi: USAGE_IF_ASKED,
+  place: { ofHost: regionElsewhere },
   endpoints: [...BEDROCK_ENDPOINTS, postTo('/rerank', bedrockRerank)],
   freePaths: [{ patterns: ['POST /model/*/count-tokens'], why: COUNTS_TOKENS }],
+}
+
+/** A region whose prices are not those of the list; `null`: one of the United States. */
+function regionElsewhere(host: string): string | null {
+  const region = REGION.exec(host)?.[1] ?? null
+  return region === null || /^us-(?:east|west)-/.test(region) ? null : region
 }
 
 /** Model ids and inference profiles, also as ARNs, percent-encoded where they come from a path. */

@@ -26,6 +26,7 @@ export const vertex: HostedProvider = {
   ],
   answerForm: GOOGLE_ANSWER_FORM,
   hidesReasoning: true,
+  place: { ofPath: placeIn },
   ownAddresses: GOOGLE_ADDRESSES,
   freePaths: GOOGLE_FREE,
   refusedPaths: [GOOGLE_REFUSED],
@@ -36,4 +37,13 @@ function nameOf(model: string): string {
   const name = bareGoogleName(model)
   const slash = name.indexOf('/')
   return slash >= 0 && ['google', 'anthropic'].includes(name.slice(0, slash)) ? name.slice(slash + 1) : name
+}
+
+const LOCATION = /\/locations\/([^/]+)/i
+
+/** Every location but `global` costs the same: a region, or `us` and `eu`. */
+function placeIn(path: string): string | null {
+  const location = LOCATION.exec(path)?.[1]
+  if (location === undefined) return null
+  return location.toLowerCase() === 'global' ? '' : 'regional'
 }

@@ -13,6 +13,8 @@ export const openAi: HostedProvider = {
   openAi: { takesIncludeUsage: true, readSearchTier: searchTool },
   endpoints: OPENAI_OWN_ENDPOINTS,
   hidesReasoning: true,
+  // Data residency: `eu.api.openai.com`.
+  place: { ofHost: (host) => /^([a-z]{2})\.api\.openai\.com$/.exec(host)?.[1] ?? null },
   freePaths: [OPENAI_OBJECTS_FREE, ...OPENAI_FREE],
   billedApartPaths: [
     {

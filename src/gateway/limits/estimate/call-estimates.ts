@@ -2,6 +2,8 @@ import type { CallRecord } from '../../../call/call-record.ts'
 import type { EstimateConfig } from '../../../config/yaml/estimates.ts'
 import { cleanModel } from '../../../domain/clean-text.ts'
 import type { Catalog } from '../../../pricing/catalog/catalog.ts'
+import { tierAt } from '../../../pricing/places/place-tiers.ts'
+import { placeInPath } from '../../../pricing/places/upstream-places.ts'
 import type { Dialect } from '../../../providers/dialect.ts'
 import type { Admission } from '../../admission/admission.ts'
 import { type AskedSize, NOTHING_ASKED } from '../../bodies/asked/asked-size.ts'
@@ -165,7 +167,11 @@ export class CallEstimates {
   #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
     const { name: upstream, provider } = route.upstream
     const { clientId, clientName } = caller
-    return this.#rates.find({ provider, upstream, clientId, clientName, model, serviceTier }, arrivedAtMs)
+    const tier = tierAt(provider, serviceTier, placeInPath(provider, route.target.canonicalPath))
+    return this.#rates.find(
+      { provider, upstream, clientId, clientName, model, serviceTier: tier },
+      arrivedAtMs,
+    )
   }
 
   #tokensOfAny(admission: Admission, dialect: Dialect, asked: AskedSize): number {
