@@ -31,7 +31,12 @@ export type FetchedJob =
   | { readonly kind: 'running' }
 
 /** @throws Where the upstream does not answer, or not as one that knows whether the job is there. */
-export async function fetchJob(upstream: Upstream, pricing: Pricing, job: ClaimedJob): Promise<FetchedJob> {
+export async function fetchJob(
+  upstream: Upstream,
+  pricing: Pricing,
+  job: ClaimedJob,
+  now: () => number = Date.now,
+): Promise<FetchedJob> {
   if (job.kind === 'message_batch') {
     // Results are fetched only once they exist: before, their absence looks like that of a batch that is
     // gone.
@@ -40,7 +45,7 @@ export async function fetchJob(upstream: Upstream, pricing: Pricing, job: Claime
     if (!hasEnded(reader.objects.status)) return { kind: 'running' }
   }
   const path = reportPathOf(job)
-  const arrivedAtMs = Date.now()
+  const arrivedAtMs = now()
   const { status, reader, observed, dialect } = await askAndRead(upstream, path, '')
   if (status === 404) return { kind: 'settled' }
   const asked: Asked = { upstream, pricing, job, arrivedAtMs }

@@ -31,6 +31,8 @@ export interface JobFetcherOptions {
   readonly pool: Postgres
   readonly rollUp: RollUp
   readonly config: JobFetchConfig
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
   readonly log: Logger
   /** A client has this long to fetch its job itself. */
   readonly minAgeSeconds?: number
@@ -48,7 +50,7 @@ const MIN_AGE_SECONDS = 300
 const POOL_LIMITS = { headersTimeoutMs: 60_000, idleTimeoutMs: 60_000 }
 
 export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
-  const { pool, rollUp, config, log, minAgeSeconds = MIN_AGE_SECONDS } = options
+  const { pool, rollUp, config, log, now = Date.now, minAgeSeconds = MIN_AGE_SECONDS } = options
   const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, openUpstream(upstream)]))
   let pricing = buildPricing(config.catalog, config.listedModels)
   let running: Promise<JobsFetched> | null = null
@@ -64,7 +66,7 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   }
 
   async function fetch(job: ClaimedJob, upstream: Upstream): Promise<boolean> {
-    const found = await fetchJob(upstream, pricing, job)
+    const found = await fetchJob(upstream, pricing, job, now)
     if (found.kind === 'told') return await count(found.record)
     if (found.kind === 'running') await postponeJob(pool, job)
     else await inTransaction(pool, (session) => setObjectsState(session, 'settled', [job]))

@@ -23,9 +23,18 @@ export interface FoundDifferences {
  */
 export async function verify(pool: Postgres, log: Logger): Promise<FoundDifferences | null> {
   const [oldest] = [...(await selectCallDays(pool))].sort()
-  if (oldest === undefined) return null
+  if (oldest === undefined) {
+    log.info({ event: 'verify.not_checked' }, 'no calls are kept: totals are held against nothing')
+    return null
+  }
   const verified = await verifyLedger(pool, oldest, { changedOnly: true })
-  const { differences, proof, rows, calls, unchangedDays } = verified
+  const { differences, proof, rows, calls, unchangedDays, notChecked } = verified
+  for (const { day, requests, calls: kept } of notChecked.slice(0, NAMED)) {
+    log.warn(
+      { event: 'verify.not_checked', day, requests: Number(requests), calls: Number(kept) },
+      'not all calls of a day are kept: its totals were held against prices and adjustments alone',
+    )
+  }
   for (const { key, column, stored, recomputed, against } of differences.slice(0, NAMED)) {
     log.error(
       { event: 'verify.row_differs', ...key, column, stored, recomputed, against },

@@ -14,6 +14,8 @@ import { createRollUp } from '../src/rollup/roll-up.ts'
 import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/streams.ts'
+import { keepAnnounced } from '../src/store/processes/announce.ts'
+import { StoreClock } from '../src/store/processes/store-clock.ts'
 import { RedisWatch } from '../src/store/redis-probe/redis-watch.ts'
 import { ALERT_SCHEDULES, startAlerts } from './alerts/alerts.ts'
 import { createJobFetcher } from './job-fetcher.ts'
@@ -57,6 +59,8 @@ export interface Workers {
   close(): Promise<void>
 }
 
+/** To Postgres. */
+const MAX_CONNECTIONS = 10
 const DAY_MS = 86_400_000
 const ROLL_UP_EVERY_MS = 1_000
 const FETCH_EVERY_MS = 60_000
@@ -72,12 +76,13 @@ const LEASES_END_MS = 500
 export function startWorkers(options: WorkersOptions): Workers {
   const { redisUrl, redisPrefix, callRetentionDays, log } = options
   const pool = openPostgres(options.databaseUrl, {
-    max: 10,
+    max: MAX_CONNECTIONS,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     applicationName: 'tallygate worker',
     log,
   })
-  const callDays = createCallDays(pool, callRetentionDays, log)
+  const clock = new StoreClock({ log })
+  const callDays = createCallDays(pool, callRetentionDays, log, clock.now)
   const gapCheck = createGapCheck(
     options.gapPatienceMs === undefined ? {} : { patienceMs: options.gapPatienceMs },
   )
@@ -85,7 +90,7 @@ export function startWorkers(options: WorkersOptions): Workers {
   const rollUp = createRollUp({ pool, callDays, otherSinks: toKafka === null ? [] : [toKafka.outbox] })
   const jobFetching = options.jobFetching ?? null
   const jobFetcher =
-    jobFetching === null ? null : createJobFetcher({ pool, rollUp, config: jobFetching, log })
+    jobFetching === null ? null : createJobFetcher({ pool, rollUp, config: jobFetching, now: clock.now, log })
   const following =
     jobFetching === null || jobFetcher === null
       ? null
@@ -115,6 +120,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     redisUrl,
     queuePrefix: queuePrefix(redisPrefix),
     takesNoJobs: () => redisWatch.problem !== null,
+    now: clock.now,
     log,
     ...(options.alertPauseMs === undefined ? {} : { firstPauseMs: options.alertPauseMs }),
   })
@@ -124,10 +130,15 @@ export function startWorkers(options: WorkersOptions): Workers {
   const jobs: Readonly<Record<string, (subject: string, isRepeat: boolean) => Promise<void>>> = {
     'roll-up': (stream) => shards.drain(stream),
     prune: async () => {
+      const streams = await selectStreams(pool, clock)
+      if (clock.isFar) {
+        log.warn({ event: 'queue.prune_postponed' }, 'nothing is pruned: the clocks differ, see doctor')
+        return
+      }
       const pruned = await prune(pool, callRetentionDays)
       callDays.invalidate()
       // Only a hint, recreated so that past producers do not stay in it for ever.
-      for (const stream of await selectStreams(pool)) await redis.del(offsetsName(redisPrefix, stream))
+      for (const stream of streams) await redis.del(offsetsName(redisPrefix, stream))
       await clearOldNames(redis, redisPrefix)
       if (pruned !== null)
         log.info({ event: 'queue.pruned', ...pruned }, 'old partitions and identifiers were deleted')
@@ -135,7 +146,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     verify: async () => {
       const found = await verify(pool, log)
       if (found !== null)
-        await alerts.raise([booksDiffer(found.differences, found.since, utcDayOf(Date.now()))])
+        await alerts.raise([booksDiffer(found.differences, found.since, utcDayOf(clock.now()))])
     },
     ...alerts.jobs,
     summarise: () => sumUpDays(pool, log),
@@ -169,7 +180,7 @@ export function startWorkers(options: WorkersOptions): Workers {
   const ownStream = streamName(redisPrefix, 0)
   const watch = startWatch({
     async listStreams() {
-      const streams = await selectStreams(pool)
+      const streams = await selectStreams(pool, clock)
       if (streams.includes(ownStream)) return streams
       await registerStream(pool, ownStream)
       return [...streams, ownStream]
@@ -200,9 +211,11 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
 
+  const announced = keepAnnounced({ pool, kind: 'worker', maxConnections: () => MAX_CONNECTIONS, clock })
   return {
     sums: shards.sums,
     async close() {
+      await settledWithin(announced.stop(), POOL_END_MS)
       await settledWithin(Promise.all([watch.close(), claim.close(), shards.close()]), TRANSACTION_END_MS)
       // Others need not wait until the leases end.
       await settledWithin(leases.close(), LEASES_END_MS)

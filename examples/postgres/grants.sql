@@ -10,6 +10,8 @@ grant insert, update, delete on tallygate.gateway_prices, tallygate.price_config
 grant insert, update on tallygate.limits, tallygate.refused_calls to tallygate_gateway;
 grant insert on tallygate.limit_changes to tallygate_gateway;
 grant update on tallygate.limit_version to tallygate_gateway;
+-- That it runs, with its clock and its connections.
+grant insert, update, delete on tallygate.processes to tallygate_gateway;
 -- Receivers of alerts, set on the operator's listener, and what gateways say of their journals.
 grant insert, update on tallygate.alert_receivers, tallygate.gateway_journals to tallygate_gateway;
 grant insert on tallygate.alert_receiver_changes to tallygate_gateway;

@@ -57,7 +57,7 @@ export interface Streams {
 
 /**
  * Runs one command line, `args` without the program's own name. Errors are printed, not thrown.
- * @returns The exit code: 0, 1 when the command failed, 2 when it was not understood.
+ * @returns The exit code: 0, 1 when the command failed, 2 when it was not understood, 3 when it had nothing to check by.
  */
 export async function runCommandLine(
   args: readonly string[],
@@ -80,8 +80,8 @@ export async function runCommandLine(
       wanted || streams.isWatched === true ? showProgress(unit, (line) => streams.err(line)) : NO_PROGRESS,
     remark: (text) => streams.err(`tallygate: ${text}\n`),
     wantsJson: () => program.opts<{ json?: boolean }>().json === true,
-    fail() {
-      exitCode = FAILED
+    fail(code) {
+      exitCode = code ?? FAILED
     },
     knowsServers: () => findServersOrNull(env) !== null,
     withServers: (work) => withServers(findServers(env), cli.remark, work),

@@ -41,6 +41,8 @@ export interface Plan {
   readonly totalPico: bigint
   readonly counts: {
     readonly rowsInScope: number
+    /** Priced call by call; the others by their sums. */
+    readonly rowsFromCalls: number
     readonly callsInScope: bigint
     readonly stillUnpriced: bigint
   }
@@ -115,6 +117,7 @@ export function planOf({ rows, fromCalls, prices }: Scope): Plan {
     totalPico: rows.reduce((sum, row) => sum + row.costPico + row.adjustedPico, 0n),
     counts: {
       rowsInScope: rows.length,
+      rowsFromCalls: rows.filter((row) => isWhole(row, fromCalls.get(keyText(row.key)))).length,
       callsInScope: rows.reduce((sum, row) => sum + row.sums.requests, 0n),
       stillUnpriced,
     },

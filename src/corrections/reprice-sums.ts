@@ -24,6 +24,8 @@ export class RepricingSums {
   rowsChanged = 0
   rowsRefused = 0
   rowsInScope = 0
+  /** Of these, priced call by call. */
+  rowsFromCalls = 0
   pricedCalls = 0n
   callsInScope = 0n
   stillUnpriced = 0n
@@ -44,6 +46,7 @@ export class RepricingSums {
     this.rowsChanged += changes.length
     this.rowsRefused += plan.refused.length
     this.rowsInScope += plan.counts.rowsInScope
+    this.rowsFromCalls += plan.counts.rowsFromCalls
     this.callsInScope += plan.counts.callsInScope
     this.stillUnpriced += plan.counts.stillUnpriced
     this.beforePico += plan.totalPico

@@ -16,11 +16,21 @@ import {
   selectRows,
 } from './verify-part.ts'
 
+/** A day of which not all calls are kept. */
+export interface UncheckedDay {
+  readonly day: UtcDay
+  /** That the totals have, and of these the calls that are kept. */
+  readonly requests: bigint
+  readonly calls: bigint
+}
+
 export interface Verified {
   /** Days whose totals were held against their calls. */
   readonly daysFromCalls: readonly UtcDay[]
-  /** Days with a partition whose calls are not all kept, so that they can prove nothing. */
-  readonly incompleteDays: readonly UtcDay[]
+  /** Days with totals whose calls are not kept, or not all of them, so that they can prove nothing. */
+  readonly notChecked: readonly UncheckedDay[]
+  /** The first day whose calls are kept; `null`: none is. Before it, days without calls are as they should be. */
+  readonly firstKeptDay: UtcDay | null
   /** Days that were found right before and have not changed since: not looked at again. */
   readonly unchangedDays: readonly UtcDay[]
   readonly rows: number
@@ -55,7 +65,8 @@ export async function verifyLedger(
   const days = await selectDays(pool, since, keptDays)
   const verified = {
     daysFromCalls: [] as UtcDay[],
-    incompleteDays: [] as UtcDay[],
+    notChecked: [] as UncheckedDay[],
+    firstKeptDay: [...keptDays].sort()[0] ?? null,
     unchangedDays: days.filter((day) => verifiedDays.has(day)),
     rows: 0,
     calls: 0n,
@@ -70,7 +81,8 @@ export async function verifyLedger(
     // kept.
     const isIncomplete = counts.calls < counts.requests && proof.totals === proof.counted
     const hasCalls = keptDays.has(day) && !isIncomplete
-    if (keptDays.has(day)) (hasCalls ? verified.daysFromCalls : verified.incompleteDays).push(day)
+    if (hasCalls) verified.daysFromCalls.push(day)
+    else if (counts.requests > 0n) verified.notChecked.push({ day, ...counts })
     const ofCalls: Difference[] = []
     const ofRows: Difference[] = []
     for (const part of splitDay(day, counts, partSize)) {

@@ -11,6 +11,7 @@ import { probeRedis } from '../store/redis-probe/redis-probe.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-document.ts'
 import { checkAlerts } from './checks/alerts.ts'
+import { checkClocks } from './checks/clock.ts'
 import { checkGateway } from './checks/gateway.ts'
 import { checkGatewayPrices, type OwnPrices } from './checks/gateway-prices.ts'
 import { checkJobs } from './checks/jobs.ts'
@@ -82,6 +83,7 @@ async function runPostgresChecks({
   return [
     postgres,
     migrations,
+    await checkClocks(pool),
     ...(replica === null ? [] : [checkReplica(replica)]),
     ...(await unlessTooLong('keys', checkKeys(pool, keyPeppers))),
     checkGaps(ledger),

@@ -11,3 +11,18 @@ export function parseDurationSeconds(text: string): number | null {
   const seconds = Number(match?.[1]) * (SECONDS[match?.[2] ?? ''] ?? Number.NaN)
   return seconds <= MAX_SECONDS ? seconds : null
 }
+
+const UNITS = [
+  [86_400_000, 'days'],
+  [3_600_000, 'hours'],
+  [60_000, 'minutes'],
+] as const
+
+/** A length of time for people, by its size alone: `400 days`, `10 minutes`, `2.0 s`. */
+export function describeMs(ms: number): string {
+  const length = Math.abs(ms)
+  // Two of a unit and more: `90 minutes` says more than `2 hours`.
+  for (const [unitMs, name] of UNITS)
+    if (length >= 2 * unitMs) return `${Math.round(length / unitMs)} ${name}`
+  return `${(length / 1_000).toFixed(1)} s`
+}

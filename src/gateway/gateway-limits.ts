@@ -28,6 +28,8 @@ export interface GatewayLimitsOptions {
   /** Those of now. */
   readonly prices: { readonly catalog: Catalog }
   readonly ledger: Pick<Ledger, 'producerOf'>
+  /** The clock of calls, milliseconds since 1970: a call and its budgets have one day. */
+  readonly now: () => number
   readonly log: Logger
 }
 
@@ -48,7 +50,7 @@ export interface GatewayLimits {
 
 /** Opens them, with a small pool of their own: a call's limits must not wait behind other queries. */
 export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<GatewayLimits> {
-  const { config, prices, ledger, log } = options
+  const { config, prices, ledger, now, log } = options
   const { redisUrl, redisPrefix } = config
   const pool = openPostgres(config.databaseUrl, {
     max: 3,
@@ -59,6 +61,7 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
   const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, log })
   const limiter = openLimiter({
     limitsOf: (clientId) => directory.of(clientId),
+    wallNow: now,
     readSpent: (budgets, producers) => selectSpent(pool, budgets, producers),
     producerOf: (clientId) => ledger.producerOf(clientId),
     redisUrl,
@@ -66,7 +69,7 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
     log,
   })
   const estimates = new CallEstimates(() => prices.catalog, config.estimates ?? DEFAULT_ESTIMATES)
-  const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now: Date.now })
+  const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now })
   await settledWithin(directory.whenReady(), FIRST_READ_MS)
   return {
     admission: {
@@ -82,7 +85,7 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
     answer: async (summaries, clientId, keyId) => {
       const limits = directory.of(clientId).filter((limit) => isOfKey(limit, keyId))
       const rateOf = (limitId: string) => limiter.rateOf(clientId, limitId)
-      return await answerLimits(summaries, clientId, limits, rateOf, Date.now())
+      return await answerLimits(summaries, clientId, limits, rateOf, now())
     },
     async close() {
       await limiter.close()

@@ -23,11 +23,11 @@ import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
-import { openPostgres } from '../store/connection/postgres.ts'
 import { readCommittedOffsets } from '../store/ledger/committed-offsets.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
+import { keepAnnounced } from '../store/processes/announce.ts'
+import { StoreClock } from '../store/processes/store-clock.ts'
 import { RedisWatch } from '../store/redis-probe/redis-watch.ts'
-import { primaryReports, REPORT_WORK_MEMORY_MB, replicaReports } from '../store/replica/reports.ts'
 import { selectCollisions } from '../usage/calls/response-collisions.ts'
 import { selectOutboxState } from '../usage/outbox/outbox-state.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
@@ -35,6 +35,7 @@ import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { buildGateway } from './gateway.ts'
 import { openGatewayLimits } from './gateway-limits.ts'
+import { openGatewayPools } from './gateway-pools.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { readinessOf } from './health/readiness.ts'
 import { recordJournal } from './health/record-journal.ts'
@@ -52,15 +53,10 @@ import { Summaries } from './summaries.ts'
  * process could run out of memory.
  */
 const BODY_BUDGET_BYTES = 256 * 1024 * 1024
-/** A poll of keys or committed offsets that takes longer than this counts as unanswered. */
-const POLL_STATEMENT_MS = 2_000
-const OPERATOR_STATEMENT_MS = 10_000
 /** A call waits no longer for the owner of an object. */
 const OWNERS_MS = 2_000
 /** A client's query is answered within this time, or refused. */
 const SUMMARY_MS = 4_000
-/** Less than that: a store that is there says by then that the query took too long. */
-const SUMMARY_STATEMENT_MS = 3_000
 /** A scrape of metrics waits this long for Postgres. */
 const SCRAPE_MS = 1_000
 /** After the last connection, the time to write the records of cut calls: their tokens may be estimated. */
@@ -92,44 +88,13 @@ export interface RunningGateway {
 }
 
 /** Opens stores, ledger and server, in this order, and closes them in reverse. */
-export async function runGateway(config: GatewayConfig, log: Logger): Promise<RunningGateway> {
-  const polls = openPostgres(config.databaseUrl, {
-    max: 4,
-    statementTimeoutMs: POLL_STATEMENT_MS,
-    applicationName: 'tallygate gateway',
-    log,
-  })
-  const summaries = openPostgres(config.databaseUrl, {
-    max: 8,
-    statementTimeoutMs: SUMMARY_STATEMENT_MS,
-    applicationName: 'tallygate usage',
-    log,
-  })
-  const operators = openPostgres(config.databaseUrl, {
-    max: 2,
-    statementTimeoutMs: OPERATOR_STATEMENT_MS,
-    workMemoryMb: REPORT_WORK_MEMORY_MB,
-    applicationName: 'tallygate operator',
-    log,
-  })
-  const replica =
-    config.databaseReadUrl === null
-      ? null
-      : openPostgres(config.databaseReadUrl, {
-          max: 2,
-          statementTimeoutMs: OPERATOR_STATEMENT_MS,
-          workMemoryMb: REPORT_WORK_MEMORY_MB,
-          applicationName: 'tallygate reports',
-          readsOnly: true,
-          log,
-        })
-  const reports = replica === null ? primaryReports(operators) : replicaReports(operators, replica, log)
-  const owners = openPostgres(config.databaseUrl, {
-    max: 4,
-    statementTimeoutMs: POLL_STATEMENT_MS,
-    applicationName: 'tallygate objects',
-    log,
-  })
+export async function runGateway(
+  config: GatewayConfig,
+  log: Logger,
+  clock = new StoreClock({ log }),
+): Promise<RunningGateway> {
+  const pools = openGatewayPools(config, log)
+  const { polls, summaries, operators, owners, reports } = pools
   const redisWatch = new RedisWatch({ redisUrl: config.redisUrl, redisPrefix: config.redisPrefix, log })
   const keys = openKeyDirectory({
     pool: polls,
@@ -137,6 +102,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     redisPrefix: config.redisPrefix,
     peppers: config.keyPepper,
     graceSeconds: config.keyGraceSeconds,
+    clock,
     log,
   })
 
@@ -155,7 +121,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
   })
-  const limits = await openGatewayLimits({ config, prices: reloadable, ledger, log })
+  const limits = await openGatewayLimits({ config, prices: reloadable, ledger, now: clock.now, log })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
   const readiness = (): Readiness =>
@@ -170,6 +136,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       replicaUsed: reports.state()?.isUsed ?? null,
       kafkaBehind: kafkaBacklog.isBehind(),
       limitsDegraded: limits.isDegraded(),
+      clockOff: clock.isOff,
     })
 
   const readYourWrites = new ReadYourWrites({
@@ -192,6 +159,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
     replica: reports.state,
     limits,
+    clockOffsetMs: () => clock.offsetMs,
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)
@@ -229,7 +197,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
       unattended,
       limits: limits.admission,
       refused: limits.refused,
-      now: Date.now,
+      now: clock.now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },
     tls:
@@ -272,7 +240,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
     journalDir: config.journalDir,
     baseUrl: `${config.tls === null ? 'http' : 'https'}://localhost:${config.port}${config.basePath}`,
     version: VERSION,
-    now: Date.now,
+    now: clock.now,
   })
   await admin.listen({ host: config.adminHost, port: config.adminPort })
   const drainer = openConnectionDrainer(app.server)
@@ -280,6 +248,7 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
   const { port } = app.server.address() as AddressInfo
   const recording = recordPrices(polls, `${hostname()}:${port}`, () => reloadable.recordedPrices(), log)
   const journalRecording = recordJournal(polls, ledger, config.journalMaxBytes, log)
+  const announced = keepAnnounced({ pool: polls, kind: 'gateway', maxConnections: () => pools.max, clock })
   const followed = followPrices(following, stored, (newer) => {
     reloadable.takePrices(newer)
     recording.record()
@@ -326,9 +295,8 @@ export async function runGateway(config: GatewayConfig, log: Logger): Promise<Ru
         await recording.stop()
         await journalRecording.stop()
         await kafkaBacklog.stop()
-        await reports.stop()
-        const pools = [polls, summaries, operators, owners, replica]
-        await Promise.all([limitsClosed, ...pools.map((pool) => pool?.end())])
+        await announced.stop()
+        await Promise.all([limitsClosed, pools.end()])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {
         log.warn(

@@ -3,6 +3,7 @@ import { DeadlineError, withinDeadline } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
 import { SharedRefresh } from '../lib/shared-refresh.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
+import { StoreClock } from '../store/processes/store-clock.ts'
 import { listenForKeyChanges } from './key-announcements.ts'
 import { recordKeysUsed, selectChangedKeys, selectKeyRecords } from './key-records.ts'
 import { KeyTable } from './key-table.ts'
@@ -21,6 +22,8 @@ export interface KeyDirectoryOptions {
   readonly peppers: readonly string[]
   /** How long known keys stay valid without Postgres. */
   readonly graceSeconds: number
+  /** Learns from every poll; keys expire by it. Absent: one of its own. */
+  readonly clock?: StoreClock
   readonly log: Logger
 }
 
@@ -69,6 +72,7 @@ export function openKeyDirectory(options: KeyDirectoryOptions): KeyDirectory {
 class PolledKeyDirectory implements KeyDirectory {
   readonly #options: KeyDirectoryOptions
   readonly #table: KeyTable
+  readonly #clock: StoreClock
   readonly #listeners = new Set<(keyId: string) => void>()
   readonly #announcements: { close(): void } | null
   readonly #refresh = new SharedRefresh(() => this.#read(), REFRESH_SPACING_MS)
@@ -88,6 +92,7 @@ class PolledKeyDirectory implements KeyDirectory {
 
   constructor(options: KeyDirectoryOptions) {
     this.#options = options
+    this.#clock = options.clock ?? new StoreClock({ log: options.log })
     this.#table = new KeyTable(options.peppers)
     this.#announcements =
       options.redisUrl === null
@@ -111,7 +116,7 @@ class PolledKeyDirectory implements KeyDirectory {
   }
 
   find(key: string): CallerLookup | Promise<CallerLookup> {
-    const found = this.#table.find(key, Date.now())
+    const found = this.#table.find(key, this.#clock.now())
     if (found !== null) return this.#graceOver && found.kind !== 'unknown' ? UNAVAILABLE : found
     if (this.#reachable === false || this.#closed) return UNAVAILABLE
     return this.#findAfterRefresh(key)
@@ -119,7 +124,7 @@ class PolledKeyDirectory implements KeyDirectory {
 
   async #findAfterRefresh(key: string): Promise<CallerLookup> {
     const answered = await this.#refresh.request()
-    return this.#table.find(key, Date.now()) ?? (answered ? UNKNOWN : UNAVAILABLE)
+    return this.#table.find(key, this.#clock.now()) ?? (answered ? UNKNOWN : UNAVAILABLE)
   }
 
   onDeactivated(listener: (keyId: string) => void): () => void {
@@ -150,7 +155,7 @@ class PolledKeyDirectory implements KeyDirectory {
   #poll(): void {
     void this.#refresh.request().then(() => {
       if (this.#closed) return
-      this.#deactivate(this.#table.expire(Date.now()))
+      this.#deactivate(this.#table.expire(this.#clock.now()))
       this.#recording ??= this.#recordUse().finally(() => {
         this.#recording = null
       })
@@ -184,12 +189,14 @@ class PolledKeyDirectory implements KeyDirectory {
   async #readChanges(): Promise<void> {
     const { pool } = this.#options
     const known = this.#state
+    const askedAtMs = this.#clock.asks()
     const state = await this.#withinDeadline(readKeyState(pool))
+    if (!Number.isNaN(state.nowMs)) this.#clock.learn(state.nowMs, askedAtMs)
     const isSameServer = known !== null && state.server === known.server && state.version >= known.version
     if (isSameServer && state.version === known.version) return
     const changed = isSameServer ? await this.#withinDeadline(selectChangedKeys(pool, known.version)) : null
     if (changed === null) await this.#readAll()
-    else this.#deactivate(this.#table.update(changed, Date.now()))
+    else this.#deactivate(this.#table.update(changed, this.#clock.now()))
     this.#state = state // read first: what changed meanwhile has a higher number and is read again
   }
 
@@ -199,7 +206,7 @@ class PolledKeyDirectory implements KeyDirectory {
     for (;;) {
       const page = await this.#withinDeadline(pages.next())
       if (page.done === true) break
-      this.#deactivate(this.#table.update(page.value, Date.now()))
+      this.#deactivate(this.#table.update(page.value, this.#clock.now()))
     }
     this.#deactivate(this.#table.endReading())
   }

@@ -22,6 +22,8 @@ export interface KeyState {
   readonly version: bigint
   /** When the server began, as text. Under another server, or an older state of one, a number means other changes. */
   readonly server: string
+  /** What the server's clock said, milliseconds since 1970. */
+  readonly nowMs: number
 }
 
 /**
@@ -29,8 +31,10 @@ export interface KeyState {
  * @throws When Postgres is unreachable.
  */
 export async function readKeyState(pool: Postgres): Promise<KeyState> {
-  const { rows } = await pool.query<{ version: string; server: string }>(
-    `select version, extract(epoch from pg_postmaster_start_time())::text as server from ${SCHEMA}.key_version`,
+  const { rows } = await pool.query<{ version: string; server: string; now_ms: number }>(
+    `select version, extract(epoch from pg_postmaster_start_time())::text as server,
+       (extract(epoch from clock_timestamp()) * 1000)::float8 as now_ms from ${SCHEMA}.key_version`,
   )
-  return { version: BigInt(rows[0]?.version ?? 0), server: rows[0]?.server ?? '' }
+  const [row] = rows
+  return { version: BigInt(row?.version ?? 0), server: row?.server ?? '', nowMs: row?.now_ms ?? Number.NaN }
 }

@@ -34,6 +34,9 @@ export const LOG_EVENTS = {
   'call.unreadable': 'an answer could not be read; its call is counted without its figures',
   'calls.partitions_failed': 'no partition for single calls: they are counted and not kept',
 
+  'clock.off': "the clock of this process and Postgres's differ by more than a second",
+  'clock.right': "the clock of this process agrees with Postgres's again",
+
   'config.reload_failed': 'the changed configuration is invalid; the old one stays in force',
   'config.reloaded': 'the changed configuration is in force',
 
@@ -109,6 +112,8 @@ export const LOG_EVENTS = {
 
   'queue.error': 'the job queue had an error',
   'queue.job_failed': 'a job failed',
+  'queue.prune_postponed':
+    "nothing old is deleted while the clock and Postgres's differ by more than a minute",
   'queue.pruned': 'old partitions and identifiers were deleted',
 
   'request.failed': 'a request failed in the gateway',
@@ -134,6 +139,7 @@ export const LOG_EVENTS = {
   'summaries.written': 'days and months that are over were summed up',
 
   'verify.failed': 'totals differ from what they are made of: see ledger verify',
+  'verify.not_checked': 'totals that could not be held against their calls, as none are kept',
   'verify.passed': 'totals equal what their calls, prices and adjustments make',
   'verify.requests_differ': 'committed offsets and totals differ in the number of requests',
   'verify.row_differs': 'one total differs from what it is made of',

@@ -12,7 +12,7 @@ import { type LimitFigures, showLimitMetrics } from './limit-metrics.ts'
 import { type PriceFreshness, showPrices } from './price-metric.ts'
 import { type ShownReplica, showReplica } from './replica-metric.ts'
 import { sharedRender } from './shared-metrics.ts'
-import { showKeys, showLedger } from './state-metrics.ts'
+import { showClock, showKeys, showLedger } from './state-metrics.ts'
 
 export interface GatewayMetricsOptions {
   /** Whether the configuration lists a model or there is a price for it: only then may it be a label. */
@@ -31,6 +31,8 @@ export interface GatewayMetricsOptions {
   readonly kafka: () => Promise<KafkaBacklog | null>
   /** Rates and budgets of this process. */
   readonly limits: LimitFigures
+  /** How far Postgres's clock is ahead of this process's; `null`: not known. */
+  readonly clockOffsetMs: () => number | null
   /** Of this release. */
   readonly version: string
 }
@@ -58,6 +60,7 @@ export function buildMetrics({
   replica,
   kafka,
   limits,
+  clockOffsetMs,
   version,
 }: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
@@ -71,6 +74,7 @@ export function buildMetrics({
   showReplica(registry, replica)
   showKafka(registry, kafka)
   showLimitMetrics(registry, limits)
+  showClock(registry, clockOffsetMs)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

@@ -73,6 +73,16 @@ export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): vo
   )
 }
 
+/** Shows how far the clock is off. */
+export function showClock(registry: Registry, offsetMs: () => number | null): void {
+  gauge(
+    registry,
+    'tallygate_clock_offset_seconds',
+    "How far Postgres's clock is ahead of this process's, negative: behind; NaN: not known.",
+    () => (offsetMs() ?? Number.NaN) / 1_000,
+  )
+}
+
 /** How gauges of several processes are combined; the other metrics add up. */
 const AGGREGATORS: Readonly<Record<string, 'max' | 'min' | 'first' | 'omit'>> = {
   tallygate_ledger_oldest_uncommitted_seconds: 'max',
@@ -83,6 +93,7 @@ const AGGREGATORS: Readonly<Record<string, 'max' | 'min' | 'first' | 'omit'>> = 
   tallygate_ledger_corrupt_journals: 'first',
   tallygate_redis_connected: 'min',
   tallygate_journal_writable: 'min',
+  tallygate_clock_offset_seconds: 'first',
   tallygate_keys: 'max',
   tallygate_key_store_reachable: 'min',
   tallygate_keys_stale_seconds: 'max',

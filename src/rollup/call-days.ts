@@ -15,8 +15,16 @@ export interface CallDays {
 
 const REMEMBER_MS = 30_000
 
-/** @param retentionDays 0: no call is kept, whatever partitions there are. */
-export function createCallDays(pool: Postgres, retentionDays: number, log: Logger): CallDays {
+/**
+ * @param retentionDays 0: no call is kept, whatever partitions there are.
+ * @param now Milliseconds since 1970, by the clock of calls.
+ */
+export function createCallDays(
+  pool: Postgres,
+  retentionDays: number,
+  log: Logger,
+  now: () => number = Date.now,
+): CallDays {
   let days: ReadonlySet<UtcDay> = new Set()
   let readAtMs = Number.NEGATIVE_INFINITY
 
@@ -41,7 +49,7 @@ export function createCallDays(pool: Postgres, retentionDays: number, log: Logge
     async all() {
       if (retentionDays > 0 && performance.now() - readAtMs > REMEMBER_MS) {
         const found = await selectCallDays(pool)
-        days = found.has(utcDayOf(Date.now())) ? found : await addMissing()
+        days = found.has(utcDayOf(now())) ? found : await addMissing()
         readAtMs = performance.now()
       }
       return days

@@ -13,11 +13,13 @@ import {
   findGaps,
   findOldBacklogs,
   findWaitingJournals,
+  findWrongClocks,
 } from '../../src/limits/alerts/watch/watch-ledger.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { recordGatewayJournal } from '../../src/store/ledger/gateway-journals.ts'
+import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
@@ -98,6 +100,23 @@ test('a journal is reported when it is half full, by gateways that run', async (
   await pruneAlerts(pool)
   const { rowCount } = await pool.query('select from tallygate.gateway_journals')
   expect(rowCount).toBe(0)
+})
+
+test('a clock that is more than a second off is reported, of gateways and workers that run', async () => {
+  const running = (process: string, kind: 'gateway' | 'worker', clockOffsetMs: number | null) =>
+    announceProcess(pool, { process, kind, maxConnections: 8, clockOffsetMs })
+  await running('a:1', 'gateway', 900)
+  await running('a:2', 'gateway', null)
+  await running('b:1', 'gateway', -400 * 86_400_000)
+  await running('c:1', 'worker', 90_000)
+  expect(await findWrongClocks(pool, today)).toMatchObject([
+    { kind: 'clock', subject: 'gateway b:1', payload: { offset_seconds: -34_560_000 } },
+    { kind: 'clock', subject: 'worker c:1', payload: { process: 'c:1', offset_seconds: 90 } },
+  ])
+  await pool.query(`update tallygate.processes set at = now() - interval '2 days'`)
+  expect(await findWrongClocks(pool, today)).toEqual([])
+  await pruneAlerts(pool)
+  expect((await pool.query('select from tallygate.processes')).rowCount).toBe(0)
 })
 
 test('a gateway says how full its journal is, and says it again', async () => {

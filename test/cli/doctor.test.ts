@@ -15,6 +15,7 @@ import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refre
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
 import { announceWorker } from '../../src/store/ledger/shard-leases.ts'
+import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import {
   clearOutboxProblem,
   holdOutbox,
@@ -108,6 +109,7 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
   expect(names).toEqual([
     'postgres',
     'migrations',
+    'clock',
     'keys',
     'gaps',
     'dead letters',
@@ -137,6 +139,25 @@ test('servers that are away are each reported, and the others are still checked'
   expect(await runChecks('redis', away)).toMatchObject({ state: 'wrong' })
   expect(await runChecks('journals', away)).toMatchObject({ state: 'ok' })
   expect((await run(away, 'doctor')).out).not.toContain('hunter2')
+})
+
+test('a clock that is off is wrong, and where all machines agree it is that of Postgres', async () => {
+  const announce = (process: string, clockOffsetMs: number) =>
+    announceProcess(pool, { process, kind: 'gateway', maxConnections: 8, clockOffsetMs })
+  await announce('a:1', 3)
+  expect(await runChecks('clock')).toMatchObject({ state: 'ok' })
+  await announce('b:1', -400 * 86_400_000)
+  expect(await runChecks('clock')).toMatchObject({
+    state: 'wrong',
+    detail: 'gateway b:1 is 400 days ahead of PostgreSQL; calls take the day of PostgreSQL',
+    mend: expect.stringContaining('NTP'),
+  })
+  await announce('a:1', 5_000)
+  await announce('b:1', 5_200)
+  expect(await runChecks('clock')).toMatchObject({
+    detail: 'gateway a:1 is 5.0 s behind PostgreSQL, gateway b:1 is 5.2 s behind PostgreSQL',
+    mend: expect.stringContaining('set the clock of the PostgreSQL host'),
+  })
 })
 
 test('a database that lacks migrations names them', async () => {

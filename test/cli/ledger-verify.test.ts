@@ -9,7 +9,7 @@ import { holdClockAtNoon } from '../clock/clock.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
-import { json, run } from './command-line.ts'
+import { json, run, uncheckedJson } from './command-line.ts'
 
 const TODAY = holdClockAtNoon()
 
@@ -202,6 +202,35 @@ test('days whose calls are not all kept are not taken for false, and not rebuilt
   expect(gone).toMatchObject({ code: 1, err: expect.stringContaining('are not kept') })
 })
 
+/** Counts one call of that day. */
+async function countOn(day: string): Promise<void> {
+  const record = { ...aCall(1), arrivedAtMs: Date.parse(`${day}T12:00:00Z`) }
+  await ledger.rollUp('test:calls', [aCandidate(newProducer(), 1, record)])
+}
+
+test('totals of days without calls are named as not checked, and make no difference', async () => {
+  const [ahead, behind] = [addDays(TODAY, 400), addDays(TODAY, -800)]
+  await countSome(30)
+  await countOn(ahead)
+  await countOn(behind)
+  expect(await json(env, 'ledger', 'verify')).toMatchObject({
+    ok: true,
+    days_not_checked: [behind, ahead].map((day) => ({ day, requests: 1, calls: 0 })),
+    days_incomplete: [ahead],
+  })
+  const { out } = await run(env, 'ledger', 'verify')
+  expect(out).toContain(`Not checked: not all calls are kept of ${ahead} (0 calls for 1 requests).`)
+  expect(out).toContain(`Not checked: 1 requests of 1 days, ${behind} to ${behind}: calls are kept from `)
+})
+
+test('where no call is kept, verify says so and ends with 3, or with 1 where something differs', async () => {
+  expect(await json(env, 'ledger', 'verify')).toMatchObject({ ok: true, days_not_checked: [] })
+  await countOn(addDays(TODAY, -400))
+  expect(await uncheckedJson(env, 'ledger', 'verify')).toMatchObject({ ok: true, calls: 0 })
+  await ledger.pool.query('update tallygate.daily_usage set cost_pico = cost_pico + 1')
+  expect((await run(env, 'ledger', 'verify')).code).toBe(1)
+})
+
 test('requests that the committed offsets count and the totals lack are found', async () => {
   await countSome(30)
   await ledger.pool.query('update tallygate.producers set mark = mark + 3')
@@ -243,6 +272,13 @@ test('the nightly audit tells the log what it found', async () => {
   const log = { info: write('info'), warn: write('warn'), error: write('error') }
   await verify(ledger.pool, log)
   expect(lines.map(({ level }) => level)).toEqual(['info'])
+  await countOn(addDays(TODAY, 400))
+  await verify(ledger.pool, log)
+  expect(lines).toContainEqual({
+    level: 'warn',
+    context: expect.objectContaining({ event: 'verify.not_checked', day: addDays(TODAY, 400), requests: 1 }),
+    message: expect.any(String),
+  })
   await ledger.pool.query(
     `update tallygate.daily_usage set requests = 50 where client_id = 'cli_1' and day = $1`,
     [TODAY],

@@ -1,5 +1,13 @@
 import { afterAll, vi } from 'vitest'
 import { type UtcDay, utcDayOf } from '../../src/domain/utc-day.ts'
+import { SILENT_LOG } from '../../src/lib/logger.ts'
+import { StoreClock } from '../../src/store/processes/store-clock.ts'
+
+/** Goes by `Date`, whatever Postgres says: for a gateway in a process whose `Date` a test holds. */
+export function clockOfDate(): StoreClock {
+  const clock = new StoreClock({ log: SILENT_LOG })
+  return Object.assign(clock, { learn: () => {} })
+}
 
 /** How far the run's clock was moved (shift-clock.mjs), for what is not a Node process; 0: not at all. */
 export const CLOCK_OFFSET_MS = Number(process.env.TEST_CLOCK_OFFSET_MS ?? 0)

@@ -8,8 +8,18 @@ import { clockEnvironment } from '../clock/clock.ts'
 export interface GatewayProcess {
   readonly child: ChildProcess
   readonly url: string
+  /** The operator's listener. */
+  readonly adminUrl: string
+  /** What it has logged so far, line by line. */
+  readonly log: readonly string[]
   /** Resolves to the exit code; `null` when a signal killed it. */
   readonly exited: Promise<number | null>
+}
+
+interface StartedLine {
+  readonly msg: string
+  readonly clients: { readonly port: number }
+  readonly operator: { readonly port: number }
 }
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
@@ -19,14 +29,20 @@ export async function startGatewayProcess(env: Readonly<Record<string, string>>)
   const child = spawnServer({ ...env, LOG_LEVEL: 'info' })
   const exited = exitOf(child)
   if (child.stdout === null) throw new Error('the process has no output')
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { msg, clients }: { msg?: string; clients?: { port: number } } = Object(JSON.parse(line))
-    if (msg === 'the gateway takes calls' && clients !== undefined) {
-      child.stdout.resume()
-      return { child, url: `http://127.0.0.1:${clients.port}`, exited }
-    }
-  }
-  throw new Error(`the gateway ended with ${await exited} before it took calls`)
+  const log: string[] = []
+  const started = Promise.withResolvers<StartedLine | null>()
+  createInterface({ input: child.stdout })
+    .on('line', (line) => {
+      log.push(line)
+      const { msg, clients, operator }: Partial<StartedLine> = Object(JSON.parse(line))
+      if (msg === 'the gateway takes calls' && clients !== undefined && operator !== undefined)
+        started.resolve({ msg, clients, operator })
+    })
+    .on('close', () => started.resolve(null))
+  const ports = await started.promise
+  if (ports === null) throw new Error(`the gateway ended with ${await exited} before it took calls`)
+  const [url, adminUrl] = [ports.clients, ports.operator].map(({ port }) => `http://127.0.0.1:${port}`)
+  return { child, url: url ?? '', adminUrl: adminUrl ?? '', log, exited }
 }
 
 /** Runs `node src/gateway/server.ts` to its end: for configurations it refuses. */

@@ -5,6 +5,8 @@ import { announceKeyChange } from '../../src/keys/key-announcements.ts'
 import { type KeyDirectory, openKeyDirectory } from '../../src/keys/key-directory.ts'
 import { createClientKey, revokeKey, selectKeys } from '../../src/keys/keys.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { StoreClock } from '../../src/store/processes/store-clock.ts'
+import { clockOfDate } from '../clock/clock.ts'
 import { heldMemory } from '../support/memory.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
@@ -36,13 +38,21 @@ afterAll(async () => {
   await database.drop()
 })
 
-async function openDirectory(options: { peppers?: string[]; redisUrl?: string; redisPrefix?: string } = {}) {
+interface DirectoryChoices {
+  readonly peppers?: string[]
+  readonly redisUrl?: string
+  readonly redisPrefix?: string
+  readonly clock?: StoreClock
+}
+
+async function openDirectory(options: DirectoryChoices = {}) {
   const directory = openKeyDirectory({
     pool,
     redisUrl: options.redisUrl ?? null,
     redisPrefix: options.redisPrefix ?? '',
     peppers: options.peppers ?? [PEPPER],
     graceSeconds: 3_600,
+    clock: options.clock ?? new StoreClock({ log: quiet }),
     log: quiet,
   })
   opened.push(directory)
@@ -177,12 +187,19 @@ test('a disabled client gets an error that says so, and is let in again when ena
 
 test('a key is inactive from the moment it expires', async () => {
   const { key, expiresAt } = await newKey('expiring', 3_600)
-  const directory = await openDirectory()
+  const directory = await openDirectory({ clock: clockOfDate() })
   expect(directory.find(key)).toMatchObject({ kind: 'active' })
   vi.spyOn(Date, 'now').mockReturnValue(Number(expiresAt) - 1)
   expect(directory.find(key)).toMatchObject({ kind: 'active' })
   vi.spyOn(Date, 'now').mockReturnValue(Number(expiresAt))
   expect(directory.find(key)).toEqual({ kind: 'key_inactive' })
+})
+
+test('a key expires by the clock of Postgres where this machine has another day', async () => {
+  const { key } = await newKey('expiring elsewhere', 3_600)
+  const wallNow = () => Date.now() + 400 * 86_400_000
+  const directory = await openDirectory({ clock: new StoreClock({ log: quiet, wallNow }) })
+  expect(directory.find(key)).toMatchObject({ kind: 'active' })
 })
 
 test('listeners hear once of every key that stops being active, whatever ended it', async () => {

@@ -78,6 +78,7 @@ beforeEach(() => {
     keys: () => keys,
     collisions: async () => collisions,
     prices: async () => prices,
+    clockOffsetMs: () => 2_000,
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
@@ -258,6 +259,7 @@ test('ids of responses that came twice are shown, and what was last known while 
       return collisions
     },
     prices: async () => null,
+    clockOffsetMs: () => 2_000,
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
@@ -367,6 +369,7 @@ test('two processes in one have registries of their own', async () => {
     keys: () => keys,
     collisions: async () => [],
     prices: async () => null,
+    clockOffsetMs: () => 2_000,
     replica: () => null,
     jobs: async () => [],
     kafka: async () => null,

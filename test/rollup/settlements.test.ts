@@ -150,9 +150,9 @@ async function totals() {
 }
 
 async function expectSound() {
-  const { proof, differences, incompleteDays } = await verifyLedger(ledger.pool, '2020-01-01')
+  const { proof, differences, notChecked } = await verifyLedger(ledger.pool, '2020-01-01')
   expect(differences).toEqual([])
-  expect(incompleteDays).toEqual([])
+  expect(notChecked.filter(({ calls }) => calls > 0n)).toEqual([])
   expect(proof.totals).toBe(proof.counted)
 }
 

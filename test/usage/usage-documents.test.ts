@@ -3,6 +3,7 @@ import { createClientKey } from '../../src/keys/keys.ts'
 import { LATER_DIMENSIONS } from '../../src/usage/dimensions.ts'
 import { EXPORT_COLUMNS } from '../../src/usage/export/export-columns.ts'
 import { run } from '../cli/command-line.ts'
+import { clockOfDate } from '../clock/clock.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 
@@ -23,7 +24,7 @@ let other: TestClient
 
 beforeAll(async () => {
   upstream = await startUpstream()
-  stack = await startStack(upstream.url, { env: { ADMIN_TOKEN }, workers: false })
+  stack = await startStack(upstream.url, { env: { ADMIN_TOKEN }, workers: false, clock: clockOfDate() })
   acme = await stack.addClient('acme')
   other = await stack.addClient('other')
   const laptop = { client: 'acme', name: 'a laptop', models: null, expiresInSeconds: null }

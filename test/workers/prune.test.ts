@@ -1,12 +1,16 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addDays } from '../../src/domain/utc-day.ts'
+import type { LogFields } from '../../src/lib/logger.ts'
 import { addCallDays } from '../../src/rollup/call-days.ts'
 import { inTransaction, openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { addCalls } from '../../src/usage/calls/add-calls.ts'
 import { addCallDay, selectCallDays, selectToday } from '../../src/usage/calls/call-partitions.ts'
 import { prune } from '../../workers/prune.ts'
+import { startWorkers } from '../../workers/workers.ts'
+import { CLOCK_OFFSET_MS } from '../clock/clock.ts'
 import { aRecord, quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { testRedisPrefix } from '../support/servers/redis.ts'
 
 let database: TestDatabase
 let pool: Postgres
@@ -52,6 +56,41 @@ test('partitions older than the retention are dropped, the oldest day kept stays
   expect(pruned?.dropped).toEqual([-10, -9, -8, -7, -6, -5, -4, -3].map((offset) => addDays(today, offset)))
   expect((await days())[0]).toBe(addDays(today, -2))
   expect(await tables()).toHaveLength(10)
+})
+
+test('a worker deletes nothing while the clock of Postgres says another day than its own', async () => {
+  await addCallDays(pool, 3)
+  const before = await days()
+  const named = new URL(database.url).pathname.slice(1)
+  const ahead = (name: string) =>
+    `create or replace function test_clock.${name}() returns timestamptz language sql stable
+       as $$ select pg_catalog.${name}() + interval '${CLOCK_OFFSET_MS} ms' + interval '400 days' $$`
+  for (const statement of [
+    'create schema if not exists test_clock',
+    ...['now', 'clock_timestamp'].map(ahead),
+    `alter database ${named} set search_path = test_clock, pg_catalog, "$user", public`,
+  ]) {
+    await pool.query(statement)
+  }
+  const events: string[] = []
+  const note = ({ event }: LogFields) => void events.push(event)
+  const prefix = testRedisPrefix()
+  const workers = startWorkers({
+    databaseUrl: database.url,
+    redisUrl: prefix.redisUrl,
+    redisPrefix: prefix.prefix,
+    callRetentionDays: 3,
+    log: { info: note, warn: note, error: note },
+  })
+  try {
+    await expect.poll(() => events).toContain('queue.prune_postponed')
+    expect(events).toContain('clock.off')
+    expect(events).not.toContain('queue.pruned')
+    expect(await days()).toEqual(expect.arrayContaining(before))
+  } finally {
+    await workers.close()
+    await prefix.drop()
+  }
 })
 
 test('kinds go with the calls of their day, and stay as long as these', async () => {

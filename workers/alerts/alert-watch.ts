@@ -9,6 +9,7 @@ import {
   findGaps,
   findOldBacklogs,
   findWaitingJournals,
+  findWrongClocks,
 } from '../../src/limits/alerts/watch/watch-ledger.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
@@ -18,6 +19,8 @@ import { selectStreams } from '../../src/store/ledger/streams.ts'
 export interface AlertWatchOptions {
   readonly pool: Postgres
   readonly redis: Redis
+  /** Milliseconds since 1970: whose day is looked at. */
+  readonly now?: () => number
   /** Gets the ids of deliveries that were made. */
   readonly onDeliveries: (ids: readonly string[]) => Promise<void>
   readonly log: Logger
@@ -37,7 +40,13 @@ const WATCH_SHARE = 20
 /** Calls of a day that is over come in after its end. */
 const LATE_MS = 600_000
 
-export function createAlertWatch({ pool, redis, onDeliveries, log }: AlertWatchOptions): AlertWatch {
+export function createAlertWatch({
+  pool,
+  redis,
+  now = Date.now,
+  onDeliveries,
+  log,
+}: AlertWatchOptions): AlertWatch {
   let notBeforeMs = Number.NEGATIVE_INFINITY
 
   async function raise(occurrences: readonly Occurrence[]): Promise<void> {
@@ -60,7 +69,7 @@ export function createAlertWatch({ pool, redis, onDeliveries, log }: AlertWatchO
       if (performance.now() < notBeforeMs) return
       if (!(await selectWantedKinds(pool)).has('budget')) return
       const beganMs = performance.now()
-      for (const day of daysOf(Date.now())) await raise(await findReachedThresholds(pool, day))
+      for (const day of daysOf(now())) await raise(await findReachedThresholds(pool, day))
       const nowMs = performance.now()
       notBeforeMs = nowMs + (nowMs - beganMs) * (WATCH_SHARE - 1)
     },
@@ -68,11 +77,12 @@ export function createAlertWatch({ pool, redis, onDeliveries, log }: AlertWatchO
     async watchOthers() {
       const wanted = await selectWantedKinds(pool)
       if (wanted.size === 0) return
-      const [fromDay = '', today = fromDay] = daysOf(Date.now())
+      const [fromDay = '', today = fromDay] = daysOf(now())
       const finders: readonly (readonly [readonly AlertKind[], () => Promise<readonly Occurrence[]>])[] = [
         [['gap'], () => findGaps(pool, fromDay)],
         [['dead_letters'], () => findDeadLetters(pool, fromDay)],
         [['journal', 'backlog'], () => findWaitingJournals(pool, today)],
+        [['clock'], () => findWrongClocks(pool, today)],
         [['costly_call'], () => findCostlyCalls(pool, fromDay)],
         [['unpriced', 'unread'], () => findUnpricedCalls(pool, fromDay)],
         [['backlog'], async () => findOldBacklogs(await backlogs(), today)],

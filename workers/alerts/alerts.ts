@@ -16,6 +16,8 @@ export interface AlertsOptions {
   readonly queuePrefix: string
   /** Whether Redis answers and takes no jobs, as when it is full. */
   readonly takesNoJobs: () => boolean
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
   readonly log: Logger
   /** Between two rounds without the queue. */
   readonly withoutQueueMs?: number
@@ -49,7 +51,15 @@ const CLOSE_MS = 2_000
  * process looks and delivers without it: that is when alerts are wanted most.
  */
 export function startAlerts(options: AlertsOptions): Alerts {
-  const { pool, redis, redisUrl, queuePrefix, log, withoutQueueMs = BUDGETS_EVERY_MS } = options
+  const {
+    pool,
+    redis,
+    redisUrl,
+    queuePrefix,
+    log,
+    now = Date.now,
+    withoutQueueMs = BUDGETS_EVERY_MS,
+  } = options
 
   /** @returns In how many milliseconds it is to be tried again; `null`: it is not. */
   async function deliverOne(id: string): Promise<number | null> {
@@ -88,7 +98,13 @@ export function startAlerts(options: AlertsOptions): Alerts {
 
   const enqueue = (ids: readonly string[]) => queue.enqueue('deliver', ids)
   // Without Redis they are delivered by the next round.
-  const watch = createAlertWatch({ pool, redis, onDeliveries: (ids) => enqueue(ids).catch(() => {}), log })
+  const watch = createAlertWatch({
+    pool,
+    redis,
+    now,
+    onDeliveries: (ids) => enqueue(ids).catch(() => {}),
+    log,
+  })
 
   async function deliverDue(): Promise<void> {
     const due = await selectDueDeliveries(pool, SWEPT)

@@ -19,6 +19,8 @@ export interface GatewayState {
   readonly replicaUsed: boolean | null
   readonly kafkaBehind: boolean
   readonly limitsDegraded: boolean
+  /** The clock and Postgres's differ by more than a second. */
+  readonly clockOff: boolean
 }
 
 /** Whether calls can be taken, and what does not work fully. */
@@ -34,6 +36,7 @@ export function readinessOf(state: GatewayState): Readiness {
     ['replica', state.replicaUsed === false],
     ['kafka', state.kafkaBehind],
     ['limits', state.limitsDegraded],
+    ['clock', state.clockOff],
   ]
   return {
     ready: !stopping && keysReady && (state.passesUnmetered || canTakeCalls),

@@ -18,6 +18,8 @@ export interface OpenLimiterOptions {
   readonly readSpent: ReadSpent
   /** Who numbers a client's records in this process. */
   readonly producerOf: (clientId: string) => string
+  /** Milliseconds since 1970: periods of budgets begin and end by it. */
+  readonly wallNow: () => number
   readonly redisUrl: string
   readonly redisPrefix: string
   readonly log: Logger
@@ -39,7 +41,7 @@ export function openLimiter(options: OpenLimiterOptions): RunningLimiter {
     producerOf: options.producerOf,
     store,
     now: () => performance.now(),
-    wallNow: Date.now,
+    wallNow: options.wallNow,
     defer: (task) => setImmediate(task),
   })
   const timer = setInterval(() => engine.tick(), TICK_MS).unref()

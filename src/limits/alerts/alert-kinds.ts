@@ -9,6 +9,7 @@ export const ALERT_KINDS = [
   'backlog',
   'journal',
   'books',
+  'clock',
 ] as const
 
 export type AlertKind = (typeof ALERT_KINDS)[number]
@@ -23,6 +24,7 @@ export const ALERT_MEANINGS: Readonly<Record<AlertKind, string>> = {
   dead_letters: 'records could not be counted',
   backlog: 'records wait too long to be counted',
   journal: 'the journal of a gateway is half full',
+  clock: 'the clock of a gateway or worker differs from that of Postgres',
   books: 'totals differ from what they are made of',
 }
 

@@ -114,7 +114,7 @@ export async function selectDueDeliveries(pool: Postgres, limit: number): Promis
 /** How long alerts are kept, longer than any period but one of a budget for all time, whose alerts stay. */
 export const ALERT_DAYS = 90
 
-/** Deletes alerts of periods that are long over, and what gateways that are gone said of their journals. */
+/** Deletes alerts of periods that are long over, and what processes that are gone said of themselves. */
 export async function pruneAlerts(session: Postgres | PostgresSession): Promise<number> {
   const { rowCount } = await session.query(
     `delete from ${SCHEMA}.alerts a where a.at < now() - make_interval(days => ${ALERT_DAYS})
@@ -122,5 +122,6 @@ export async function pruneAlerts(session: Postgres | PostgresSession): Promise<
      and not exists (select from ${SCHEMA}.alert_deliveries d where d.alert_id = a.id and d.state = 'waiting')`,
   )
   await session.query(`delete from ${SCHEMA}.gateway_journals where at < now() - interval '1 day'`)
+  await session.query(`delete from ${SCHEMA}.processes where at < now() - interval '1 day'`)
   return rowCount ?? 0
 }

@@ -8,6 +8,7 @@ import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey } from '../../../src/keys/keys.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import type { StoreClock } from '../../../src/store/processes/store-clock.ts'
 import { startWorkers, type Workers } from '../../../workers/workers.ts'
 import { createTestDatabase } from './database.ts'
 import { testRedisPrefix } from './redis.ts'
@@ -60,6 +61,8 @@ export interface StackOptions {
   readonly databaseUrl?: string
   readonly redisUrl?: string
   readonly workers?: boolean
+  /** By which the gateway goes. */
+  readonly clock?: StoreClock
 }
 
 export async function startStack(upstreamUrl: string, options: StackOptions = {}): Promise<TestStack> {
@@ -84,7 +87,7 @@ export async function startStack(upstreamUrl: string, options: StackOptions = {}
   }
   const config = loadGatewayConfig(env)
   const log = createLog(config.logLevel, 'test')
-  const gateway = await runGateway(config, log)
+  const gateway = await runGateway(config, log, options.clock)
   const workers: Workers | null = options.workers === false ? null : startWorkers({ ...config, log })
   const pool = openPostgres(databaseUrl, { max: 4, statementTimeoutMs: 10_000, applicationName: 'test', log })
   const url = `${config.tls === null ? 'http' : 'https'}://127.0.0.1:${gateway.address.port}${config.basePath}`

@@ -1,18 +1,21 @@
 import type { Command } from 'commander'
 import { type Rebuilt, rebuildDay } from '../../../corrections/rebuild.ts'
-import { type Verified, verifyLedger } from '../../../corrections/verify.ts'
+import { type UncheckedDay, type Verified, verifyLedger } from '../../../corrections/verify.ts'
 import type { Difference } from '../../../corrections/verify-part.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { KEY_HEADINGS, keyCells, renderDailyKey } from '../../../usage/daily-key.ts'
 import { parseDay, parseReason } from '../../arguments.ts'
-import type { Cli } from '../../cli.ts'
+import { type Cli, UNCHECKED } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
 import { renderTable } from '../../table.ts'
 
 const FIRST_DAY = '0001-01-01'
 
-/** `ledger verify`: recomputes the totals and lists every difference; exit code 1 when there are any. */
+/**
+ * `ledger verify`: recomputes the totals and lists every difference. Exit code 1: there are some. 3: there are none,
+ * and there was no call to hold totals against.
+ */
 export function addLedgerVerifyCommand(ledger: Command, cli: Cli): void {
   ledger
     .command('verify')
@@ -32,6 +35,7 @@ export function addLedgerVerifyCommand(ledger: Command, cli: Cli): void {
       const isRight = differences.length === 0 && proof.totals === proof.counted
       cli.print(verifiedDocument(verified, isRight), verifiedText(verified, isRight))
       if (!isRight) cli.fail()
+      else if (isUnchecked(verified)) cli.fail(UNCHECKED)
     })
 }
 
@@ -75,13 +79,19 @@ interface RebuildOptions {
 }
 
 function verifiedDocument(verified: Verified, isRight: boolean) {
-  const { daysFromCalls, incompleteDays, unchangedDays, rows, calls, differences, proof } = verified
+  const { daysFromCalls, notChecked, firstKeptDay, unchangedDays, rows, calls, differences, proof } = verified
+  const days = notChecked.map(({ day }) => day)
   return {
     ok: isRight,
     rows,
     calls: Number(calls),
     days_from_calls: daysFromCalls,
-    days_incomplete: incompleteDays,
+    days_incomplete: days.filter((day) => firstKeptDay !== null && day >= firstKeptDay),
+    days_not_checked: notChecked.map(({ day, requests, calls }) => ({
+      day,
+      requests: Number(requests),
+      calls: Number(calls),
+    })),
     days_unchanged: unchangedDays,
     requests_by_marks: Number(proof.counted),
     requests_in_totals: Number(proof.totals),
@@ -95,6 +105,31 @@ function verifiedDocument(verified: Verified, isRight: boolean) {
   }
 }
 
+function isUnchecked({ calls, unchangedDays, notChecked }: Verified): boolean {
+  return calls === 0n && unchangedDays.length === 0 && notChecked.length > 0
+}
+
+/** What there are no calls of: of each day that should have them, and of those before in one line. */
+function notCheckedText({ notChecked, firstKeptDay }: Verified): readonly string[] {
+  const isOld = ({ day }: UncheckedDay) => firstKeptDay === null || day < firstKeptDay
+  const old = notChecked.filter(isOld)
+  const named = notChecked
+    .filter((unchecked) => !isOld(unchecked))
+    .map(({ day, requests, calls }) => `${day} (${calls} calls for ${requests} requests)`)
+  const requests = old.reduce((sum, day) => sum + day.requests, 0n)
+  const ofDays = `${requests} requests of ${old.length} days, ${old[0]?.day} to ${old.at(-1)?.day}`
+  return [
+    ...(named.length === 0
+      ? []
+      : [`Not checked: not all calls are kept of ${named.join(', ')}. Only prices and adjustments were.`]),
+    ...(old.length === 0
+      ? []
+      : [
+          `Not checked: ${ofDays}: ${firstKeptDay === null ? 'no calls are kept' : `calls are kept from ${firstKeptDay} on`}. Only prices and adjustments were.`,
+        ]),
+  ]
+}
+
 const AGAINST: Readonly<Record<Difference['against'], string>> = {
   calls: 'its calls',
   price: 'its price',
@@ -103,14 +138,10 @@ const AGAINST: Readonly<Record<Difference['against'], string>> = {
 }
 
 function verifiedText(verified: Verified, isRight: boolean): string {
-  const { daysFromCalls, incompleteDays, unchangedDays, rows, calls, differences, proof } = verified
+  const { daysFromCalls, unchangedDays, rows, calls, differences, proof } = verified
   const compared = `${rows} rows of totals, ${calls} calls of ${daysFromCalls.length} days`
   const remarks = [
-    ...(incompleteDays.length === 0
-      ? []
-      : [
-          `Not all calls are kept of ${incompleteDays.join(', ')}: held against prices and adjustments alone.`,
-        ]),
+    ...notCheckedText(verified),
     ...(unchangedDays.length === 0
       ? []
       : [`${unchangedDays.length} days were found right before and have not changed since.`]),

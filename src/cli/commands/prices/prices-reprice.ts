@@ -6,7 +6,7 @@ import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
 import { parseDay, parseModel, parseProvider, parseReason } from '../../arguments.ts'
-import type { Cli } from '../../cli.ts'
+import { type Cli, UNCHECKED } from '../../cli.ts'
 import {
   addPriceOptions,
   describePriceSource,
@@ -16,7 +16,7 @@ import {
 } from '../../gateway-prices.ts'
 import { operatorName } from '../../operator.ts'
 import type { RepriceCommand } from './reprice-document.ts'
-import { priceName, repriceDocument, repriceText } from './reprice-document.ts'
+import { isBySumsAlone, priceName, repriceDocument, repriceText } from './reprice-document.ts'
 
 /** `prices reprice`: corrects the cost of past days by the current prices, as an audited adjustment. */
 export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
@@ -67,6 +67,7 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
       { ...repriceDocument(repriced, options), priced_by: renderPricedBy(by) },
       [repriceText(repriced, dryRun), describePriceSource(by)].join('\n'),
     )
+    if (isBySumsAlone(repriced)) cli.fail(UNCHECKED)
   })
 }
 

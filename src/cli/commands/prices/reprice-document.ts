@@ -22,6 +22,7 @@ export function repriceDocument({ sums, kind, adjustmentId }: Repriced, options:
     before_usd: picoToUsdText(sums.beforePico),
     after_usd: picoToUsdText(sums.afterPico),
     difference_usd: picoToUsdText(sums.afterPico - sums.beforePico),
+    rows_from_calls: sums.rowsFromCalls,
     rows_changed: sums.rowsChanged,
     rows: sums.rows.map((row) => ({
       ...renderDailyKey(row.key),
@@ -37,20 +38,30 @@ export function repriceDocument({ sums, kind, adjustmentId }: Repriced, options:
   }
 }
 
+/** Whether there was something to price again, and not a single call to do it by. */
+export function isBySumsAlone({ sums }: Repriced): boolean {
+  return sums.rowsInScope > 0 && sums.rowsFromCalls === 0
+}
+
+const BY_SUMS = 'None of these calls is kept: priced by the sums of their rows, held against no call.'
+
 export function repriceText(repriced: Repriced, dryRun: boolean): string {
   const { adjustmentId, sums } = repriced
   const { rowsChanged, rowsInScope, refused, stillUnpriced, beforePico, afterPico } = sums
   const leftOut = refused.map(
     ({ key, calls, reason }) => `Left out: ${key.day} ${key.model}, ${calls} calls: ${reason}`,
   )
-  const unpriced = stillUnpriced > 0n ? [`${stillUnpriced} calls still have no price.`] : []
+  const remarks = [
+    ...(stillUnpriced > 0n ? [`${stillUnpriced} calls still have no price.`] : []),
+    ...(isBySumsAlone(repriced) ? [BY_SUMS] : []),
+  ]
   if (rowsChanged === 0) {
     const head =
       rowsInScope === 0
         ? 'Nothing was used of it since then.'
         : 'Every cost is as the prices of now say: nothing to change.'
     const rule = repriced.kind === 'changed' ? ['Calls that are still to come in will be priced so.'] : []
-    return [head, ...(dryRun ? [] : rule), ...unpriced, ...leftOut].join('\n')
+    return [head, ...(dryRun ? [] : rule), ...remarks, ...leftOut].join('\n')
   }
   const table = renderTable(
     [
@@ -74,7 +85,7 @@ export function repriceText(repriced: Repriced, dryRun: boolean): string {
   )
   const done = dryRun ? 'would be corrected; nothing is written.' : `corrected: adjustment ${adjustmentId}.`
   const change = `${picoToUsdText(beforePico)} -> ${picoToUsdText(afterPico)} USD, ${done}`
-  return [table, '', change, ...unpriced, ...leftOut].join('\n')
+  return [table, '', change, ...remarks, ...leftOut].join('\n')
 }
 
 export interface RepriceCommand extends PriceOptions {

@@ -1,9 +1,12 @@
+import { describeMs } from '../../../domain/duration.ts'
 import type { UtcDay } from '../../../domain/utc-day.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
 import type { StreamBacklog } from '../../../store/connection/redis-state.ts'
 import { SCHEMA } from '../../../store/connection/schema.ts'
 import { COUNTING_LATE_MS } from '../../../store/ledger/counting-late.ts'
 import { type GatewayJournal, selectGatewayJournals } from '../../../store/ledger/gateway-journals.ts'
+import { selectProcesses } from '../../../store/processes/processes-table.ts'
+import { CLOCK_OFF_MS } from '../../../store/processes/store-clock.ts'
 import type { Occurrence } from '../raise-alerts.ts'
 
 /** Records that are missing and have not come since, by producer and the day on which that was found. */
@@ -94,6 +97,22 @@ function waiting(
       oldest_seconds: seconds,
     }),
   ]
+}
+
+/** Processes whose clocks are off, by themselves or because Postgres's is. */
+export async function findWrongClocks(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
+  const processes = await selectProcesses(pool)
+  return processes.flatMap(({ process, kind, clockOffsetMs }) =>
+    clockOffsetMs === null || Math.abs(clockOffsetMs) <= CLOCK_OFF_MS
+      ? []
+      : [
+          occurrence('clock', `${kind} ${process}`, day, {
+            message: `The clock of ${kind} ${process} and Postgres's differ by ${describeMs(clockOffsetMs)}: see doctor.`,
+            process,
+            offset_seconds: Math.round(clockOffsetMs / 1000),
+          }),
+        ],
+  )
 }
 
 /** What the nightly verification found. */

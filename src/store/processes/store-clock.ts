@@ -1,0 +1,145 @@
+import type { Logger } from '../../lib/logger.ts'
+
+/** A clock that differs from Postgres's by more is named as wrong. */
+export const CLOCK_OFF_MS = 1_000
+/** It is right again only below this, so that one at the edge is not named again and again. */
+const CLOCK_RIGHT_MS = 800
+/** By more than this, the process takes the time from Postgres. */
+export const CLOCK_FAR_MS = 60_000
+/** A new reading replaces one of old when its round trip took at most this part of the old one's age longer. */
+const AGED = 50
+
+/** What both clocks said at one moment. */
+interface Reading {
+  readonly storeMs: number
+  readonly ownMs: number
+  /** That moment, by the monotonic clock. */
+  readonly atMs: number
+  /** Half of the round trip: Postgres's clock may have said it so much earlier or later. */
+  readonly halfMs: number
+}
+
+export interface StoreClockOptions {
+  readonly log: Logger
+  readonly wallNow?: () => number
+  readonly monotonicNow?: () => number
+}
+
+/**
+ * The time of day in this process, held against Postgres's clock. Polls that exist anyway tell it what that clock said.
+ * Within a minute the process goes by its own clock. Beyond, calls, budgets and reports are of the day that Postgres
+ * has: no client, budget or check sees a call on another day.
+ *
+ * Who is right is known where one clock jumps and the other goes on evenly: a Postgres that jumps away from a clock
+ * that agreed with it, as after a failover, is not followed.
+ */
+export class StoreClock {
+  readonly #log: Logger
+  readonly #wallNow: () => number
+  readonly #monotonicNow: () => number
+  /** The sharpest of the last readings; `null`: Postgres has not answered yet. */
+  #reading: Reading | null = null
+  #isOff = false
+  #storeJumped = false
+
+  constructor({
+    log,
+    wallNow = () => Date.now(),
+    monotonicNow = () => performance.now(),
+  }: StoreClockOptions) {
+    this.#log = log
+    this.#wallNow = wallNow
+    this.#monotonicNow = monotonicNow
+  }
+
+  /** Whether this clock and Postgres's differ by more than a second. */
+  get isOff(): boolean {
+    return this.#isOff
+  }
+
+  /** Whether they differ by more than a minute, by the last reading. */
+  get isFar(): boolean {
+    const offsetMs = this.offsetMs
+    return offsetMs !== null && Math.abs(offsetMs) > CLOCK_FAR_MS
+  }
+
+  /** How far Postgres's clock is ahead of this process's; negative: behind. `null`: Postgres has not answered yet. */
+  get offsetMs(): number | null {
+    const reading = this.#reading
+    return reading === null ? null : this.#storeNow(reading) - this.#wallNow()
+  }
+
+  /** The time to go by, milliseconds since 1970. Needs no `this`. */
+  readonly now = (): number => {
+    const wallMs = this.#wallNow()
+    const reading = this.#reading
+    if (reading === null || this.#storeJumped) return wallMs
+    const storeMs = this.#storeNow(reading)
+    return Math.abs(storeMs - wallMs) > CLOCK_FAR_MS ? Math.round(storeMs) : wallMs
+  }
+
+  /** Monotonic milliseconds, to be given to `learn` by who asks Postgres. */
+  asks(): number {
+    return this.#monotonicNow()
+  }
+
+  /**
+   * @param storeMs What Postgres's clock said, milliseconds since 1970.
+   * @param askedAtMs Of `asks`, before it was asked.
+   */
+  learn(storeMs: number, askedAtMs: number): void {
+    const halfMs = (this.#monotonicNow() - askedAtMs) / 2
+    const read = { storeMs, ownMs: this.#wallNow() - halfMs, atMs: askedAtMs + halfMs, halfMs }
+    const kept = this.#reading
+    if (kept === null || this.#isSharper(read, kept)) {
+      if (kept !== null) this.#noticeJump(read, kept)
+      this.#reading = read
+    }
+    this.#judge()
+  }
+
+  #storeNow({ storeMs, atMs }: Reading): number {
+    return storeMs + this.#monotonicNow() - atMs
+  }
+
+  /** Or it says something else, so that one of the two is of a clock that jumped. */
+  #isSharper(read: Reading, kept: Reading): boolean {
+    const elapsedMs = read.atMs - kept.atMs
+    const jumpMs = Math.abs(read.storeMs - kept.storeMs - elapsedMs)
+    return read.halfMs <= kept.halfMs + elapsedMs / AGED || jumpMs > read.halfMs + kept.halfMs + CLOCK_OFF_MS
+  }
+
+  #noticeJump(read: Reading, kept: Reading): void {
+    const elapsedMs = read.atMs - kept.atMs
+    const storeJumpMs = Math.abs(read.storeMs - kept.storeMs - elapsedMs)
+    const ownJumpMs = Math.abs(read.ownMs - kept.ownMs - elapsedMs)
+    const agreed = Math.abs(kept.storeMs - kept.ownMs) <= CLOCK_FAR_MS
+    if (agreed && storeJumpMs > CLOCK_FAR_MS && ownJumpMs < CLOCK_FAR_MS) this.#storeJumped = true
+    else if (Math.abs(read.storeMs - read.ownMs) <= CLOCK_FAR_MS) this.#storeJumped = false
+  }
+
+  #judge(): void {
+    const offsetMs = this.offsetMs ?? 0
+    const halfMs = this.#reading?.halfMs ?? 0
+    const away = Math.abs(offsetMs)
+    const offsetSeconds = Math.round(offsetMs) / 1_000
+    if (!this.#isOff && away - halfMs > CLOCK_OFF_MS) {
+      this.#isOff = true
+      this.#log.warn(
+        { event: 'clock.off', offsetSeconds, storeJumped: this.#storeJumped },
+        this.#complaint(away),
+      )
+    } else if (this.#isOff && away + halfMs < CLOCK_RIGHT_MS) {
+      this.#isOff = false
+      this.#log.info({ event: 'clock.right', offsetSeconds }, "the clock agrees with Postgres's again")
+    }
+  }
+
+  #complaint(away: number): string {
+    if (this.#storeJumped)
+      return "Postgres's clock has jumped: this process goes on by its own, which has not"
+    return away > CLOCK_FAR_MS
+      ? "the clock differs from Postgres's: the days of calls are those of Postgres"
+      : "the clock differs from Postgres's"
+  }
+}
