@@ -68,7 +68,8 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   }
   /** Processes that have to reload, and were not ready: a signal that comes too early ends a process. */
   const toReload = new WeakSet<Worker>()
-  collectMetrics()
+  const running = () => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+  collectMetrics(() => running().filter((worker) => started.has(worker)))
   cluster.on('message', (worker, message: unknown) => {
     if (message !== STARTED) return
     oneStarted = true
@@ -89,8 +90,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   })
   for (let i = 0; i < count; i += 1) fork()
   process.on('SIGHUP', () => {
-    for (const worker of Object.values(cluster.workers ?? {})) {
-      if (worker === undefined) continue
+    for (const worker of running()) {
       if (started.has(worker)) worker.process.kill('SIGHUP')
       else toReload.add(worker)
     }
@@ -98,7 +98,7 @@ export function startProcesses(count: number, stopMs: number, log: Logger): Gate
   return {
     async stop() {
       stopping = true
-      await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => stopWorker(worker, stopMs)))
+      await Promise.all(running().map((worker) => stopWorker(worker, stopMs)))
     },
   }
 }
@@ -108,8 +108,8 @@ export function restartDelayMs(ranMs: number): number {
   return ranMs >= SETTLED_MS ? 0 : RESTART_MS
 }
 
-async function stopWorker(worker: Worker | undefined, stopMs: number): Promise<void> {
-  if (worker === undefined || worker.isDead()) return
+async function stopWorker(worker: Worker, stopMs: number): Promise<void> {
+  if (worker.isDead()) return
   const { promise: exited, resolve } = Promise.withResolvers<void>()
   worker.once('exit', () => resolve())
   worker.process.kill('SIGTERM')

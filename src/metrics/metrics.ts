@@ -42,8 +42,8 @@ export interface Metrics {
   /** Receives every call. */
   readonly observer: CallObserver
   readonly contentType: string
-  /** In Prometheus's text format. */
-  render(): Promise<string>
+  /** In Prometheus's text format, of all processes together; `null`: one of them does not answer. */
+  render(): Promise<string | null>
 }
 
 /**

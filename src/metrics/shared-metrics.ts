@@ -1,66 +1,124 @@
 import cluster, { type Worker } from 'node:cluster'
-import { AggregatorRegistry, type Registry } from 'prom-client'
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
 
-interface MetricsQuery {
-  readonly type: 'tallygate:metrics?'
+/** The metrics of a process, as they travel between processes. */
+type Figures = MetricObjectWithValues<MetricValue<string>>[]
+
+/** Of a process for all, and of the primary for those of one. */
+const ASKED = 'tallygate:metrics?'
+const ANSWERED = 'tallygate:metrics'
+const ASKED_OF_ONE = 'tallygate:metrics of one?'
+const ANSWERED_OF_ONE = 'tallygate:metrics of one'
+
+/** A process that takes longer is frozen, or too busy: then there is no sum. Prometheus waits 10 s. */
+const ANSWER_MS = 5_000
+
+interface Asked {
+  readonly type: typeof ASKED | typeof ASKED_OF_ONE
   readonly id: number
 }
 
-interface MetricsAnswer {
-  readonly type: 'tallygate:metrics'
+interface Answered {
+  readonly type: typeof ANSWERED
   readonly id: number
   /** `null`: a process did not answer in time. */
   readonly text: string | null
 }
 
-/** In the primary process: collects the metrics of all processes for the one that asks. */
-export function collectMetrics(): void {
-  const all = new AggregatorRegistry()
-  cluster.on('message', (worker: Worker, message: unknown) => {
-    if (!isMetricsQuery(message)) return
-    const answer = (text: string | null) => {
-      const reply: MetricsAnswer = { type: 'tallygate:metrics', id: message.id, text }
-      if (worker.isConnected()) worker.send(reply)
+interface AnsweredOfOne {
+  readonly type: typeof ANSWERED_OF_ONE
+  readonly id: number
+  readonly figures: Figures
+}
+
+/**
+ * In the primary process: collects the metrics of all processes for the one that asks. The counts of a process that
+ * ended stay in the sums, as of the last time that it was asked: else all would fall, and look like a restart.
+ *
+ * @param processes Those that take calls.
+ */
+export function collectMetrics(processes: () => readonly Worker[]): void {
+  const waiting = new Map<number, (figures: Figures) => void>()
+  const lastOf = new Map<number, Figures>()
+  let ofEnded: Figures = []
+  let next = 0
+
+  async function figuresOf(worker: Worker): Promise<Figures> {
+    const id = next
+    next += 1
+    const { promise, resolve, reject } = Promise.withResolvers<Figures>()
+    const timer = setTimeout(() => reject(new Error('no answer')), ANSWER_MS)
+    waiting.set(id, resolve)
+    try {
+      send(worker, { type: ASKED_OF_ONE, id })
+      const figures = await promise
+      lastOf.set(worker.id, figures)
+      return figures
+    } finally {
+      waiting.delete(id)
+      clearTimeout(timer)
     }
-    all.clusterMetrics().then(answer, () => answer(null))
+  }
+
+  async function sum(): Promise<string> {
+    const figures = await Promise.all(processes().map(figuresOf))
+    return await AggregatorRegistry.aggregate([...figures, ofEnded]).metrics()
+  }
+
+  cluster.on('message', (worker: Worker, message: unknown) => {
+    if (isOf<AnsweredOfOne>(message, ANSWERED_OF_ONE)) waiting.get(message.id)?.(message.figures)
+    if (!isOf<Asked>(message, ASKED)) return
+    const answer = (text: string | null) => send(worker, { type: ANSWERED, id: message.id, text })
+    sum().then(answer, () => answer(null))
+  })
+  cluster.on('exit', (worker) => {
+    const counts = (lastOf.get(worker.id) ?? []).filter(({ type }) => String(type) !== 'gauge')
+    lastOf.delete(worker.id)
+    const summed = AggregatorRegistry.aggregate([ofEnded, counts]).getMetricsAsJSON()
+    summed.then(
+      (figures) => {
+        ofEnded = figures
+      },
+      () => {},
+    )
   })
 }
 
 /**
- * Renders `registry`. Where several processes share the operator's port it renders the sums of all of them,
- * since a scrape may reach any one.
+ * Renders `registry`. Where several processes share the operator's port it renders the sums of all of them, since a
+ * scrape may reach any one; `null`: one of them does not answer, and a part of the sum would look like a restart.
  */
-export function sharedRender(registry: Registry): () => Promise<string> {
+export function sharedRender(registry: Registry): () => Promise<string | null> {
   if (!cluster.isWorker) return () => registry.metrics()
-  AggregatorRegistry.setRegistries(registry)
-  new AggregatorRegistry()
   const waiting = new Map<number, (text: string | null) => void>()
   let next = 0
   process.on('message', (message: unknown) => {
-    if (!isAnswer(message)) return
-    waiting.get(message.id)?.(message.text)
-    waiting.delete(message.id)
+    if (isOf<Answered>(message, ANSWERED)) {
+      waiting.get(message.id)?.(message.text)
+      waiting.delete(message.id)
+    }
+    if (!isOf<Asked>(message, ASKED_OF_ONE)) return
+    const answer = (figures: Figures) =>
+      process.send?.({ type: ANSWERED_OF_ONE, id: message.id, figures } satisfies AnsweredOfOne)
+    registry.getMetricsAsJSON().then(answer, () => {}) // without an answer there is no sum
   })
   return async () => {
     const id = next
     next += 1
-    const text = await new Promise<string | null>((resolve) => {
+    return await new Promise<string | null>((resolve) => {
       waiting.set(id, resolve)
-      const query: MetricsQuery = { type: 'tallygate:metrics?', id }
-      process.send?.(query)
+      process.send?.({ type: ASKED, id } satisfies Asked)
     })
-    return text ?? (await registry.metrics())
   }
 }
 
-function isMetricsQuery(message: unknown): message is MetricsQuery {
-  return isObject(message) && message.type === 'tallygate:metrics?' && typeof message.id === 'number'
+function send(worker: Worker, message: Asked | Answered): void {
+  if (worker.isConnected()) worker.send(message)
 }
 
-function isAnswer(message: unknown): message is MetricsAnswer {
-  return isObject(message) && message.type === 'tallygate:metrics' && typeof message.id === 'number'
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
+function isOf<Message extends { readonly type: string }>(
+  message: unknown,
+  type: Message['type'],
+): message is Message {
+  return typeof message === 'object' && message !== null && 'type' in message && message.type === type
 }

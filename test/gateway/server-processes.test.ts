@@ -64,12 +64,36 @@ test('several processes share the port, every call is counted once, and metrics 
     await answer.text()
   }
   expect((await stack.usageOf(client, 40)).input_tokens).toBe(440)
-  const metrics = await fetch(`http://127.0.0.1:${adminPort}/metrics`).then((answer) => answer.text())
-  const calls = [...metrics.matchAll(/^tallygate_calls_total\{[^}]*\} (\d+)/gm)].map(([, count]) =>
-    Number(count),
-  )
-  expect(calls.reduce((sum, count) => sum + count, 0)).toBe(40)
+  expect(await countedCalls()).toEqual({ status: 200, calls: 40 })
 })
+
+/** What `/metrics` says of the calls of all processes; status 0: a frozen process took the connection. */
+async function countedCalls(): Promise<{ readonly status: number; readonly calls: number }> {
+  const answer = await fetch(`http://127.0.0.1:${adminPort}/metrics`, {
+    headers: { connection: 'close' },
+    signal: AbortSignal.timeout(8_000),
+  }).catch(() => null)
+  if (answer === null) return { status: 0, calls: 0 }
+  const counts = [...(await answer.text()).matchAll(/^tallygate_calls_total\{[^}]*\} (\d+)/gm)]
+  return { status: answer.status, calls: counts.reduce((sum, [, count]) => sum + Number(count), 0) }
+}
+
+test('metrics never fall: with a frozen process there are none, and those of one that died stay', async () => {
+  expect(await countedCalls()).toEqual({ status: 200, calls: 40 })
+  const [frozen = 0] = childrenOf(gateway.pid)
+  process.kill(frozen, 'SIGSTOP')
+  try {
+    await expect.poll(countedCalls, { timeout: 60_000 }).toMatchObject({ status: 503 })
+  } finally {
+    process.kill(frozen, 'SIGCONT')
+  }
+  await expect.poll(countedCalls, { timeout: 60_000 }).toEqual({ status: 200, calls: 40 })
+  process.kill(frozen, 'SIGKILL')
+  await expect.poll(() => childrenOf(gateway.pid)).not.toContain(frozen)
+  await expect.poll(countedCalls).toEqual({ status: 200, calls: 40 })
+  await expect.poll(() => childrenOf(gateway.pid), { timeout: 60_000 }).toHaveLength(2)
+  expect(await countedCalls()).toEqual({ status: 200, calls: 40 })
+}, 240_000)
 
 test('a process that ran for a while is replaced at once, one that did not a little later', () => {
   expect(restartDelayMs(60_000)).toBe(0)

@@ -116,7 +116,7 @@ function parse(text: string): readonly Sample[] {
 }
 
 async function samples(): Promise<readonly Sample[]> {
-  return parse(await metrics.render())
+  return parse((await metrics.render()) ?? '')
 }
 
 async function valuesOf(name: string): Promise<readonly Omit<Sample, 'name'>[]> {

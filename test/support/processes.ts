@@ -6,6 +6,8 @@ import { OFFLINE } from './offline.ts'
 /** A process of ours that a test kills and starts again. */
 export interface TestProcess {
   readonly name: string
+  /** Of the run under way. */
+  readonly pid: number
   /** How it ended, with a signal's name or its exit code; `null`: it runs, or was never started. */
   readonly ended: string | null
   start(): Promise<void>
@@ -27,6 +29,10 @@ export function testProcess(
   let gone: Promise<string> = Promise.resolve('never started')
   return {
     name,
+    get pid() {
+      if (child?.pid === undefined) throw new Error(`${name} does not run`)
+      return child.pid
+    },
     get ended() {
       return child === null ? null : (child.signalCode ?? child.exitCode?.toString() ?? null)
     },
