@@ -7,6 +7,7 @@ import { selectGatewayJournals } from '../store/ledger/gateway-journals.ts'
 import { readDatabaseId } from '../store/ledger/ledger-database.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import { selectStreams } from '../store/ledger/streams.ts'
+import { selectProcesses } from '../store/processes/processes-table.ts'
 import { probeRedis } from '../store/redis-probe/redis-probe.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-document.ts'
@@ -118,7 +119,7 @@ async function runRedisChecks(
     return await withRedis(redisUrl, REDIS_SILENCE_MS, SILENT_LOG, async (redis) => [
       found ?? (await checkRedis(redis)),
       ...(await measureMemory(redis, streams.length, gateways.length)),
-      await checkWorkers(redis, redisPrefix, isFull),
+      await checkWorkers(redis, redisPrefix, isFull ? await countWorkers(pool) : null),
       await checkBacklog(redis, streams),
       ...(await checkPrefix(redis, { redisPrefix, streams, databaseId: await database })),
     ])
@@ -131,4 +132,8 @@ async function runRedisChecks(
 async function measureMemory(redis: Redis, streams: number, processes: number): Promise<readonly Finding[]> {
   const memory = await readRedisMemory(redis)
   return memory === null ? [] : [checkMemory(memory, streams, processes)]
+}
+
+async function countWorkers(pool: Postgres): Promise<number> {
+  return (await selectProcesses(pool)).filter(({ kind }) => kind === 'worker').length
 }

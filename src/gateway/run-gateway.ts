@@ -23,7 +23,6 @@ import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
-import { readCommittedOffsets } from '../store/ledger/committed-offsets.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { keepAnnounced } from '../store/processes/announce.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
@@ -38,10 +37,10 @@ import { openGatewayLimits } from './gateway-limits.ts'
 import { openGatewayPools } from './gateway-pools.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { readinessOf } from './health/readiness.ts'
-import { recordJournal } from './health/record-journal.ts'
+import { nameGateway, recordJournal } from './health/record-journal.ts'
+import { openOwnCalls } from './own-calls/own-calls.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
-import { ReadYourWrites } from './read-your-writes.ts'
 import { recordPrices } from './record-prices.ts'
 import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/interrupted-call.ts'
@@ -121,6 +120,7 @@ export async function runGateway(
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
   })
+  const name = nameGateway()
   const limits = await openGatewayLimits({ config, prices: reloadable, ledger, now: clock.now, log })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
@@ -139,11 +139,7 @@ export async function runGateway(
       clockOff: clock.isOff,
     })
 
-  const readYourWrites = new ReadYourWrites({
-    producerOf: (clientId) => ledger.producerOf(clientId),
-    lastSequenceOf: (clientId) => ledger.lastSequenceOf(clientId),
-    readCommittedOffsets: () => readCommittedOffsets(polls, ledger.producers),
-  })
+  const ownCalls = openOwnCalls({ config, name, pool: polls, ledger, now: clock.now, log })
   const clientSummaries = new Summaries({
     answer: (query) => answerClient(summaries, query),
     ping: () => polls.query('select'),
@@ -178,7 +174,7 @@ export async function runGateway(
     observer: {
       ...observer,
       callEnded: (record: CallRecord) => {
-        readYourWrites.ended(record.clientId)
+        ownCalls.ended(record.clientId)
         observer.callEnded(record)
       },
     },
@@ -206,8 +202,8 @@ export async function runGateway(
         : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
     listModels: () => reloadable.listModels(),
     summariseUsage: async (query) => {
-      await readYourWrites.counted(query.client.id)
-      return await clientSummaries.answer(query)
+      const wholeUntilMs = await ownCalls.wholeUntilMs(query.client.id)
+      return { summary: await clientSummaries.answer(query), wholeUntilMs }
     },
     listLimits: (clientId, keyId) => withinDeadline(limits.answer(summaries, clientId, keyId), SUMMARY_MS),
     readiness,
@@ -247,7 +243,7 @@ export async function runGateway(
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
   const recording = recordPrices(polls, `${hostname()}:${port}`, () => reloadable.recordedPrices(), log)
-  const journalRecording = recordJournal(polls, ledger, config.journalMaxBytes, log)
+  const journalRecording = recordJournal(polls, name, ledger, config.journalMaxBytes, log)
   const announced = keepAnnounced({ pool: polls, kind: 'gateway', maxConnections: () => pools.max, clock })
   const followed = followPrices(following, stored, (newer) => {
     reloadable.takePrices(newer)
@@ -286,6 +282,7 @@ export async function runGateway(
       await recordsWritten(ledger)
       await ledger.stop(SHIP_GRACE_MS)
       redisWatch.stop()
+      ownCalls.close()
       const storesClosed = (async () => {
         const limitsClosed = limits.close()
         await admin.close()

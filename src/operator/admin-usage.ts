@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { periodOf } from '../domain/period.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
+import { asOf } from '../http/as-of.ts'
 import { GatewayError } from '../http/errors.ts'
 import { OPERATOR_FORM, parseUsageQuery, type UsageQuery } from '../usage/query/usage-query.ts'
 import { type CheckedUse, renderUnpriced } from '../usage/unpriced-document.ts'
@@ -21,9 +22,6 @@ export interface AdminUsageOptions {
   readonly now: () => number
 }
 
-/** A header, as the fields of answers are fixed. */
-const AS_OF = 'x-tallygate-as-of'
-
 const unpricedQuery = z.strictObject({ days })
 
 /** `/usage` and `/unpriced`: usage, its cost, and the part without a price. */
@@ -31,7 +29,7 @@ export function adminUsage(app: FastifyInstance, options: AdminUsageOptions): vo
   /** Says of when the answer is, before it is read: it may be newer, and is never older. */
   const sayAge = (reply: FastifyReply): void => {
     const lagMs = options.replicaLagMs()
-    if (lagMs !== null) reply.header(AS_OF, new Date(options.now() - lagMs).toISOString())
+    if (lagMs !== null) reply.headers(asOf(options.now() - lagMs))
   }
 
   app.get('/usage', async (request, reply) => {

@@ -124,7 +124,7 @@ test('a gateway says how full its journal is, and says it again', async () => {
     ({ uncommittedRecords: 1, uncommittedBytes: 6 * MIB, oldestUncommittedMs: 12.5 }) as ReturnType<
       Ledger['stats']
     >
-  const recording = recordJournal(pool, { stats }, 10 * MIB, createLog('fatal', 'test'))
+  const recording = recordJournal(pool, 'g', { stats }, 10 * MIB, createLog('fatal', 'test'))
   await expect.poll(() => findWaitingJournals(pool, today)).toMatchObject([{ kind: 'journal' }])
   await recording.stop()
 })

@@ -108,7 +108,7 @@ test('every route of both listeners is described, and nothing else is', async ()
   models(app, { basePath: '', listModels: () => [] })
   usage(app, {
     basePath: '',
-    summarise: async () => ({}),
+    summarise: async () => ({ summary: {}, wholeUntilMs: null }),
     listLimits: async () => [],
     now: Date.now,
     storageFailed: () => {},

@@ -43,6 +43,11 @@ export function keyChannel(redisPrefix: string): string {
   return `${redisPrefix}keys`
 }
 
+/** The channel on which gateways ask which calls of a client have ended, or the one on which `asker` is answered. */
+export function endsChannel(redisPrefix: string, asker?: string): string {
+  return asker === undefined ? `${redisPrefix}ends` : `${redisPrefix}ends:${asker}`
+}
+
 /** The identity of the database in which this prefix is counted. */
 export function databaseName(redisPrefix: string): string {
   return `${redisPrefix}database`

@@ -1,23 +1,57 @@
 import { hostname } from 'node:os'
 import type { Ledger } from '../../ledger/ledger.ts'
+import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/log.ts'
 import { repeat } from '../../lib/repeat.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { RECORD_JOURNAL_MS, recordGatewayJournal } from '../../store/ledger/gateway-journals.ts'
+import { deleteGatewayJournal, LATE_MS, recordGatewayJournal } from '../../store/ledger/gateway-journals.ts'
 
-/** Records how full the journal of this process is, so that workers can send an alert. Without Postgres it waits. */
+/** How often a gateway checks whether there is something to say, and how often it says it while nothing is late. */
+const CHECK_MS = 1_000
+const SAY_MS = 15_000
+/** At the end, nothing waits longer for Postgres. */
+const LAST_MS = 300
+
+let named = 0
+
+/** A name for a gateway, unique among those that run: its host and process, and a number where it is not the first there. */
+export function nameGateway(): string {
+  named += 1
+  return `${hostname()}:${process.pid}${named === 1 ? '' : `/${named}`}`
+}
+
+/**
+ * Records that a gateway runs, how full the journal of this process is, and at once when its records begin to wait for long: workers send
+ * alerts, and other gateways tell clients that answers may lack calls. Without Postgres it waits.
+ */
 export function recordJournal(
   pool: Postgres,
+  gateway: string,
   ledger: Pick<Ledger, 'stats'>,
   maxBytes: number,
   log: Logger,
 ): { stop(): Promise<void> } {
-  const gateway = `${hostname()}:${process.pid}`
-  return repeat(async () => {
+  let saidAtMs = Number.NEGATIVE_INFINITY
+  let wasLate = false
+  const recording = repeat(async () => {
     const { uncommittedRecords, uncommittedBytes, oldestUncommittedMs } = ledger.stats()
+    const isLate = oldestUncommittedMs >= LATE_MS
+    const nowMs = performance.now()
+    const isDue = nowMs - saidAtMs >= (isLate ? LATE_MS : SAY_MS)
+    if (!isDue && isLate === wasLate) return
     const journal = { uncommittedRecords, uncommittedBytes, oldestUncommittedMs, maxBytes }
-    await recordGatewayJournal(pool, gateway, journal).catch((err: unknown) =>
-      log.debug({ err }, 'how full the journal is, is recorded later'),
+    await recordGatewayJournal(pool, gateway, journal).then(
+      () => {
+        saidAtMs = nowMs
+        wasLate = isLate
+      },
+      (err: unknown) => log.debug({ err }, 'how full the journal is, is recorded later'),
     )
-  }, RECORD_JOURNAL_MS)
+  }, CHECK_MS)
+  return {
+    async stop() {
+      await recording.stop()
+      await withinDeadline(deleteGatewayJournal(pool, gateway), LAST_MS).catch(() => {})
+    },
+  }
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { sendError } from '../../http/answer-error.ts'
+import { asOf } from '../../http/as-of.ts'
 import { isQueryTimeout } from '../../store/connection/query-timeout.ts'
 import type { ClientQuery } from '../../usage/query/answer-usage.ts'
 import { CLIENT_FORM, parseUsageQuery } from '../../usage/query/usage-query.ts'
@@ -8,8 +9,14 @@ import { TookTooLong } from '../summaries.ts'
 
 export interface UsageOptions {
   readonly basePath: string
-  /** The whole answer; rejects when the store is away. */
-  readonly summarise: (query: ClientQuery) => Promise<object>
+  /**
+   * The answer, and until when it is whole, in milliseconds since 1970; `null`: it lacks no call. Rejects when the store
+   * is away.
+   */
+  readonly summarise: (query: ClientQuery) => Promise<{
+    readonly summary: object
+    readonly wholeUntilMs: number | null
+  }>
   /** What a summary adds on demand, read behind it. Rejects alike. */
   readonly listLimits: (clientId: string, keyId: string) => Promise<readonly object[]>
   /** Wall clock, milliseconds since 1970. */
@@ -30,7 +37,8 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
     }
     try {
       const client = { id: caller.clientId, name: caller.clientName }
-      const summary = await options.summarise({ ...parsed.query, client })
+      const { summary, wholeUntilMs } = await options.summarise({ ...parsed.query, client })
+      if (wholeUntilMs !== null) reply.headers(asOf(wholeUntilMs))
       if (parsed.includesLimits !== true) return reply.send(summary)
       const limits = await options.listLimits(caller.clientId, caller.keyId)
       return reply.send({ ...summary, limits })

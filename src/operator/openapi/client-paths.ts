@@ -1,3 +1,4 @@
+import { AS_OF } from '../../http/as-of.ts'
 import { ERROR_NAMES } from '../../http/errors.ts'
 import { CLIENT_GROUPS } from '../../usage/query/usage-query.ts'
 import { callErrors, errors, json } from './responses.ts'
@@ -88,7 +89,16 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
         },
       ],
       responses: {
-        '200': json('The summary.', ref('Usage')),
+        '200': {
+          ...json('The summary.', ref('Usage')),
+          headers: {
+            [AS_OF]: {
+              description:
+                'The answer has all calls that ended by then, and may lack later ones. Absent: it lacks none.',
+              schema: text('A moment, in UTC.', { format: 'date-time' }),
+            },
+          },
+        },
         ...errors('invalid_request', ...KEY_ERRORS, 'storage_unavailable', 'query_timeout'),
       },
     },

@@ -11,8 +11,11 @@ export interface GatewayJournal {
   readonly oldestUncommittedMs: number
 }
 
-/** How often a gateway says it. */
-export const RECORD_JOURNAL_MS = 15_000
+/**
+ * From this age of its oldest record on a gateway says at once that its records wait. A finished call is counted within
+ * two seconds.
+ */
+export const LATE_MS = 5_000
 /** A gateway that has not said it for so long has stopped, or cannot reach Postgres. */
 const SILENT_SECONDS = 60
 
@@ -32,6 +35,26 @@ export async function recordGatewayJournal(
        oldest_uncommitted_ms = excluded.oldest_uncommitted_ms, at = now()`,
     [gateway, uncommittedRecords, uncommittedBytes, maxBytes, Math.round(oldestUncommittedMs)],
   )
+}
+
+/** Of a gateway process that ends. What it could not say of its last records, the one says that adopts them. */
+export async function deleteGatewayJournal(pool: Postgres, gateway: string): Promise<void> {
+  await pool.query(`delete from ${SCHEMA}.gateway_journals where gateway = $1`, [gateway])
+}
+
+/** A gateway process that runs, and how long its oldest record waits by now, in milliseconds; 0: none waits for long. */
+export interface GatewayLag {
+  readonly gateway: string
+  readonly oldestMs: number
+}
+
+export async function selectGatewayLags(pool: Postgres): Promise<readonly GatewayLag[]> {
+  const { rows } = await pool.query<{ gateway: string; oldest_ms: string }>(
+    `select gateway, case when oldest_uncommitted_ms < ${LATE_MS} then 0
+       else extract(epoch from clock_timestamp() - at) * 1000 + oldest_uncommitted_ms end as oldest_ms
+     from ${SCHEMA}.gateway_journals where at > now() - make_interval(secs => ${SILENT_SECONDS})`,
+  )
+  return rows.map((row) => ({ gateway: row.gateway, oldestMs: Number(row.oldest_ms) }))
 }
 
 /** Of the gateways that run, by their names. */

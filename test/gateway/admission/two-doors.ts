@@ -111,7 +111,7 @@ export async function openTwoDoors(
       stageFailed: (error) => failures.push(error),
     },
     listModels: () => [],
-    summariseUsage: async () => ({}),
+    summariseUsage: async () => ({ summary: {}, wholeUntilMs: null }),
     listLimits: async () => [],
     readiness: () => ({ ready: true, degraded: [] }),
     forward: {

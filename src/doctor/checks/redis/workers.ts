@@ -1,22 +1,21 @@
 import { workersName } from '../../../domain/redis/redis-names.ts'
 import type { Redis } from '../../../store/connection/redis.ts'
 import { countWorkers } from '../../../store/ledger/shard-leases.ts'
-import { type Finding, failure, ok, warning } from '../../finding.ts'
+import { type Finding, failure, ok } from '../../finding.ts'
 
 /**
  * Checks that a worker runs, with or without calls to count. Workers announce themselves twice a second.
  *
- * @param isFull Whether Redis has no memory left, also not for announcements.
+ * @param inPostgres How many have said in Postgres that they run, where Redis has no memory left for announcements;
+ *   `null`: it has.
  */
-export async function checkWorkers(redis: Redis, redisPrefix: string, isFull: boolean): Promise<Finding> {
-  const workers = await countWorkers(redis, workersName(redisPrefix))
+export async function checkWorkers(
+  redis: Redis,
+  redisPrefix: string,
+  inPostgres: number | null,
+): Promise<Finding> {
+  const workers = inPostgres ?? (await countWorkers(redis, workersName(redisPrefix)))
   if (workers > 0) return ok('workers', `${workers} announced`)
-  if (isFull)
-    return warning(
-      'workers',
-      'not known: Redis is full, and has no room for their announcements',
-      'see that one runs (npm run worker): it deletes the records that it has counted',
-    )
   return failure(
     'workers',
     '0 announced: no call is counted',

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ReadYourWrites, type ReadYourWritesOptions } from '../../src/gateway/read-your-writes.ts'
-import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../support/upstream.ts'
+import {
+  ReadYourWrites,
+  type ReadYourWritesOptions,
+} from '../../../src/gateway/own-calls/read-your-writes.ts'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
 let upstream: TestUpstream
 let stack: TestStack
@@ -42,6 +45,8 @@ function ownCalls(changes: Partial<ReadYourWritesOptions>): ReadYourWrites {
     producerOf: (clientId) => `producer of ${clientId}`,
     lastSequenceOf: () => 3,
     readCommittedOffsets: async () => new Map(),
+    readOthersEnds: async () => ({ ends: new Map(), isComplete: true }),
+    readLateMs: async () => null,
     ...changes,
   })
 }
@@ -101,4 +106,34 @@ test('a store that does not answer holds up a usage query for a second at most',
   const askedAt = performance.now()
   await own.counted('c')
   expect(performance.now() - askedAt).toBeLessThan(3_000)
+})
+
+const others =
+  (ends: readonly [string, number][], isComplete = true) =>
+  async () => ({ ends: new Map(ends), isComplete })
+
+test('a usage query waits for calls that ended at other gateways, and asks for their offsets by name', async () => {
+  let offset = 40
+  const asked: (readonly string[])[] = []
+  const own = ownCalls({
+    readOthersEnds: others([['theirs', 42]]),
+    readCommittedOffsets: async (others) => {
+      asked.push(others)
+      offset += 1
+      return new Map([['theirs', offset]])
+    },
+  })
+  expect(await own.counted('c')).toBeNull()
+  expect(asked).toEqual([['theirs'], ['theirs']])
+  expect(await own.counted('c')).toBeNull()
+  expect(asked).toHaveLength(2)
+})
+
+test.each([
+  ['a call is not counted in time', { readOthersEnds: others([['theirs', 42]]) }, 10_000],
+  ['what ended at others is not known', { readOthersEnds: others([], false) }, 10_000],
+  ['whether counting is late is not known', { readLateMs: () => Promise.reject(new Error('away')) }, 10_000],
+  ['records of a gateway wait for long', { readLateMs: async () => 75_000 }, 75_000],
+])('where %s the answer may lack calls, and says how old these are at most', async (_, changes, ageMs) => {
+  expect(await ownCalls(changes).counted('c')).toBe(ageMs)
 })
