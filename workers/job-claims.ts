@@ -1,19 +1,7 @@
+import { JOB_COLUMNS, type JobRow, jobFrom, type KeptJob } from '../src/objects/table/jobs-table.ts'
+import type { ObjectKey } from '../src/objects/table/objects-table.ts'
 import type { Postgres } from '../src/store/connection/postgres.ts'
 import { SCHEMA } from '../src/store/connection/schema.ts'
-
-/** A job that is to be fetched. */
-export interface ClaimedJob {
-  readonly upstream: string
-  readonly foldedId: string
-  readonly id: string
-  readonly kind: string
-  /** Of the call that submitted it, an upstream's prefix taken off. */
-  readonly path: string
-  /** When that call arrived. */
-  readonly createdAtMs: number
-  /** The client that submitted it, whose markups apply; `null`: no longer known. */
-  readonly clientName: string | null
-}
 
 /** Older ones are gone from their providers. */
 const MAX_AGE_DAYS = 40
@@ -22,51 +10,43 @@ const CLAIM_MINUTES = 10
 
 /**
  * Claims the jobs that are due, so that two workers never fetch the same one. Those that waited longest come
- * first.
+ * first. One that was never asked for is due at `minAgeSeconds`; whose result may have been read elsewhere, at once.
  */
 export async function claimJobs(
   pool: Postgres,
   upstreams: readonly string[],
   kinds: readonly string[],
   { minAgeSeconds, limit }: { readonly minAgeSeconds: number; readonly limit: number },
-): Promise<readonly ClaimedJob[]> {
-  const { rows } = await pool.query<{
-    upstream: string
-    folded_id: string
-    id: string
-    kind: string
-    path: string
-    created_at: Date
-    client: string | null
-  }>(
+): Promise<readonly KeptJob[]> {
+  const { rows } = await pool.query<JobRow>(
     `update ${SCHEMA}.objects o set fetch_after = now() + make_interval(mins => ${CLAIM_MINUTES})
      where (upstream, folded_id) in (
        select upstream, folded_id from ${SCHEMA}.objects
-       where job and settled_at is null and deleted_at is null and upstream = any($1) and kind = any($2)
-         and created_at between now() - interval '${MAX_AGE_DAYS} days' and now() - make_interval(secs => $3)
-         and (fetch_after is null or fetch_after <= now())
-       order by fetch_after nulls first, created_at limit $4 for update skip locked)
-     returning upstream, folded_id, id, kind, path, created_at,
-       (select c.name from ${SCHEMA}.clients c where c.id = o.client_id) as client`,
+       where job and settled_at is null and upstream = any($1) and kind = any($2)
+         and created_at >= now() - interval '${MAX_AGE_DAYS} days'
+         and coalesce(fetch_after, created_at + make_interval(secs => $3)) <= now()
+       order by coalesce(fetch_after, created_at) limit $4 for update skip locked)
+     returning ${JOB_COLUMNS}`,
     [upstreams, kinds, minAgeSeconds, limit],
   )
-  return rows.map((row) => ({
-    upstream: row.upstream,
-    foldedId: row.folded_id,
-    id: row.id,
-    kind: row.kind,
-    path: row.path,
-    createdAtMs: row.created_at.getTime(),
-    clientName: row.client,
-  }))
+  return rows.map(jobFrom)
 }
 
 /** A running job is fetched again after a tenth of its age, at least a minute and at most an hour later. */
-export async function postponeJob(pool: Postgres, { upstream, foldedId }: ClaimedJob): Promise<void> {
+export async function postponeJob(pool: Postgres, { upstream, foldedId }: ObjectKey): Promise<void> {
   await pool.query(
     `update ${SCHEMA}.objects
      set fetch_after = now() + least(interval '1 hour', greatest(interval '1 minute', (now() - created_at) / 10))
      where upstream = $1 and folded_id = $2`,
+    [upstream, foldedId],
+  )
+}
+
+/** Of a job that was fetched and could not be counted: it is due again. */
+export async function releaseJob(pool: Postgres, { upstream, foldedId }: ObjectKey): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.objects set fetch_after = now()
+     where upstream = $1 and folded_id = $2 and settled_at is null`,
     [upstream, foldedId],
   )
 }

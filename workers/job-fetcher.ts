@@ -1,17 +1,18 @@
 import { serialiseRecord } from '../src/call/codec/record-codec.ts'
 import type { JobFetchConfig } from '../src/config/yaml/job-fetch-config.ts'
+import { fetchJob } from '../src/gateway/jobs/fetch-job.ts'
+import { FETCHED_KINDS } from '../src/gateway/jobs/job-paths.ts'
 import { credentialHeader } from '../src/gateway/proxy/headers/headers.ts'
 import { buildPricing } from '../src/gateway/recording/price-call.ts'
 import { openPool, type Upstream } from '../src/gateway/routing/upstreams.ts'
 import type { Logger } from '../src/lib/logger.ts'
+import type { KeptJob } from '../src/objects/table/jobs-table.ts'
 import { setObjectsState } from '../src/objects/table/objects-table.ts'
 import type { Catalog } from '../src/pricing/catalog/catalog.ts'
 import type { RollUp } from '../src/rollup/rolled-up.ts'
 import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
 import { readCommittedOffsets } from '../src/store/ledger/committed-offsets.ts'
-import { fetchJob } from './fetch-job.ts'
-import { type ClaimedJob, claimJobs, postponeJob } from './job-claims.ts'
-import { FETCHED_KINDS } from './job-paths.ts'
+import { claimJobs, postponeJob, releaseJob } from './job-claims.ts'
 
 /** Fetches jobs that their clients have not fetched, so that their usage is in the totals all the same. */
 export interface JobFetcher {
@@ -46,6 +47,8 @@ export interface JobFetcherOptions {
 const PRODUCER = 'fetched-jobs'
 const STREAM = '(fetched jobs)'
 const JOBS_AT_A_TIME = 20
+/** One upstream that is slow must not hold up what others tell. */
+const FETCHES_AT_A_TIME = 5
 const MIN_AGE_SECONDS = 300
 const POOL_LIMITS = { headersTimeoutMs: 60_000, idleTimeoutMs: 60_000 }
 
@@ -54,9 +57,17 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, openUpstream(upstream)]))
   let pricing = buildPricing(config.catalog, config.listedModels)
   let running: Promise<JobsFetched> | null = null
+  let counting: Promise<unknown> = Promise.resolve()
   let closed = false
 
+  /** One after the other: they are numbered. */
   async function count(record: Parameters<typeof serialiseRecord>[0]): Promise<boolean> {
+    const counted = counting.then(() => add(record))
+    counting = counted.catch(() => {})
+    return await counted
+  }
+
+  async function add(record: Parameters<typeof serialiseRecord>[0]): Promise<boolean> {
     const sequence = ((await readCommittedOffsets(pool, [PRODUCER])).get(PRODUCER) ?? 0) + 1
     const body = serialiseRecord(record)
     const numbered = { producer: PRODUCER, sequence, from: sequence, to: sequence, gapReason: null }
@@ -65,10 +76,16 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
     return counted === 1
   }
 
-  async function fetch(job: ClaimedJob, upstream: Upstream): Promise<boolean> {
-    const found = await fetchJob(upstream, pricing, job, now)
-    if (found.kind === 'told') return await count(found.record)
-    if (found.kind === 'running') await postponeJob(pool, job)
+  async function fetch(job: KeptJob, upstream: Upstream): Promise<boolean> {
+    const found = await fetchJob(upstream, pricing, job, { now })
+    if (found.kind === 'told') {
+      const isCounted = await count(found.record)
+      if (!isCounted) await releaseJob(pool, job)
+      return isCounted
+    }
+    // What was just made may not be found yet.
+    const isYoung = now() - job.createdAtMs < minAgeSeconds * 1_000
+    if (found.kind === 'running' || (found.isGone && isYoung)) await postponeJob(pool, job)
     else await inTransaction(pool, (session) => setObjectsState(session, 'settled', [job]))
     return false
   }
@@ -79,9 +96,11 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
       limit: JOBS_AT_A_TIME,
     })
     let counted = 0
-    for (const job of jobs) {
-      const upstream = upstreams.get(job.upstream)
-      if (closed || upstream === undefined) continue
+    const waiting = [...jobs]
+    const fetchNext = async (): Promise<void> => {
+      const job = waiting.shift()
+      const upstream = job === undefined || closed ? undefined : upstreams.get(job.upstream)
+      if (job === undefined || upstream === undefined) return
       try {
         if (await fetch(job, upstream)) counted += 1
       } catch (err) {
@@ -90,7 +109,9 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
           'a job could not be fetched',
         )
       }
+      await fetchNext()
     }
+    await Promise.all(Array.from({ length: FETCHES_AT_A_TIME }, fetchNext))
     return { fetched: jobs.length, counted }
   }
 

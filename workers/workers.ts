@@ -63,7 +63,8 @@ export interface Workers {
 const MAX_CONNECTIONS = 10
 const DAY_MS = 86_400_000
 const ROLL_UP_EVERY_MS = 1_000
-const FETCH_EVERY_MS = 60_000
+/** Most of it finds nothing due; a job whose result was read elsewhere is billed within seconds. */
+const FETCH_EVERY_MS = 5_000
 const SUM_UP_EVERY_MS = 300_000
 const STATEMENT_TIMEOUT_MS = 30_000
 const REDIS_SILENCE_MS = 3_000

@@ -30,8 +30,11 @@ export const OBJECT_KINDS = [
 
 export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
-/** What may become of one. `ended`: the answer showed a job that runs no more. */
-export const OBJECT_CHANGES = ['created', 'ended', 'deleted'] as const
+/**
+ * What may become of one. `ended`: the answer showed a job that runs no more. `read`: what a job made may have been read
+ * where its use is not reported, so that it is to be fetched at once.
+ */
+export const OBJECT_CHANGES = ['created', 'ended', 'deleted', 'read'] as const
 
 /** What a call did to an object of the upstream's. */
 export interface ObjectEvent {

@@ -38,6 +38,7 @@ import { openGatewayPools } from './gateway-pools.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { readinessOf } from './health/readiness.ts'
 import { nameGateway, recordJournal } from './health/record-journal.ts'
+import { createJobSettler } from './jobs/job-settler.ts'
 import { openOwnCalls } from './own-calls/own-calls.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
@@ -190,6 +191,7 @@ export async function runGateway(
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
       objects,
+      jobs: createJobSettler({ objects, pricing: reloadable.pricing, pool: owners }),
       unattended,
       limits: limits.admission,
       refused: limits.refused,

@@ -68,6 +68,12 @@ export const ERRORS = {
     code: 'request_timeout',
     message: 'The request took too long to arrive.',
   },
+  still_running: {
+    status: 409,
+    type: 'invalid_request_error',
+    code: 'still_running',
+    message: 'This still runs, and what it used is not known yet. Cancel it, or delete it once it has ended.',
+  },
   body_too_large: {
     status: 413,
     type: 'invalid_request_error',

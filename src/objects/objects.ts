@@ -1,16 +1,13 @@
 // Whether a call may go on, as far as objects are concerned, and what its answer makes of them.
 
-import {
-  foldObjectId,
-  MAX_OBJECT_EVENTS,
-  MAX_OBJECT_ID_BYTES,
-  type ObjectEvent,
-} from '../call/object-event.ts'
+import { foldObjectId, MAX_OBJECT_ID_BYTES, type ObjectEvent } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
 import type { AnswerHandler } from '../http/client/answer-handler.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
+import { CallEvents, type CallObjects } from './call-events.ts'
+import { jobsReadBy } from './job-names.ts'
 import { filterList } from './lists/list-filter.ts'
 import { ListedAnswer } from './lists/listed-answer.ts'
 import { isTunedModel } from './names/body-names.ts'
@@ -30,6 +27,7 @@ import {
 import { type ObjectPath, readObjectPath } from './object-path.ts'
 import { hasEnded, hasFailed } from './object-status.ts'
 import { idsInQuery } from './query-ids.ts'
+import type { KeptJob } from './table/jobs-table.ts'
 import { isUploadPath, uploadIdsIn } from './upload-sessions.ts'
 import { WatchedAnswer } from './watched-answer.ts'
 
@@ -52,13 +50,15 @@ export type Verdict = 'pass' | 'hidden' | 'unavailable' | 'unreadable'
 /** A call whose answer is to be watched. */
 export interface ObjectCall {
   readonly callId: string
-  readonly owner: ObjectOwner
+  readonly owner: ObjectOwner & { readonly clientName: string }
   readonly upstream: ObjectUpstream
   readonly method: string
   readonly canonicalPath: string
   readonly pathAndQuery: string
   /** `null`: not read. */
   readonly body: Buffer | null
+  /** `null`: it ends no job. */
+  readonly reported: CallObjects | null
   /** Asks the upstream for another page of the list that this call asked for. */
   readonly fetchPage: (pathAndQuery: string) => Promise<Buffer>
 }
@@ -69,8 +69,7 @@ const MODEL_PATH = /\/models\/(.+)$/i
 /** The objects of all upstreams: one for a process. */
 export class Objects {
   readonly #index: ObjectIndex
-  /** What running calls have made of objects, by call, until their records take it. */
-  readonly #events = new Map<string, ObjectEvent[]>()
+  readonly #events = new CallEvents()
 
   constructor(index: ObjectIndex) {
     this.#index = index
@@ -160,6 +159,7 @@ export class Objects {
   /** `handler`, or one around it that reads what the answer says of objects, or takes out of it what is others'. */
   watch(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
     const path = readObjectPath(call.canonicalPath)
+    if (call.reported !== null) this.#events.begin(call.callId, call.reported)
     switch (call.method) {
       case 'POST':
         return this.#watchMaking(this.#watchUpload(handler, call), call, path)
@@ -172,6 +172,7 @@ export class Objects {
         return handler
       // Many servers take any method that they do not know for a GET.
       default:
+        for (const name of jobsReadBy(path)) this.#record(call, { ...name, is: 'read' })
         return path.collection === null
           ? this.#watchJob(handler, call, path)
           : this.#watchList(handler, call, path)
@@ -179,11 +180,13 @@ export class Objects {
   }
 
   /** What a call has made of objects: once, for its record. */
-  take(callId: string): readonly ObjectEvent[] | null {
-    const events = this.#events.get(callId)
-    if (events === undefined) return null
-    this.#events.delete(callId)
-    return events
+  take(callId: string): CallObjects | null {
+    return this.#events.take(callId)
+  }
+
+  /** A job that this process saw made lately; `null`: none of this id. */
+  newJob(upstreams: readonly string[], id: string): KeptJob | null {
+    return this.#events.newJob(upstreams, id)
   }
 
   #judgeIds(upstream: ObjectUpstream, clientId: string, ids: readonly string[]): Verdict | Promise<Verdict> {
@@ -275,7 +278,10 @@ export class Objects {
       // Anthropic tells what a batch used with its results alone.
       const ended = job.kind === 'message_batch' ? isResults && isWhole : hasEnded(objects.status)
       const failed = hasFailed(objects.status) ? { failed: true as const } : {}
-      if (ended) this.#record(call, { ...job, is: 'ended', job: true, ...failed })
+      // What is cancelled tells its figures later, if at all.
+      if (path.verb === 'cancel' && !hasFailed(objects.status))
+        this.#record(call, { ...job, is: 'read', job: true })
+      else if (ended) this.#record(call, { ...job, is: 'ended', job: true, ...failed })
       this.#recordLeft(call, job.id, objects)
     })
   }
@@ -298,13 +304,14 @@ export class Objects {
   }
 
   #record(call: ObjectCall, { id, ...event }: ObjectEvent): void {
-    const kept = cleanText(id, MAX_OBJECT_ID_BYTES)
-    const events = this.#events.get(call.callId) ?? []
-    const isKnown = events.some((known) => known.id === kept && known.is === event.is)
-    if (isKnown || events.length === MAX_OBJECT_EVENTS) return
-    if (event.is === 'created') this.#index.add(call.upstream.name, kept, call.owner)
-    events.push({ id: kept, ...event })
-    this.#events.set(call.callId, events)
+    const kept = { id: cleanText(id, MAX_OBJECT_ID_BYTES), ...event }
+    if (!this.#events.add(call.callId, kept) || event.is !== 'created') return
+    const { upstream, owner, canonicalPath: path } = call
+    this.#index.add(upstream.name, kept.id, owner)
+    if (!event.job) return
+    const { clientName } = owner
+    const made = { upstream: upstream.name, foldedId: foldObjectId(kept.id), createdAtMs: Date.now() }
+    this.#events.addJob({ ...made, id: kept.id, kind: event.kind, path, clientName })
   }
 }
 

@@ -14,6 +14,7 @@ import { ensureUsageMonths, type UtcMonth } from '../usage/days/usage-months.ts'
 import { addPrices } from '../usage/price-definitions.ts'
 import { type DailyTotal, MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
 import { readJobFiles } from './jobs/job-files.ts'
+import { addEstimates } from './jobs/kept-estimates.ts'
 import { addMadeObjects } from './jobs/made-objects.ts'
 import { settleJobs } from './jobs/settle-jobs.ts'
 import { createLateRepricing, type LateRepricing } from './late-repricing.ts'
@@ -69,6 +70,7 @@ export async function countRecords(
   if (more.length > 0 && !(await shareDays(session, more))) throw new DayBusy('a correction is at such a day')
   const limited = await modelLimit.apply(session, calls)
   const noLonger = await underTheirModels(session, settled, made, limited.records)
+  await addEstimates(session, limited.records)
   if (limited.records.length === 0) return { callsSkipped: 0, remember: limited.remember }
   const months = await ensureUsageMonths(session, counted, usageMonths)
   // 5. All else first: what others wait for, the rows of the totals, is locked for the shortest time. Sent together, so

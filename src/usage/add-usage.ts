@@ -7,13 +7,10 @@ import { KEY_DIMENSIONS } from './dimensions.ts'
 import { METRICS, type Metric, sqlTypeOf } from './metrics-table.ts'
 import type { DailyTotal } from './total-by-day.ts'
 
-/** Both may be null in a rare column; a count that is taken back may come to 0, which is null too. */
-function sumOf(metric: Metric): string {
-  const { column } = metric
-  if (!metric.rare) return `u.${column} + excluded.${column}`
-  if (metric.kind === 'calls' && metric.untilSettled)
-    return `nullif(coalesce(u.${column}, 0) + coalesce(excluded.${column}, 0), 0)`
-  return `coalesce(u.${column} + excluded.${column}, u.${column}, excluded.${column})`
+/** Both may be null in a rare column; what is taken back may come to 0, which is null too. */
+function sumOf({ column, rare }: Metric): string {
+  if (!rare) return `u.${column} + excluded.${column}`
+  return `nullif(coalesce(u.${column}, 0) + coalesce(excluded.${column}, 0), 0)`
 }
 
 /**

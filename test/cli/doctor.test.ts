@@ -488,10 +488,19 @@ test('jobs submitted and never fetched are reported, the oldest by name; those o
   const finding = await runChecks('jobs')
   expect(finding).toMatchObject({ state: 'note', mend: expect.stringContaining('jobs list') })
   expect(finding?.detail).toMatch(
-    /^2 jobs submitted and never fetched, the oldest batch batch_Old of client cli_a/,
+    /^3 jobs submitted and never fetched, the oldest batch batch_Gone of client cli_a/,
   )
   expect(await json(env, 'jobs', 'list')).toMatchObject([
-    { id: 'batch_Old', kind: 'batch', upstream: 'openai', client: 'cli_a', key_id: 'key_a', model: null },
+    { id: 'batch_Gone', deleted_at: expect.any(String) },
+    {
+      id: 'batch_Old',
+      kind: 'batch',
+      upstream: 'openai',
+      client: 'cli_a',
+      key_id: 'key_a',
+      model: null,
+      deleted_at: null,
+    },
     { id: 'batch_Young' },
   ])
   expect((await run(env, 'jobs', 'list')).out).toContain('batch_Old')

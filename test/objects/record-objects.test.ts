@@ -60,7 +60,9 @@ test.each<
       onWritten(null, 1)
     },
   }
-  const objects: Pick<Objects, 'take'> = { take: () => events }
+  const objects: Pick<Objects, 'take'> = {
+    take: () => (events === null ? null : { events, uses: [] }),
+  }
   recordObjects(ledger as CallLedger, objects as Objects).close(
     record,
     (_error, _sequence, holding) => {

@@ -33,6 +33,7 @@ test('the list has the jobs that have not reported what they used, of all client
       key_id: 'key_a',
       model: null,
       created_at: '2026-01-02T03:04:05.000Z',
+      deleted_at: null,
     },
     expect.objectContaining({ id: 'batch_B', client: 'cli_gone' }),
   ])

@@ -9,6 +9,8 @@ export interface UnsettledJob {
   /** The model named when it was created; `null`: none, as with batches. */
   readonly model: string | null
   readonly createdAt: Date
+  /** `null`: it was not deleted through the gateway. */
+  readonly deletedAt: Date | null
 }
 
 /** It as JSON, the same on the command line and over HTTP. */
@@ -21,5 +23,6 @@ export function renderJob(job: UnsettledJob) {
     key_id: job.keyId,
     model: job.model,
     created_at: job.createdAt.toISOString(),
+    deleted_at: job.deletedAt?.toISOString() ?? null,
   }
 }

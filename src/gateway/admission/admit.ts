@@ -8,7 +8,7 @@ import { checkLedger } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
 import { checkReach, readNames } from './stages/names.ts'
-import { checkObjects } from './stages/objects.ts'
+import { checkEndedJobs, checkObjects } from './stages/objects.ts'
 import { checkPath } from './stages/path.ts'
 import { checkFragment, checkHost } from './stages/request.ts'
 import { routeByHead, routeByModel } from './stages/route.ts'
@@ -77,6 +77,8 @@ export function buildStages(): Stages {
       checkReach,
       // Behind the others: this one may have to wait for a store.
       checkObjects,
+      // After the owner: it asks the upstream. Before the limits: nothing is to be held meanwhile.
+      checkEndedJobs,
       // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on
       // requests that wait for the body: taken before, they would have to be given back to a window that has moved on.
       checkLimits,

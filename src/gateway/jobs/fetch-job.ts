@@ -1,21 +1,22 @@
-import { newCallId } from '../src/call/call-id.ts'
-import type { CallRecord } from '../src/call/call-record.ts'
-import { reportsUse } from '../src/call/job-use.ts'
-import type { ObjectKind } from '../src/call/object-event.ts'
-import type { JobObservation, Observation } from '../src/call/observation.ts'
-import { cleanPath } from '../src/domain/clean-text.ts'
-import { finalizeCall } from '../src/gateway/recording/finalize-call.ts'
-import type { Pricing } from '../src/gateway/recording/pricing.ts'
-import { endpointContextOf } from '../src/gateway/routing/endpoint-context.ts'
-import type { Upstream } from '../src/gateway/routing/upstreams.ts'
-import { fetchAnswer } from '../src/http/client/fetch-answer.ts'
-import { AnswerReader } from '../src/objects/answer-objects.ts'
-import { hasEnded, hasFailed } from '../src/objects/object-status.ts'
-import type { Dialect } from '../src/providers/dialect.ts'
-import { selectDialect } from '../src/providers/dialects.ts'
-import { observe } from '../src/providers/reading/counts.ts'
-import { entryOf } from '../src/providers/registry.ts'
-import type { ClaimedJob } from './job-claims.ts'
+import { newCallId } from '../../call/call-id.ts'
+import type { CallRecord } from '../../call/call-record.ts'
+import { reportsUse } from '../../call/job-use.ts'
+import type { ObjectKind } from '../../call/object-event.ts'
+import type { JobObservation, Observation } from '../../call/observation.ts'
+import { cleanPath } from '../../domain/clean-text.ts'
+import { fetchAnswer } from '../../http/client/fetch-answer.ts'
+import { AnswerReader } from '../../objects/answer-objects.ts'
+import { hasEnded, hasFailed } from '../../objects/object-status.ts'
+import type { KeptJob } from '../../objects/table/jobs-table.ts'
+import type { Dialect } from '../../providers/dialect.ts'
+import { selectDialect } from '../../providers/dialects.ts'
+import { createEvalItems } from '../../providers/jobs/eval-items.ts'
+import { observe } from '../../providers/reading/counts.ts'
+import { entryOf } from '../../providers/registry.ts'
+import { finalizeCall } from '../recording/finalize-call.ts'
+import type { Pricing } from '../recording/pricing.ts'
+import { endpointContextOf } from '../routing/endpoint-context.ts'
+import type { Upstream } from '../routing/upstreams.ts'
 import { pathOfFile, pathOfJob, reportPathOf } from './job-paths.ts'
 
 /** The caller of background fetches. Their usage is recorded for the client that created the job. */
@@ -23,49 +24,86 @@ export const GATEWAY_CALLER = '(gateway)'
 
 /**
  * The result of a fetch. `told`: it has the job's usage, or the job failed and used nothing. `settled`: the
- * job has ended or is gone, and its usage will never be known.
+ * job has ended, or its provider has no such job (any more), and its usage will never be known. `running`: its status, ''
+ * where it says none.
  */
 export type FetchedJob =
   | { readonly kind: 'told'; readonly record: CallRecord }
-  | { readonly kind: 'settled' }
-  | { readonly kind: 'running' }
+  | { readonly kind: 'settled'; readonly isGone: boolean }
+  | { readonly kind: 'running'; readonly status: string }
 
-/** @throws Where the upstream does not answer, or not as one that knows whether the job is there. */
+/** The upstream answered, and not as one that knows whether the job is there. */
+export class JobUnanswered extends Error {
+  override readonly name = 'JobUnanswered'
+  readonly status: number
+
+  constructor(status: number) {
+    super(`a job was answered with ${status}`)
+    this.status = status
+  }
+}
+
+export interface FetchOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+  /** For each answer; absent: only the limits of the upstream's pool hold. */
+  readonly timeoutMs?: number | null
+}
+
+const GONE: FetchedJob = { kind: 'settled', isGone: true }
+
+/**
+ * Asks the upstream, with the gateway's credential for it, what a job used.
+ *
+ * @throws {JobUnanswered}
+ * @throws Where the upstream does not answer.
+ */
 export async function fetchJob(
-  upstream: Upstream,
+  at: Upstream,
   pricing: Pricing,
-  job: ClaimedJob,
-  now: () => number = Date.now,
+  job: KeptJob,
+  { now = Date.now, timeoutMs = null }: FetchOptions = {},
 ): Promise<FetchedJob> {
+  const upstream = { ...at, timeoutMs }
   if (job.kind === 'message_batch') {
     // Results are fetched only once they exist: before, their absence looks like that of a batch that is
     // gone.
     const { status, reader } = await ask(upstream, pathOfJob(job), '', null)
-    if (status === 404) return { kind: 'settled' }
-    if (!hasEnded(reader.objects.status)) return { kind: 'running' }
+    if (status === 404) return GONE
+    const { status: state } = reader.objects
+    if (!hasEnded(state)) return { kind: 'running', status: state }
   }
   const path = reportPathOf(job)
   const arrivedAtMs = now()
   const { status, reader, observed, dialect } = await askAndRead(upstream, path, '')
-  if (status === 404) return { kind: 'settled' }
+  if (status === 404) return GONE
   const asked: Asked = { upstream, pricing, job, arrivedAtMs }
   if (observed !== null && reportsOn(observed, job))
     return { kind: 'told', record: recordOf(asked, path, dialect, observed) }
   const { status: state, left } = reader.objects
-  if (job.kind !== 'message_batch' && !hasEnded(state)) return { kind: 'running' }
+  if (job.kind !== 'message_batch' && !hasEnded(state)) return { kind: 'running', status: state }
+  if (job.kind === 'eval') {
+    const items = await readItems(upstream, job)
+    if (items.length > 0)
+      return { kind: 'told', record: recordOf(asked, path, dialect, observe({ jobs: items })) }
+  }
   const files = left.flatMap(({ kind, id }) => (kind === 'file' ? [id] : []))
   const inFiles = await readFiles(asked, files)
   if (inFiles !== null) return { kind: 'told', record: inFiles }
-  if (!hasFailed(state)) return { kind: 'settled' }
+  if (!hasFailed(state)) return { kind: 'settled', isGone: false }
   const record = recordOf(asked, path, dialect, observe())
   const failed = { id: job.id, kind: job.kind as ObjectKind, is: 'ended', job: true, failed: true } as const
   return { kind: 'told', record: { ...record, objects: [failed] } }
 }
 
+interface AskedUpstream extends Upstream {
+  readonly timeoutMs: number | null
+}
+
 interface Asked {
-  readonly upstream: Upstream
+  readonly upstream: AskedUpstream
   readonly pricing: Pricing
-  readonly job: ClaimedJob
+  readonly job: KeptJob
   readonly arrivedAtMs: number
 }
 
@@ -86,7 +124,25 @@ async function readFiles(asked: Asked, files: readonly string[]): Promise<CallRe
   return read === null ? null : recordOf(asked, read.path, read.dialect, observe({ jobs }))
 }
 
-function reportsOn(observed: Observation, { id }: ClaimedJob): boolean {
+/** A run of an eval that does not sum up what it used: its items tell, a page after the other. */
+async function readItems(upstream: AskedUpstream, job: KeptJob): Promise<readonly JobObservation[]> {
+  const items = createEvalItems()
+  let after: string | null = null
+  for (let pages = 0; pages < MAX_PAGES_OF_ITEMS; pages += 1) {
+    const page = items.page()
+    const query: string = after === null ? '' : `&after=${encodeURIComponent(after)}`
+    const { status } = await ask(upstream, `${pathOfJob(job)}/output_items`, `?limit=100${query}`, (chunk) =>
+      page.push(chunk),
+    )
+    after = status === 200 ? page.end() : null
+    if (after === null) break
+  }
+  return items.jobs(job.id)
+}
+
+const MAX_PAGES_OF_ITEMS = 1_000
+
+function reportsOn(observed: Observation, { id }: KeptJob): boolean {
   const { usageSource, responseId, jobs } = observed
   if (jobs !== undefined) return jobs.some((reported) => reported.responseId === id)
   return responseId !== null && usageSource !== 'partial' && reportsUse(observed)
@@ -141,7 +197,7 @@ interface Answered {
 
 /** An answer and what its dialect reads in it; `null`: no answer. */
 async function askAndRead(
-  upstream: Upstream,
+  upstream: AskedUpstream,
   path: string,
   query: string,
 ): Promise<Answered & { readonly observed: Observation | null; readonly dialect: Dialect | null }> {
@@ -156,7 +212,7 @@ async function askAndRead(
 }
 
 async function ask(
-  upstream: Upstream,
+  upstream: AskedUpstream,
   path: string,
   query: string,
   push: ((chunk: Buffer) => void) | null,
@@ -169,7 +225,12 @@ async function ask(
     ...Object.entries(entryOf(upstream.provider).requestHeaders ?? {}).flat(),
     ...(upstream.credential ?? []),
   ]
-  const request = { method: 'GET', path: upstream.basePath + path + query, headers, timeoutMs: null }
+  const request = {
+    method: 'GET',
+    path: upstream.basePath + path + query,
+    headers,
+    timeoutMs: upstream.timeoutMs,
+  }
   const reader = new AnswerReader()
   // Results may be long, and take their time.
   const { status } = await fetchAnswer(upstream.pool, request, (chunk, found) => {
@@ -177,6 +238,6 @@ async function ask(
     reader.push(chunk)
     push?.(chunk)
   })
-  if (status !== 200 && status !== 404) throw new Error(`a job was answered with ${status}`)
+  if (status !== 200 && status !== 404) throw new JobUnanswered(status)
   return { status, reader }
 }

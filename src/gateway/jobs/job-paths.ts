@@ -1,4 +1,4 @@
-import type { ClaimedJob } from './job-claims.ts'
+import type { KeptJob } from '../../objects/table/jobs-table.ts'
 
 /** Kinds whose usage an answer reports, and the path after their id where it does. */
 const REPORTED_BELOW: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
 const VIDEOS = /\/videos(?:\/.*)?$/i
 
 /** Where a job is fetched, by the path of the call that submitted it. */
-export function pathOfJob({ path, id }: ClaimedJob): string {
+export function pathOfJob({ path, id }: KeptJob): string {
   const submitted = path.replace(/\/+$/, '')
   const google = GOOGLE_MODEL.exec(submitted)?.[1]
   const collection = google === undefined ? submitted.replace(VIDEOS, '/videos') : `${google}/batches`
@@ -27,15 +27,12 @@ export function pathOfJob({ path, id }: ClaimedJob): string {
 }
 
 /** Where it reports its usage. */
-export function reportPathOf(job: ClaimedJob): string {
+export function reportPathOf(job: KeptJob): string {
   return `${pathOfJob(job)}${REPORTED_BELOW[job.kind] ?? ''}`
 }
 
 /** Where a file that it left is read; `null`: unknown. The second is the path's rest. */
-export function pathOfFile(
-  { path }: ClaimedJob,
-  fileId: string,
-): readonly [path: string, query: string] | null {
+export function pathOfFile({ path }: KeptJob, fileId: string): readonly [path: string, query: string] | null {
   const submitted = path.replace(/\/+$/, '')
   const google = GOOGLE_MODEL.exec(submitted)?.[1]
   const id = encodeURIComponent(fileId)

@@ -67,6 +67,7 @@ export function dispatch(
         canonicalPath: route.target.canonicalPath,
         pathAndQuery: route.target.pathAndQuery,
         body: body.plain,
+        reported: admission.reported,
         fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, sentBytes), next),
       })
     : reader

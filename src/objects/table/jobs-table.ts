@@ -1,7 +1,11 @@
 import type { UnsettledJob } from '../../domain/documents/job-document.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import type { ObjectKey } from './objects-table.ts'
+import type { Estimate, ObjectKey } from './objects-table.ts'
+
+/** One that was deleted has not reported what it used either. */
+const UNSETTLED = 'job and settled_at is null'
+const LISTED_JOBS = 1_000
 
 /**
  * Corrects the models under which the calls that made these objects are totalled. `sorted` by upstream and id. An object
@@ -39,8 +43,120 @@ export async function selectJobsOfFiles(
   return rows.map((row) => ({ upstream: row.upstream, foldedId: row.folded_id, jobId: row.job_id }))
 }
 
-const UNSETTLED = 'job and settled_at is null and deleted_at is null'
-const LISTED_JOBS = 1_000
+/** Keeps what jobs are taken to have used until they tell. The first estimate of a job stays. Each key once. */
+export async function keepEstimates(
+  session: PostgresSession,
+  estimates: readonly (ObjectKey & { readonly callId: string; readonly estimate: Estimate })[],
+): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.objects o set estimate = k.estimate
+     from json_to_recordset($1) as k (upstream text, "foldedId" text, "callId" uuid, estimate jsonb)
+     where o.upstream = k.upstream and o.folded_id = k."foldedId" and o.call_id = k."callId"
+       and ${UNSETTLED} and o.estimate is null`,
+    [JSON.stringify(estimates)],
+  )
+}
+
+/** An id that is made twice names no one response any more: its estimates stand. */
+export async function dropEstimates(session: PostgresSession, keys: readonly ObjectKey[]): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.objects o set estimate = null
+     from unnest($1::text[], $2::text[]) as k (upstream, folded_id)
+     where o.upstream = k.upstream and o.folded_id = k.folded_id and o.estimate is not null`,
+    [keys.map(({ upstream }) => upstream), keys.map(({ foldedId }) => foldedId)],
+  )
+}
+
+/** Kinds whose results can also be read as items of a conversation, or as the input of what follows. */
+const READ_AS_ITEMS = ['response', 'interaction']
+
+/**
+ * Has jobs fetched at once of which the result may have been read: these, and all of a client that reads items.
+ *
+ * @param readers The clients that read items, with the upstream.
+ */
+export async function hastenJobs(
+  session: PostgresSession,
+  sorted: readonly ObjectKey[],
+  readers: readonly { readonly upstream: string; readonly clientId: string }[],
+): Promise<void> {
+  await session.query(
+    `update ${SCHEMA}.objects o set fetch_after = now()
+     from (select upstream, folded_id from ${SCHEMA}.objects o
+       where ${UNSETTLED} and ((upstream, folded_id) in (select * from unnest($1::text[], $2::text[]))
+         or (kind = any($5) and (upstream, client_id) in (select * from unnest($3::text[], $4::text[]))))
+       order by upstream, folded_id for update of o) found
+     where o.upstream = found.upstream and o.folded_id = found.folded_id`,
+    [
+      sorted.map(({ upstream }) => upstream),
+      sorted.map(({ foldedId }) => foldedId),
+      readers.map(({ upstream }) => upstream),
+      readers.map(({ clientId }) => clientId),
+      READ_AS_ITEMS,
+    ],
+  )
+}
+
+/** A job, as far as it takes to ask its upstream for it. */
+export interface KeptJob extends ObjectKey {
+  readonly id: string
+  readonly kind: string
+  /** Of the call that submitted it, an upstream's prefix taken off. */
+  readonly path: string
+  /** When that call arrived. */
+  readonly createdAtMs: number
+  /** The client that submitted it, whose markups apply; `null`: no longer known. */
+  readonly clientName: string | null
+}
+
+/** The columns of {@link KeptJob} in a row `o` of `objects`. */
+export const JOB_COLUMNS = `o.upstream, o.folded_id, o.id, o.kind, o.path, o.created_at,
+  (select c.name from ${SCHEMA}.clients c where c.id = o.client_id) as client`
+
+export interface JobRow {
+  readonly upstream: string
+  readonly folded_id: string
+  readonly id: string
+  readonly kind: string
+  readonly path: string
+  readonly created_at: Date
+  readonly client: string | null
+}
+
+export function jobFrom(row: JobRow): KeptJob {
+  return {
+    upstream: row.upstream,
+    foldedId: row.folded_id,
+    id: row.id,
+    kind: row.kind,
+    path: row.path,
+    createdAtMs: row.created_at.getTime(),
+    clientName: row.client,
+  }
+}
+
+/**
+ * The objects of these names, at any of these upstreams, and the jobs below `path`, each with whether its use is not known.
+ *
+ * @param path In lower case; '': none.
+ */
+export async function selectJobs(
+  pool: Postgres,
+  upstreams: readonly string[],
+  foldedIds: readonly string[],
+  path: string,
+): Promise<readonly (KeptJob & { readonly isUntold: boolean })[]> {
+  const { rows } = await pool.query<JobRow & { is_untold: boolean }>(
+    `select ${JOB_COLUMNS}, ${UNSETTLED} as is_untold from ${SCHEMA}.objects o
+     where o.upstream = any($1) and o.folded_id = any($2)
+     union all
+     select ${JOB_COLUMNS}, true from ${SCHEMA}.objects o
+     where ${UNSETTLED} and o.upstream = any($1) and lower(o.path) = $3
+     limit ${LISTED_JOBS}`,
+    [upstreams, foldedIds, path],
+  )
+  return rows.map((row) => ({ ...jobFrom(row), isUntold: row.is_untold }))
+}
 
 /** The oldest thousand of them, the oldest first. */
 export async function selectUnsettledJobs(
@@ -56,9 +172,10 @@ export async function selectUnsettledJobs(
     key_id: string
     model: string | null
     created_at: Date
+    deleted_at: Date | null
   }>(
     `select o.id, o.kind, o.upstream, o.client_id, coalesce(c.name, o.client_id) as client, o.key_id, o.model,
-       o.created_at
+       o.created_at, o.deleted_at
      from ${SCHEMA}.objects o left join ${SCHEMA}.clients c on c.id = o.client_id
      where ${UNSETTLED} and ($1::text is null or c.name = $1)
      order by o.created_at, o.upstream, o.folded_id limit ${LISTED_JOBS}`,
@@ -73,6 +190,7 @@ export async function selectUnsettledJobs(
     keyId: row.key_id,
     model: row.model,
     createdAt: row.created_at,
+    deletedAt: row.deleted_at,
   }))
 }
 

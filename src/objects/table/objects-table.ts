@@ -1,3 +1,4 @@
+import type { CallUse } from '../../call/call-record.ts'
 import type { ObjectKind } from '../../call/object-event.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
@@ -28,6 +29,12 @@ export interface NewObject extends Submitter {
   readonly reservedPico: string | null
 }
 
+/** What a job was taken to have used, as it stands in the totals: its final figures take its place. */
+export type Estimate = Pick<
+  CallUse,
+  'model' | 'reportedModel' | 'usageSource' | 'usage' | 'units' | 'costPico' | 'priceId'
+>
+
 /** What names an object at an upstream. */
 export interface ObjectKey {
   readonly upstream: string
@@ -47,6 +54,8 @@ export interface ObjectMaking extends ObjectKey, Submitter {
   readonly createdAtMs: number
   /** As in {@link NewObject}; `null` too once its job has reported its use. */
   readonly unpricedAs: string | null
+  /** `null`: none is in the totals. */
+  readonly estimate: Estimate | null
 }
 
 /**
@@ -104,7 +113,7 @@ export async function settleObjects(
   sorted: readonly ObjectKey[],
 ): Promise<readonly (ObjectMaking & { readonly unpricedAs: string })[]> {
   const { rows } = await session.query<MakingRow>(
-    `update ${SCHEMA}.objects o set settled_at = coalesce(o.settled_at, now()), unpriced_as = null
+    `update ${SCHEMA}.objects o set settled_at = coalesce(o.settled_at, now()), unpriced_as = null, estimate = null
      from (select ${MAKING} from ${SCHEMA}.objects o
        join unnest($1::text[], $2::text[]) as k (upstream, folded_id) using (upstream, folded_id)
        where o.job and (o.settled_at is null or o.unpriced_as is not null)
@@ -148,7 +157,7 @@ export async function selectOwners(
 }
 
 const MAKING = `o.upstream, o.folded_id, ${SUBMITTER_DIMENSIONS.map(({ column, field }) => `o.${column} as "${field}"`).join(', ')},
-  o.call_id, o.job, o.model, o.unpriced_as,
+  o.call_id, o.job, o.model, o.unpriced_as, o.estimate,
   (extract(epoch from o.created_at) * 1000)::bigint as created_at_ms`
 
 interface MakingRow extends Submitter {
@@ -158,6 +167,7 @@ interface MakingRow extends Submitter {
   job: boolean
   model: string | null
   unpriced_as: string | null
+  estimate: Estimate | null
   created_at_ms: string
 }
 
@@ -171,6 +181,7 @@ function makingFrom(row: MakingRow): ObjectMaking {
     model: row.model,
     createdAtMs: Number(row.created_at_ms),
     unpricedAs: row.unpriced_as,
+    estimate: row.estimate,
   }
 }
 

@@ -1,6 +1,7 @@
 import type { CallRecord } from '../../call/call-record.ts'
 import { foldObjectId } from '../../call/object-event.ts'
 import { reportedNoFigures } from '../../call/unpriced-reason.ts'
+import { dropEstimates } from '../../objects/table/jobs-table.ts'
 import {
   addObjects,
   type NewObject,
@@ -27,6 +28,7 @@ export async function addMadeObjects(
   const added = new Set((await addObjects(session, made)).map(textOf))
   const known = sortedByKey([...made.filter((object) => !added.has(textOf(object))), ...again])
   if (known.length === 0) return { made, jobsMadeAgain: new Map() }
+  await dropEstimates(session, known)
   const jobs = (await selectMakings(session, known)).filter(({ job }) => job)
   return { made, jobsMadeAgain: new Map(jobs.map((job) => [textOf(job), job.callId])) }
 }

@@ -33,7 +33,7 @@ export function eventsOf({ upstream, objects = NONE }: CallRecord, kind: ObjectE
 }
 
 /** What is only estimated, or was cut, may be reported better later. */
-export function isFinal({ usageSource }: CallRecord): boolean {
+export function isFinal({ usageSource }: Pick<CallRecord, 'usageSource'>): boolean {
   return usageSource === 'reported' || usageSource === 'none'
 }
 

@@ -3,6 +3,7 @@ import { useOf } from '../../call/job-use.ts'
 import { foldObjectId } from '../../call/object-event.ts'
 import { type CountedCall, settlementIdOf } from '../../call/settlement.ts'
 import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
+import { hastenJobs } from '../../objects/table/jobs-table.ts'
 import {
   type NewObject,
   type ObjectKey,
@@ -15,6 +16,7 @@ import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { selectResponses } from '../../store/ledger/claimed-responses.ts'
 import { type SettledCall, submitterOf } from '../../usage/daily-key.ts'
 import { withoutUsage } from '../../usage/total-by-day.ts'
+import { estimatesOf, takenBack } from './kept-estimates.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
 import { endedBy, eventsOf, fetchedKey, isFinal, objectKeyOf, reportedKeys } from './reported-work.ts'
 
@@ -45,8 +47,9 @@ export async function settleJobs(
   const keys = sortedByKey(records.flatMap(reportedKeys))
   const makings = keys.length === 0 ? [] : await selectMakings(session, keys)
   const byKey = new Map(makings.map((making) => [textOf(making), making]))
+  const calls = records.flatMap((record) => partedBy(record, byKey))
   return {
-    calls: records.flatMap((record) => partedBy(record, byKey)),
+    calls: makings.length === 0 ? calls : [...calls, ...takingBack(calls, byKey)],
     settled: await settle(session, reported, made),
   }
 }
@@ -100,6 +103,31 @@ function settlementOf(
   }
 }
 
+/** The entries that take back what jobs were taken to have used, beside their final figures: one for each job. */
+function takingBack(
+  calls: readonly CountedCall[],
+  makings: ReadonlyMap<string, ObjectMaking>,
+): readonly CountedCall[] {
+  // Of this batch, which the store has not yet.
+  const estimates = new Map(
+    estimatesOf(calls).map((kept) => [`${textOf(kept)}\0${kept.callId}`, kept.estimate]),
+  )
+  const taken = new Set<string>()
+  return calls.flatMap((call, index): readonly CountedCall[] => {
+    const { settlement, responseId } = call
+    if (settlement === undefined || responseId === null || !isFinal(call)) return NONE
+    const key = textOf(objectKeyOf(call, responseId))
+    const making = makings.get(key)
+    if (making === undefined || taken.has(key)) return NONE
+    const estimate = making.estimate ?? estimates.get(`${key}\0${making.callId}`)
+    if (estimate === undefined) return NONE
+    taken.add(key)
+    return [{ ...call, ...takenBack(estimate), callId: settlementIdOf(call.callId, responseId, index) }]
+  })
+}
+
+const NONE: readonly CountedCall[] = []
+
 /** Records which jobs have ended, reported what they used, or used nothing, and which objects are gone. */
 async function settle(
   session: PostgresSession,
@@ -119,6 +147,7 @@ async function settle(
   if (waiting.length > 0) await setObjectsState(session, 'ended', waiting)
   const deleted = sortedByKey(reported.flatMap((record) => eventsOf(record, 'deleted').map((it) => it.key)))
   if (deleted.length > 0) await setObjectsState(session, 'deleted', deleted)
+  await hasten(session, reported)
   const providers = new Map(reported.map(({ upstream, provider }) => [upstream, provider]))
   return settled.map(({ upstream, unpricedAs, createdAtMs, callId, ...making }) => ({
     ...submitterOf(making),
@@ -128,6 +157,20 @@ async function settle(
     upstream,
     provider: providers.get(upstream) ?? '',
   }))
+}
+
+/** Has those fetched soon whose results these calls may have read by another door. */
+async function hasten(session: PostgresSession, reported: readonly CallRecord[]): Promise<void> {
+  const readers = new Map<string, { readonly upstream: string; readonly clientId: string }>()
+  const read: ObjectKey[] = []
+  for (const record of reported) {
+    for (const { key, event } of eventsOf(record, 'read')) {
+      read.push(key)
+      const { upstream, clientId } = record
+      if (!event.job) readers.set(textOf({ upstream, foldedId: clientId }), { upstream, clientId })
+    }
+  }
+  if (read.length > 0) await hastenJobs(session, sortedByKey(read), [...readers.values()])
 }
 
 /** Jobs whose fetch was counted before the call that made them: by another gateway, of whose records more waited. */

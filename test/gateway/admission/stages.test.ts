@@ -53,7 +53,7 @@ test('stages run in this order', async () => {
       'model',
       [
         ...['requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel', 'checkAnswerForm'],
-        ...['checkReach', 'checkObjects', 'checkLimits'],
+        ...['checkReach', 'checkObjects', 'checkEndedJobs', 'checkLimits'],
       ],
     ],
   ])
@@ -166,9 +166,10 @@ describe('refusals', () => {
     const others = MOMENTS.flatMap((moment) => STAGES[moment].map(({ name }) => name)).filter(
       (name) => !tried.has(name),
     )
-    // Own operations have routes over HTTP, a handshake has no body, and routeByModel never refuses.
+    // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel never refuses.
     expect(others).toEqual([
       ...['refuseOwnOperation', 'planBody', 'requireModelFirst', 'routeByModel', 'readNames', 'checkReach'],
+      'checkEndedJobs',
     ])
   })
 })

@@ -104,6 +104,7 @@ export async function openTwoDoors(
         byKey: [],
       }),
       objects,
+      jobs: { settle: async () => null },
       unattended: loose.unattended,
       limits,
       refused: (clientId, reason) => refused.push(`${clientId} ${reason}`),

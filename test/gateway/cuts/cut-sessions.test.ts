@@ -202,6 +202,7 @@ beforeAll(async () => {
         upstreams,
         pathPolicy: { permits: () => true, allowsByName: () => true },
         objects: new Objects(new ObjectIndex({ selectOwners: async () => [] })),
+        jobs: { settle: async () => null },
         unattended: options.unattended,
         limits: null,
         refused: () => {},

@@ -1,0 +1,90 @@
+import type { JobUse } from '../../call/call-record.ts'
+import { reportsUse, useOf } from '../../call/job-use.ts'
+import { foldObjectId, type ObjectEvent, type ObjectKind } from '../../call/object-event.ts'
+import { withinDeadline } from '../../lib/deadline.ts'
+import type { CallObjects } from '../../objects/call-events.ts'
+import type { EndedJobs } from '../../objects/job-names.ts'
+import { isRunning } from '../../objects/object-status.ts'
+import type { Objects } from '../../objects/objects.ts'
+import { type KeptJob, selectJobs } from '../../objects/table/jobs-table.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import type { Pricing } from '../recording/pricing.ts'
+import type { Upstream } from '../routing/upstreams.ts'
+import { type FetchedJob, fetchJob, JobUnanswered } from './fetch-job.ts'
+import { FETCHED_KINDS } from './job-paths.ts'
+
+/**
+ * What is known before a call ends jobs. `null`: nothing is to be known. `running`: one to be deleted still runs.
+ * `unanswered`: the upstream cannot say now.
+ */
+export type BeforeEnd = CallObjects | 'running' | 'unanswered' | null
+
+/** Fetches jobs whose use is not known before a call deletes or cancels them: afterwards no one could. */
+export interface JobSettler {
+  /** Never rejects. */
+  settle(upstream: Upstream, ended: EndedJobs): Promise<BeforeEnd>
+}
+
+export interface JobSettlerOptions {
+  readonly objects: Pick<Objects, 'newJob'>
+  readonly pricing: Pricing
+  readonly pool: Postgres
+}
+
+/** A store that takes longer counts as away: then only jobs that were made here lately are known. */
+const SELECT_MS = 2_000
+
+/** For all of a job: results of batches are long. */
+const FETCH_MS = 300_000
+/** Statuses by which an upstream says that it could answer later. */
+const LATER: ReadonlySet<number> = new Set([408, 409, 425, 429])
+
+export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions): JobSettler {
+  async function untold({ account }: Upstream, { ids, below }: EndedJobs): Promise<readonly KeptJob[]> {
+    const folded = ids.map(foldObjectId)
+    const kept = await withinDeadline(selectJobs(pool, account, folded, below), SELECT_MS).catch(() => [])
+    const inStore = new Set(kept.map(({ foldedId }) => foldedId))
+    const made = ids.flatMap((id) =>
+      inStore.has(foldObjectId(id)) ? [] : (objects.newJob(account, id) ?? []),
+    )
+    const jobs = [...kept.filter(({ isUntold }) => isUntold), ...made]
+    return jobs.filter(({ kind }) => FETCHED_KINDS.includes(kind))
+  }
+
+  return {
+    async settle(upstream, ended) {
+      const uses: JobUse[] = []
+      const events: ObjectEvent[] = []
+      for (const job of await untold(upstream, ended)) {
+        const found = await fetched(upstream, pricing, job)
+        if (found === 'unanswered') return found
+        if (found === null) continue
+        if (found.kind === 'running') {
+          if (ended.isDeleted && isRunning(found.status)) return 'running'
+        } else if (found.kind === 'told') {
+          const { record } = found
+          events.push(...(record.objects ?? []))
+          if (record.jobs !== undefined) uses.push(...record.jobs)
+          else if (reportsUse(record)) uses.push({ ...useOf(record), id: record.responseId ?? job.id })
+        } else if (!found.isGone) {
+          events.push({ id: job.id, kind: job.kind as ObjectKind, is: 'ended', job: true })
+        }
+      }
+      return uses.length === 0 && events.length === 0 ? null : { uses, events }
+    },
+  }
+}
+
+/** `null`: the upstream will not say. */
+async function fetched(
+  upstream: Upstream,
+  pricing: Pricing,
+  job: KeptJob,
+): Promise<FetchedJob | 'unanswered' | null> {
+  try {
+    return await fetchJob(upstream, pricing, job, FETCH_MS)
+  } catch (error) {
+    const willNot = error instanceof JobUnanswered && error.status < 500 && !LATER.has(error.status)
+    return willNot ? null : 'unanswered'
+  }
+}

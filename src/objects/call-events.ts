@@ -1,0 +1,60 @@
+import type { JobUse } from '../call/call-record.ts'
+import { foldObjectId, MAX_OBJECT_EVENTS, type ObjectEvent } from '../call/object-event.ts'
+import type { KeptJob } from './table/jobs-table.ts'
+
+/** What a call has made of objects, and what was reported of jobs that it ends. */
+export interface CallObjects {
+  readonly events: readonly ObjectEvent[]
+  readonly uses: readonly JobUse[]
+}
+
+const NOTHING: CallObjects = { events: [], uses: [] }
+/** Made within the seconds in which Postgres may lack them. */
+const MAX_NEW_JOBS = 1_000
+
+/** What running calls have made of objects, by call, until their records take it; and the jobs that were made lately. */
+export class CallEvents {
+  readonly #byCall = new Map<string, CallObjects>()
+  /** Newest last. */
+  readonly #newJobs = new Map<string, KeptJob>()
+
+  begin(callId: string, reported: CallObjects): void {
+    this.#byCall.set(callId, reported)
+  }
+
+  /** Gives whether it is new to the call. */
+  add(callId: string, event: ObjectEvent): boolean {
+    const { events, uses } = this.#byCall.get(callId) ?? NOTHING
+    const isKnown = events.some(({ id, is }) => id === event.id && is === event.is)
+    if (isKnown || events.length === MAX_OBJECT_EVENTS) return false
+    this.#byCall.set(callId, { events: [...events, event], uses })
+    return true
+  }
+
+  /** What a call has made of objects: once, for its record. */
+  take(callId: string): CallObjects | null {
+    const taken = this.#byCall.get(callId)
+    if (taken === undefined) return null
+    this.#byCall.delete(callId)
+    return taken
+  }
+
+  addJob(job: KeptJob): void {
+    this.#newJobs.set(keyOf(job.upstream, job.foldedId), job)
+    const [oldest] = this.#newJobs.keys()
+    if (this.#newJobs.size > MAX_NEW_JOBS && oldest !== undefined) this.#newJobs.delete(oldest)
+  }
+
+  /** A job that was made lately; `null`: none of this id. */
+  newJob(upstreams: readonly string[], id: string): KeptJob | null {
+    for (const upstream of upstreams) {
+      const job = this.#newJobs.get(keyOf(upstream, foldObjectId(id)))
+      if (job !== undefined) return job
+    }
+    return null
+  }
+}
+
+function keyOf(upstream: string, foldedId: string): string {
+  return `${upstream}\0${foldedId}`
+}
