@@ -1,38 +1,26 @@
-import type { JobUse } from '../call/call-record.ts'
 import { foldObjectId, MAX_OBJECT_EVENTS, type ObjectEvent } from '../call/object-event.ts'
 import type { KeptJob } from './table/jobs-table.ts'
 
-/** What a call has made of objects, and what was reported of jobs that it ends. */
-export interface CallObjects {
-  readonly events: readonly ObjectEvent[]
-  readonly uses: readonly JobUse[]
-}
-
-const NOTHING: CallObjects = { events: [], uses: [] }
 /** Made within the seconds in which Postgres may lack them. */
 const MAX_NEW_JOBS = 1_000
 
 /** What running calls have made of objects, by call, until their records take it; and the jobs that were made lately. */
 export class CallEvents {
-  readonly #byCall = new Map<string, CallObjects>()
+  readonly #byCall = new Map<string, readonly ObjectEvent[]>()
   /** Newest last. */
   readonly #newJobs = new Map<string, KeptJob>()
 
-  begin(callId: string, reported: CallObjects): void {
-    this.#byCall.set(callId, reported)
-  }
-
   /** Gives whether it is new to the call. */
   add(callId: string, event: ObjectEvent): boolean {
-    const { events, uses } = this.#byCall.get(callId) ?? NOTHING
+    const events = this.#byCall.get(callId) ?? []
     const isKnown = events.some(({ id, is }) => id === event.id && is === event.is)
     if (isKnown || events.length === MAX_OBJECT_EVENTS) return false
-    this.#byCall.set(callId, { events: [...events, event], uses })
+    this.#byCall.set(callId, [...events, event])
     return true
   }
 
   /** What a call has made of objects: once, for its record. */
-  take(callId: string): CallObjects | null {
+  take(callId: string): readonly ObjectEvent[] | null {
     const taken = this.#byCall.get(callId)
     if (taken === undefined) return null
     this.#byCall.delete(callId)

@@ -17,7 +17,7 @@ export function jobsEndedBy(method: string, canonicalPath: string): EndedJobs | 
   if (method !== 'DELETE' && !(method === 'POST' && /cancel$/i.test(canonicalPath))) return null
   const path = readObjectPath(canonicalPath)
   const isDeleted = method === 'DELETE'
-  if (!(isDeleted ? path.endsInName : path.verb === 'cancel')) return null
+  if (!(isDeleted ? endsInJob(path) : path.verb === 'cancel')) return null
   const ids = path.names.flatMap((name) => (mayBeJob(name, path) ? [name.id] : []))
   if (ids.length === 0) return null
   const isEval = isDeleted && path.names.length === 1 && path.names[0]?.kind === 'eval'
@@ -29,7 +29,7 @@ export function jobsEndedBy(method: string, canonicalPath: string): EndedJobs | 
  * responses, which hold what responses in the background said.
  */
 export function jobsReadBy(path: ObjectPath): readonly (ObjectName & { readonly job: boolean })[] {
-  if (path.endsInName || path.collection !== null || path.names.length === 0) return NONE
+  if (endsInJob(path) || path.collection !== null || path.names.length === 0) return NONE
   return path.names.flatMap((name): readonly (ObjectName & { readonly job: boolean })[] => {
     if (name.kind === 'conversation' || /^(?:input_)?items$/.test(path.verb)) return [{ ...name, job: false }]
     return mayBeJob(name, path) ? [{ id: name.id, kind: kindOf(name, path), job: true }] : []
@@ -37,6 +37,11 @@ export function jobsReadBy(path: ObjectPath): readonly (ObjectName & { readonly 
 }
 
 const NONE: readonly never[] = []
+
+/** An id that speaks for itself ends the path of a run of an eval. */
+function endsInJob({ endsInName, names, verb }: ObjectPath): boolean {
+  return endsInName || names.at(-1)?.id.toLowerCase() === verb
+}
 
 function mayBeJob(name: ObjectName, path: ObjectPath): boolean {
   const kind = kindOf(name, path)

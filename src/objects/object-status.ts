@@ -26,5 +26,7 @@ export function hasFailed(status: string): boolean {
 
 /** Whether what was made runs on, by its status. */
 export function isRunning(status: string): boolean {
-  return /(?:^|_)(?:queued|in_progress|running|pending|starting|processing|validating|validating_files|finalizing|cancell?ing)$/.test(status)
+  return /(?:^|_)(?:queued|in_progress|running|pending|starting|processing|validating|validating_files|finalizing|cancell?ing)$/.test(
+    status,
+  )
 }

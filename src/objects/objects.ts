@@ -6,7 +6,7 @@ import type { AnswerHandler } from '../http/client/answer-handler.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
-import { CallEvents, type CallObjects } from './call-events.ts'
+import { CallEvents } from './call-events.ts'
 import { jobsReadBy } from './job-names.ts'
 import { filterList } from './lists/list-filter.ts'
 import { ListedAnswer } from './lists/listed-answer.ts'
@@ -57,8 +57,8 @@ export interface ObjectCall {
   readonly pathAndQuery: string
   /** `null`: not read. */
   readonly body: Buffer | null
-  /** `null`: it ends no job. */
-  readonly reported: CallObjects | null
+  /** What was found of jobs before the call ends them. */
+  readonly found: readonly ObjectEvent[]
   /** Asks the upstream for another page of the list that this call asked for. */
   readonly fetchPage: (pathAndQuery: string) => Promise<Buffer>
 }
@@ -159,7 +159,7 @@ export class Objects {
   /** `handler`, or one around it that reads what the answer says of objects, or takes out of it what is others'. */
   watch(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
     const path = readObjectPath(call.canonicalPath)
-    if (call.reported !== null) this.#events.begin(call.callId, call.reported)
+    for (const event of call.found) this.#record(call, event)
     switch (call.method) {
       case 'POST':
         return this.#watchMaking(this.#watchUpload(handler, call), call, path)
@@ -180,7 +180,7 @@ export class Objects {
   }
 
   /** What a call has made of objects: once, for its record. */
-  take(callId: string): CallObjects | null {
+  take(callId: string): readonly ObjectEvent[] | null {
     return this.#events.take(callId)
   }
 

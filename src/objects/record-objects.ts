@@ -1,7 +1,7 @@
 // Puts into a call's record what it made of objects and what budgets hold on for it, so that all of it reaches Postgres by
 // the same exactly-once way.
 import type { CallLedger } from '../call/call-ledger.ts'
-import type { CallRecord, JobUse } from '../call/call-record.ts'
+import type { CallRecord } from '../call/call-record.ts'
 import type { ObjectEvent } from '../call/object-event.ts'
 import { readObjectPath } from './object-path.ts'
 import type { Objects } from './objects.ts'
@@ -16,12 +16,10 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
     saveSnapshot: (call, snapshot) => ledger.saveSnapshot(call, snapshot),
     saveSnapshotNow: (call, snapshot, onWritten) => ledger.saveSnapshotNow(call, snapshot, onWritten),
     close(record, onWritten, reservedPico = 0n) {
-      const taken = objects.take(record.callId)
-      const events = taken === null ? null : taken.events
-      const whole = taken === null || taken.uses.length === 0 ? record : withUses(record, taken.uses)
+      const events = objects.take(record.callId)
       const job = reservedPico > 0n && hasNoCost(record) ? (events ?? []).findIndex(isMadeJob) : -1
       if (events === null || job < 0) {
-        const ended = events === null ? whole : { ...whole, objects: events }
+        const ended = events === null ? record : { ...record, objects: events }
         if (reservedPico <= 0n || record.costPico !== null) ledger.close(ended, onWritten)
         else
           ledger.close({ ...ended, chargedPico: `${reservedPico}` }, (error, sequence) =>
@@ -33,7 +31,7 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
       const reserving = events.map((event, at) =>
         at === job ? { ...event, reservedPico: `${reservedPico}` } : event,
       )
-      ledger.close({ ...whole, objects: reserving }, (error, sequence) =>
+      ledger.close({ ...record, objects: reserving }, (error, sequence) =>
         onWritten(error, sequence, { pico: reservedPico, by: 'job' }),
       )
     },
@@ -42,11 +40,6 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
       ledger.discard(call)
     },
   }
-}
-
-/** What these jobs reported before the call ended them counts with it. */
-function withUses(record: CallRecord, uses: readonly JobUse[]): CallRecord {
-  return { ...record, jobs: [...(record.jobs ?? []), ...uses] }
 }
 
 /** Else the cost is charged with the call, and its job reserves nothing beside it. */

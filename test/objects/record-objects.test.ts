@@ -60,9 +60,7 @@ test.each<
       onWritten(null, 1)
     },
   }
-  const objects: Pick<Objects, 'take'> = {
-    take: () => (events === null ? null : { events, uses: [] }),
-  }
+  const objects: Pick<Objects, 'take'> = { take: () => events }
   recordObjects(ledger as CallLedger, objects as Objects).close(
     record,
     (_error, _sequence, holding) => {

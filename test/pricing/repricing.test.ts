@@ -145,6 +145,29 @@ const aCall: PastCall = {
   usage: { ...NO_USAGE, inputTokens: 100_000, outputTokens: 0 },
 }
 
+test('what takes an estimate back costs what the estimate does, below 0', () => {
+  const next = random(7)
+  const prices = new Map<string, Price>()
+  const newer = withMarkup('1.3')
+  const negative = <Counts extends object>(counts: Counts) =>
+    Object.fromEntries(
+      Object.entries(counts).map(([name, count]) => [name, count === null ? null : -count]),
+    ) as Counts
+  let repriced = 0
+  for (let index = 0; index < 100; index += 1) {
+    const call = metered(catalog, { ...randomCall(next), usageSource: 'estimated' }, prices)
+    if (call.costPico === null || call.costPico === 0n) continue
+    const price = prices.get(call.priceId ?? '') ?? null
+    const { usage, units, costPico } = call
+    const estimate = repriceCall(newer, call, price)
+    const back = { ...call, usage: negative(usage), units: negative(units), costPico: -costPico }
+    const expected = estimate.kind === 'cost' ? { ...estimate, costPico: -estimate.costPico } : estimate
+    expect(repriceCall(newer, back, price)).toEqual(expected)
+    if (estimate.kind === 'cost') repriced += 1
+  }
+  expect(repriced).toBeGreaterThan(20)
+})
+
 test('a call that had no price is priced at the tier that its usage names, else at the standard one', () => {
   expect(repriceCall(catalog, aCall, null)).toMatchObject({ kind: 'cost', costPico: 300_000_000_000n })
   const batch = { ...aCall, usageRaw: '{"input_tokens":100000,"service_tier":"batch"}' }

@@ -2,14 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import type { Caller, CallerLookup } from '../../call/caller.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { CallRefusal } from '../../http/errors.ts'
-import type { CallObjects } from '../../objects/call-events.ts'
 import { type BodyNames, NO_NAMES } from '../../objects/names/body-names.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { AskedSize } from '../bodies/asked/asked-size.ts'
 import { type ReadableBody, UNREAD } from '../bodies/body-reading.ts'
 import { type CallBody, UNREAD_BODY } from '../bodies/call-body.ts'
 import { announcesBody } from '../forms/upload.ts'
-import type { JobSettler } from '../jobs/job-settler.ts'
+import type { EndedUses, JobSettler } from '../jobs/job-settler.ts'
 import type { AnsweredClient } from '../limits/doors/await-limits.ts'
 import type { ExpectedUses, HeldLimits } from '../limits/doors/held-limits.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
@@ -102,7 +101,7 @@ export class Admission {
   /** Servers could read other names in it. */
   isBodyInDoubt = false
   /** What was reported of the jobs that the call ends, before it does; `null`: nothing. */
-  reported: CallObjects | null = null
+  reported: EndedUses | null = null
   /** What the call holds of its client's limits; `null`: none holds for it. */
   limits: HeldLimits | null = null
   /** What its answer says of the client's rates; `null`: nothing. */

@@ -2,7 +2,6 @@ import type { JobUse } from '../../call/call-record.ts'
 import { reportsUse, useOf } from '../../call/job-use.ts'
 import { foldObjectId, type ObjectEvent, type ObjectKind } from '../../call/object-event.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
-import type { CallObjects } from '../../objects/call-events.ts'
 import type { EndedJobs } from '../../objects/job-names.ts'
 import { isRunning } from '../../objects/object-status.ts'
 import type { Objects } from '../../objects/objects.ts'
@@ -13,11 +12,17 @@ import type { Upstream } from '../routing/upstreams.ts'
 import { type FetchedJob, fetchJob, JobUnanswered } from './fetch-job.ts'
 import { FETCHED_KINDS } from './job-paths.ts'
 
+/** What is known of jobs before a call ends them: what they used, and which failed or will never say. */
+export interface EndedUses {
+  readonly uses: readonly JobUse[]
+  readonly events: readonly ObjectEvent[]
+}
+
 /**
  * What is known before a call ends jobs. `null`: nothing is to be known. `running`: one to be deleted still runs.
  * `unanswered`: the upstream cannot say now.
  */
-export type BeforeEnd = CallObjects | 'running' | 'unanswered' | null
+export type BeforeEnd = EndedUses | 'running' | 'unanswered' | null
 
 /** Fetches jobs whose use is not known before a call deletes or cancels them: afterwards no one could. */
 export interface JobSettler {

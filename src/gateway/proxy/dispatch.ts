@@ -29,6 +29,8 @@ import { addressMapper, type MapAddress, mapMembers } from './own-addresses.ts'
  */
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
 
+const NONE: readonly never[] = []
+
 export interface DispatchOptions {
   readonly services: CallServices
   readonly objects: Objects
@@ -67,7 +69,7 @@ export function dispatch(
         canonicalPath: route.target.canonicalPath,
         pathAndQuery: route.target.pathAndQuery,
         body: body.plain,
-        reported: admission.reported,
+        found: admission.reported?.events ?? NONE,
         fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, sentBytes), next),
       })
     : reader
@@ -135,6 +137,7 @@ function buildExchange(
     hasOurCredential: credentialFor(admission) !== null,
     rates: admission.rates,
     mapAddress,
+    endedUses: admission.reported?.uses ?? NONE,
     onEnd: () => admission.release(),
   })
 }

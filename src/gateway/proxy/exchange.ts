@@ -1,4 +1,4 @@
-import type { CallRecord, Outcome } from '../../call/call-record.ts'
+import type { CallRecord, JobUse, Outcome } from '../../call/call-record.ts'
 import { cutAnswer } from '../../http/answer-error.ts'
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { GatewayError } from '../../http/errors.ts'
@@ -24,6 +24,8 @@ export interface ExchangeContext extends DeliveredCall {
   readonly limits: HeldLimits | null
   /** A credential of the gateway's went upstream: what is said of it there is not for the client. */
   readonly hasOurCredential: boolean
+  /** What jobs have used that the call ends, where no one knew it before. */
+  readonly endedUses?: readonly JobUse[]
   /** Called once, when the call has its record and its client all that it will get. */
   readonly onEnd: () => void
 }
@@ -208,8 +210,9 @@ export class Exchange implements AnswerHandler {
     )
   }
 
-  #record(record: CallRecord, upstreamError: Error | null): void {
-    const { limits } = this.#context
+  #record(own: CallRecord, upstreamError: Error | null): void {
+    const { limits, endedUses = [] } = this.#context
+    const record = endedUses.length === 0 ? own : { ...own, jobs: [...(own.jobs ?? []), ...endedUses] }
     this.#services.ledger.close(
       record,
       (ledgerError, sequence, kept) => {

@@ -1,5 +1,12 @@
 import { reportedNoFigures } from '../../call/unpriced-reason.ts'
-import type { BilledUnits, TokenUsage, UsageSource } from '../../call/usage.ts'
+import {
+  BILLED_UNITS,
+  type BilledUnits,
+  countsBy,
+  TOKEN_CLASSES,
+  type TokenUsage,
+  type UsageSource,
+} from '../../call/usage.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Price } from '../price.ts'
 
@@ -50,6 +57,7 @@ const AS_METERED: NewCost = { kind: 'as_metered' }
  */
 export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | null): NewCost {
   const { costPico: oldCost, priceId } = call
+  if (oldCost !== null && oldCost < 0n) return repriceTakenBack(catalog, call, oldCost, oldPrice)
   const wasUnpriced = oldCost === null
   if (!wasUnpriced && priceId === null) return AS_METERED // it used nothing
   if (wasUnpriced && call.usageSource === 'invalid') return AS_METERED // what it used is not known
@@ -83,6 +91,23 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
     return { kind: 'cost', costPico: priced.costPico, priceId: priced.priceId, wasUnpriced }
   }
   return wasUnpriced ? AS_METERED : { kind: 'unknown', reason: UNPRICED_NOW[priced.reason] }
+}
+
+/** What takes an estimate back costs as much as that, below 0. */
+function repriceTakenBack(
+  catalog: Catalog,
+  call: PastCall,
+  costPico: bigint,
+  oldPrice: Price | null,
+): NewCost {
+  const usage = countsBy(TOKEN_CLASSES, (name) => negated(call.usage[name]))
+  const units = countsBy(BILLED_UNITS, (name) => negated(call.units[name]))
+  const cost = repriceCall(catalog, { ...call, usage, units, costPico: -costPico }, oldPrice)
+  return cost.kind === 'cost' ? { ...cost, costPico: -cost.costPico } : cost
+}
+
+function negated(count: number | null): number | null {
+  return count === null ? null : -count
 }
 
 /** Of what a job used, by the price it had: above the first tier only single requests have one. */

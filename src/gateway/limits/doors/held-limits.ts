@@ -1,5 +1,5 @@
 import type { KeptReserve } from '../../../call/call-ledger.ts'
-import type { CallRecord } from '../../../call/call-record.ts'
+import type { CallRecord, CallUse } from '../../../call/call-record.ts'
 import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from '../limited-call.ts'
 
 /** Learns from what calls used how much calls like them may use. */
@@ -82,11 +82,17 @@ export class HeldLimits {
  */
 function chargesOf(record: CallRecord): readonly CallCharge[] {
   const { responseUse, responseId, model, costPico } = record
+  if (record.jobs !== undefined && record.method !== 'GET') return record.jobs.flatMap(chargeOfEnded)
   if (responseUse === 'fetched' && responseId !== null) return NO_CHARGES
   const used = usedBy(record)
   const cost = costPico === null ? 0n : BigInt(costPico)
   if (used.tokens === 0 && cost === 0n) return NO_CHARGES
   return [{ model, costPico: cost, ...used }]
+}
+
+/** Fetched before the call ended it, and for the first time. Its tokens were used when it ran. */
+function chargeOfEnded({ model, costPico }: CallUse): readonly CallCharge[] {
+  return costPico === null ? NO_CHARGES : [{ model, costPico: BigInt(costPico), tokens: 0, cachedTokens: 0 }]
 }
 
 function usedBy({ usage }: CallRecord): Pick<CallCharge, 'tokens' | 'cachedTokens'> {

@@ -5,7 +5,7 @@ import type { SharedSnapshot } from './spent-snapshots.ts'
 
 /** One statement reads at most so many budgets. */
 const MAX_BUDGETS = 500
-/** A budget that is nearly spent is read this often, others more seldom, those that are new in between. */
+/** A budget that is nearly spent, or has jobs whose cost may be known now, is read this often, others more seldom, those that are new in between. */
 const NEAR_MS = 2_000
 const OFTEN_MS = 3_000
 const SELDOM_MS = 30_000
@@ -122,7 +122,7 @@ export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: numbe
     if (account.costs.size > MANY_RECORDS) intervalMs = Math.min(intervalMs, NEAR_MS)
     if (account.view?.isExact !== true || client.snapshots.length > 1)
       intervalMs = Math.min(intervalMs, OFTEN_MS)
-    else if (isNearlySpent(account) || isHeldByJobs(account)) intervalMs = NEAR_MS
+    else if (isNearlySpent(account) || account.jobsReserved > 0n) intervalMs = NEAR_MS
   }
   const hasReason = entry.usedAtMs > client.snapshotAtMs - intervalMs || hasRecords(entry)
   if (!hasReason) return false
@@ -130,11 +130,6 @@ export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: numbe
   for (const { id, reportedAtMs } of client.gateways.others)
     if (id < gatewayId && nowMs - reportedAtMs < OFTEN_MS) rank += 1
   return nowMs - client.snapshotAtMs >= intervalMs * (1 + rank / 2)
-}
-
-/** Calls wait, perhaps for jobs that have ended since. */
-function isHeldByJobs({ waiting, jobsReserved }: BudgetAccount): boolean {
-  return waiting > 0 && jobsReserved > 0n
 }
 
 function isNearlySpent({ amount, charged, reserved }: BudgetAccount): boolean {
