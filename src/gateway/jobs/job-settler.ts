@@ -87,7 +87,7 @@ async function fetched(
   job: KeptJob,
 ): Promise<FetchedJob | 'unanswered' | null> {
   try {
-    return await fetchJob(upstream, pricing, job, FETCH_MS)
+    return await fetchJob(upstream, pricing, job, { timeoutMs: FETCH_MS })
   } catch (error) {
     const willNot = error instanceof JobUnanswered && error.status < 500 && !LATER.has(error.status)
     return willNot ? null : 'unanswered'
