@@ -24,6 +24,7 @@ import { admitArrivals, admitCallers } from './admission/http-hooks.ts'
 import { type ForwardOptions, forward } from './proxy/forward.ts'
 import { type ModelsOptions, models } from './routes/models.ts'
 import { type UsageOptions, usage } from './routes/usage.ts'
+import { shapeOfRequest } from './routing/error-shape.ts'
 import { ownOperationUrl } from './routing/own-operation.ts'
 import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './websocket/web-socket.ts'
 
@@ -77,7 +78,7 @@ export function buildGateway(options: GatewayOptions): Gateway {
     // Around all the rest: a page has to be able to read every refusal, too.
     serverFactory: (handler) =>
       createServer(options.tls, allowOrigins(handler, admission.config.corsOrigins)),
-    frameworkErrors: (error, request, reply) => answerFrameworkError(error, request.raw.url ?? '', reply),
+    frameworkErrors: (error, request, reply) => answerFrameworkError(error, request, reply),
     clientErrorHandler: answerClientError,
   })
 
@@ -86,9 +87,9 @@ export function buildGateway(options: GatewayOptions): Gateway {
   for (const method of methods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
 
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    answerFrameworkError(error, request.raw.url ?? '', reply)
+    answerFrameworkError(error, request, reply)
   })
-  app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+  app.setNotFoundHandler((request, reply) => sendError(reply, 'not_found', {}, shapeOfRequest(request.raw)))
   admitArrivals(app, admission)
 
   for (const prefix of new Set(['', basePath])) health(app, prefix, options.readiness)
@@ -141,20 +142,21 @@ function createServer(tls: GatewayOptions['tls'], handler: RequestListener): Htt
 
 function answerFrameworkError(
   error: { readonly statusCode?: number },
-  url: string,
+  { raw }: { readonly raw: IncomingMessage },
   reply: Parameters<typeof sendError>[0],
 ): void {
   const status = error.statusCode ?? 500
+  const shape = shapeOfRequest(raw)
   if (status >= 500) {
     reply.log.error({ event: 'request.failed', err: error }, 'a request failed in the gateway')
-    sendError(reply, 'internal_error')
+    sendError(reply, 'internal_error', {}, shape)
   } else if (status === 404) {
-    sendError(reply, 'not_found')
+    sendError(reply, 'not_found', {}, shape)
   } else if (status === 413) {
-    sendError(reply, 'body_too_large')
+    sendError(reply, 'body_too_large', {}, shape)
   } else {
-    sendError(reply, 'invalid_request', {
-      message: url.length > 0 ? 'The path of the request is not a valid one.' : 'The request is not valid.',
-    })
+    const isEmpty = raw.url === undefined || raw.url === ''
+    const message = isEmpty ? 'The request is not valid.' : 'The path of the request is not a valid one.'
+    sendError(reply, 'invalid_request', { message }, shape)
   }
 }

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { ERRORS, errorBody } from './errors.ts'
+import { ERRORS } from './errors.ts'
+import { errorBody } from './shapes/error-body.ts'
 import { destroyAfterGrace } from './socket-timeouts.ts'
 
 /**

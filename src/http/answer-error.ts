@@ -1,24 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { ERRORS, type ErrorDetail, type ErrorName, type ErrorShape, errorBody } from './errors.ts'
-
-// Before a call is routed, only its path tells which client libraries will read the error.
-const ANTHROPIC_PATH = /\/v1\/(?:messages|complete)(?:$|[/?])/i
-
-/** The error shape that the client library behind `path` understands. */
-export function errorShapeOf(path: string): ErrorShape {
-  return ANTHROPIC_PATH.test(path) ? 'anthropic' : 'openai'
-}
+import type { ErrorDetail, ErrorName } from './errors.ts'
+import { errorBody } from './shapes/error-body.ts'
+import { type ErrorShape, errorHeadersIn, errorStatus } from './shapes/error-shape.ts'
 
 /** Answers with an error of the gateway's own, through Fastify. */
-export function sendError(reply: FastifyReply, code: ErrorName, detail: ErrorDetail = {}): void {
+export function sendError(
+  reply: FastifyReply,
+  code: ErrorName,
+  detail: ErrorDetail = {},
+  shape: ErrorShape = 'openai',
+): void {
   const { raw } = reply.request
   if (isBodyUnread(raw)) reply.header('connection', 'close')
-  if (detail.headers !== undefined) reply.headers(detail.headers)
   reply
-    .code(ERRORS[code].status)
+    .headers(errorHeadersIn(shape, code, detail))
+    .code(errorStatus(shape, code))
     .header('content-type', 'application/json; charset=utf-8')
-    .send(JSON.stringify(errorBody(errorShapeOf(raw.url ?? ''), code, detail)))
+    .send(JSON.stringify(errorBody(shape, code, detail)))
 }
 
 /** Answers with an error of the gateway's own on a response that Fastify no longer controls. */
@@ -33,11 +32,11 @@ export function writeError(
     return
   }
   const body = JSON.stringify(errorBody(shape, code, detail))
-  const headers = errorHeaders(body, detail.headers)
+  const headers = errorHeaders(body, errorHeadersIn(shape, code, detail))
   if (detail.callId !== undefined) headers.push('x-tallygate-call-id', detail.callId)
   // A connection whose request body was not read cannot carry another request.
   if (isBodyUnread(response.req)) headers.push('connection', 'close')
-  response.writeHead(ERRORS[code].status, headers)
+  response.writeHead(errorStatus(shape, code), headers)
   response.end(body)
 }
 

@@ -166,9 +166,6 @@ export type ErrorName = keyof typeof ERRORS
 
 export const ERROR_NAMES = Object.keys(ERRORS) as readonly ErrorName[]
 
-/** How an error is written: as Anthropic does on Anthropic's paths, else as OpenAI does. */
-export type ErrorShape = 'openai' | 'anthropic'
-
 /** What one occurrence of an error adds to its definition. */
 export interface ErrorDetail {
   /** The name of the parameter at fault. */
@@ -187,16 +184,6 @@ export interface CallRefusal {
   readonly detail?: ErrorDetail
   /** For the counts of refused calls, where the error alone says too little. */
   readonly reason?: string
-}
-
-/** The JSON body of an error, as plain data: OpenAI's `{error}` or Anthropic's `{type, error}`. */
-export function errorBody(shape: ErrorShape, name: ErrorName, detail: ErrorDetail = {}): object {
-  if (detail.body !== undefined) return detail.body
-  const { type, code, message } = ERRORS[name]
-  const text = detail.message ?? message
-  return shape === 'anthropic'
-    ? { type: 'error', error: { type, message: text } }
-    : { error: { message: text, type, param: detail.param ?? null, code } }
 }
 
 /** Thrown in a handler to refuse the request: the error handler answers with it. `cause` is for the log. */

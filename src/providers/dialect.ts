@@ -118,8 +118,6 @@ export interface Dialect {
   readonly takesIncludeUsage: boolean
   /** What changes the form of its answers; absent: nothing that is known. */
   readonly answerForm?: AnswerForm
-  /** Error shape the gateway's own refusals take on this path. */
-  readonly errorShape: 'openai' | 'anthropic'
   /** `false`: it is not billed by tokens that a tokenizer could count, so none are estimated where it reports none. */
   readonly countsTokens?: false
   /** Billed by other than tokens: pictures, seconds, calls. `countsTokens` is then `false` as well. */

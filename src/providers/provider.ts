@@ -31,6 +31,9 @@ export interface PlaceRules {
   readonly isAsked?: true
 }
 
+/** The APIs that client libraries are written for, and that providers take from each other. */
+export type ApiFamily = 'openai' | 'anthropic' | 'google' | 'bedrock' | 'ollama' | 'cohere'
+
 /** What the entry of every provider says. */
 interface ProviderFields {
   readonly credential: CredentialHeader
@@ -39,6 +42,10 @@ interface ProviderFields {
    * formats, which every provider may have.
    */
   readonly endpoints: readonly Endpoint[]
+  /** Whose APIs it serves, its own first; absent: OpenAI's alone. Chat in OpenAI's format is beside these. */
+  readonly apis?: readonly [ApiFamily, ...ApiFamily[]]
+  /** Paths, as patterns, that only its own API has, beside those of `endpoints` and of the groups below. */
+  readonly ownPaths?: readonly string[]
   /** How usage in OpenAI's formats differs here from OpenAI's own. */
   readonly openAi: OpenAiOverrides
   /** What changes the form of answers on all of its paths; absent: nothing that is known. */

@@ -105,11 +105,6 @@ describe('the dialect of a call', () => {
     }
   })
 
-  test('the dialect of a call refuses in the shape of errors that the clients of that path expect', () => {
-    expect(dialectOf('anthropic', 'POST', '/v1/messages')?.errorShape).toBe('anthropic')
-    expect(dialectOf('anthropic', 'POST', '/v1/chat/completions')?.errorShape).toBe('openai')
-  })
-
   test.each<[Provider, string, string | null]>([
     ['azure-openai', '/openai/deployments/my%20gpt/chat/completions', 'my gpt'],
     ['azure-openai', '/openai/deployments/bad%zz/chat/completions', 'bad%zz'],

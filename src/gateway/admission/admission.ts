@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Caller, CallerLookup } from '../../call/caller.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { CallRefusal } from '../../http/errors.ts'
+import type { ErrorShape } from '../../http/shapes/error-shape.ts'
 import { type BodyNames, NO_NAMES } from '../../objects/names/body-names.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { AskedSize } from '../bodies/asked/asked-size.ts'
@@ -15,6 +16,7 @@ import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import type { ExpectedUse, UpperUse } from '../limits/limited-call.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { CallTarget } from '../routing/call-target.ts'
+import { errorShapeOf, shapeOfRequest } from '../routing/error-shape.ts'
 import { modelInQuery, type Route } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
 import type { PathPolicy } from './path-policy.ts'
@@ -160,9 +162,16 @@ export class Admission {
     return this.webSocket ? modelInQuery(this.target.pathAndQuery) : (this.body.scan?.model ?? null)
   }
 
-  /** The path by which an error is written; before the target is known, the URL. */
-  get errorPath(): string {
-    return this.#target?.canonicalPath ?? this.request.url ?? ''
+  /** How an error is written that the call is answered with. */
+  get errorShape(): ErrorShape {
+    const { headers } = this.request
+    const route = this.#route
+    if (route !== null && !route.needsModel) {
+      return errorShapeOf(route.target.canonicalPath, headers, route.upstream.provider)
+    }
+    return this.#target === null
+      ? shapeOfRequest(this.request)
+      : errorShapeOf(this.#target.canonicalPath, headers, null)
   }
 
   /** Keeps `held` until the call is over. Only for stages of `head` and `model`, which belong to calls. */

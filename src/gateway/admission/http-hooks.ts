@@ -38,12 +38,18 @@ function runStages(
   options: AdmissionOptions,
   done: () => void,
 ): void {
-  const refusal = admit(moment, admissionOf(request), options)
-  if (refusal instanceof Promise) void refusal.then((found) => proceed(found, reply, done))
-  else proceed(refusal, reply, done)
+  const admission = admissionOf(request)
+  const refusal = admit(moment, admission, options)
+  if (refusal instanceof Promise) void refusal.then((found) => proceed(found, admission, reply, done))
+  else proceed(refusal, admission, reply, done)
 }
 
-function proceed(refusal: CallRefusal | null, reply: FastifyReply, done: () => void): void {
+function proceed(
+  refusal: CallRefusal | null,
+  admission: Admission,
+  reply: FastifyReply,
+  done: () => void,
+): void {
   if (refusal === null) done()
-  else sendError(reply, refusal.error, refusal.detail)
+  else sendError(reply, refusal.error, refusal.detail, admission.errorShape)
 }

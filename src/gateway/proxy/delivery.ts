@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { cutAnswer } from '../../http/answer-error.ts'
 import { ChunkWriter } from '../../http/chunk-writer.ts'
 import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
+import type { ErrorShape } from '../../http/shapes/error-shape.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import type { CallContext } from '../recording/call-context.ts'
@@ -23,6 +24,8 @@ const MAX_PIECES = 16
 /** A call, as far as its answer's way to the client depends on it. */
 export interface DeliveredCall extends CallContext {
   readonly response: ServerResponse
+  /** How an error of the gateway's own is written. */
+  readonly errorShape: () => ErrorShape
   /** The gateway asked for the usage event, so it is taken out again. */
   readonly stripUsageEvent: boolean
   /** In place of the upstream's own headers of these names; `null`: the upstream's stay. */

@@ -133,6 +133,7 @@ function buildExchange(
     response,
     stripUsageEvent: body.isEdited,
     limits: admission.limits,
+    errorShape: () => admission.errorShape,
     ownsOrigins: route.upstream.ownsOrigins,
     hasOurCredential: credentialFor(admission) !== null,
     rates: admission.rates,

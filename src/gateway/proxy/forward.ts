@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errorShapeOf, writeError } from '../../http/answer-error.ts'
+import { writeError } from '../../http/answer-error.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment } from '../admission/admission.ts'
 import { admit, countRefusal } from '../admission/admit.ts'
@@ -112,5 +112,5 @@ function refuse(
 ): void {
   admission.release()
   countRefusal(refusal, admission, options.admission)
-  writeError(response, errorShapeOf(admission.errorPath), refusal.error, refusal.detail)
+  writeError(response, admission.errorShape, refusal.error, refusal.detail)
 }

@@ -35,9 +35,8 @@ export function models(app: FastifyInstance, options: ModelsOptions): void {
       (model) => model.id === id,
     )
     if (found === undefined) {
-      sendError(reply, 'not_found', {
-        message: `The model '${withoutKeys(id).slice(0, 128)}' does not exist or is not for this key.`,
-      })
+      const message = `The model '${withoutKeys(id).slice(0, 128)}' does not exist or is not for this key.`
+      sendError(reply, 'not_found', { message }, admissionOf(request).errorShape)
       return reply
     }
     return reply.send(found)

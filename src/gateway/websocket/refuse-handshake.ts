@@ -1,8 +1,10 @@
-import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { errorHeaders, errorShapeOf } from '../../http/answer-error.ts'
-import { ERRORS, type ErrorDetail, type ErrorName, errorBody } from '../../http/errors.ts'
+import { errorHeaders } from '../../http/answer-error.ts'
+import { ERRORS, type ErrorDetail, type ErrorName } from '../../http/errors.ts'
+import { errorBody } from '../../http/shapes/error-body.ts'
+import { errorHeadersIn, errorStatus } from '../../http/shapes/error-shape.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
+import type { Admission } from '../admission/admission.ts'
 
 /** The head of an answer, as bytes for the wire in latin1. */
 export function headText(status: number, message: string, headers: readonly string[]): string {
@@ -14,13 +16,14 @@ export function headText(status: number, message: string, headers: readonly stri
 /** Answers a handshake with an error of the gateway's own, and ends the connection. */
 export function refuse(
   socket: Duplex,
-  request: IncomingMessage,
+  admission: Admission,
   name: ErrorName,
   detail: ErrorDetail = {},
 ): void {
   if (socket.destroyed) return
-  const body = JSON.stringify(errorBody(errorShapeOf(request.url ?? ''), name, detail))
-  const headers = errorHeaders(body, { ...detail.headers, connection: 'close' })
+  const shape = admission.errorShape
+  const body = JSON.stringify(errorBody(shape, name, detail))
+  const headers = errorHeaders(body, { ...errorHeadersIn(shape, name, detail), connection: 'close' })
   socket.once('finish', () => destroyAfterGrace(socket))
-  socket.end(headText(ERRORS[name].status, ERRORS[name].type, headers) + body)
+  socket.end(headText(errorStatus(shape, name), ERRORS[name].type, headers) + body)
 }

@@ -43,6 +43,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     response,
     stripUsageEvent: false,
     limits: admission.limits,
+    errorShape: () => admission.errorShape,
     ownsOrigins: upstream.ownsOrigins,
     hasOurCredential: upstream.credential !== null,
     rates: admission.rates,

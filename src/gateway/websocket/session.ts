@@ -80,7 +80,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       }
       if (refusal !== 'gone') {
         countRefusal(refusal, this.#admission, this.#options.admission)
-        refuse(client, this.#admission.request, refusal.error, refusal.detail)
+        refuse(client, this.#admission, refusal.error, refusal.detail)
       }
       this.#release()
     })
@@ -151,7 +151,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     if (this.#status !== null) return
     const cause = this.#finalized ? null : failureCauseOf(null, reason)
     if (cause !== null) this.#options.services.observer.upstreamFailed(this.#call, cause)
-    this.#end('upstream_error', () => refuse(this.#streams.client, this.#admission.request, error))
+    this.#end('upstream_error', () => refuse(this.#streams.client, this.#admission, error))
   }
 
   clientSent(chunk: Buffer): void {

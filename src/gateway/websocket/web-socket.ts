@@ -45,7 +45,7 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
         admission.release()
         if (refusal === null) return
         countRefusal(refusal, admission, options.admission)
-        refuse(socket, request, refusal.error, refusal.detail)
+        refuse(socket, admission, refusal.error, refusal.detail)
         return
       }
       const session = new Session(options, admission, socket, early, () => {

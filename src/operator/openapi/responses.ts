@@ -1,4 +1,5 @@
-import { ERRORS, type ErrorName, errorBody } from '../../http/errors.ts'
+import { ERRORS, type ErrorName } from '../../http/errors.ts'
+import { errorBody } from '../../http/shapes/error-body.ts'
 import { ref } from './schema-parts.ts'
 import type { Response, Schema } from './types.ts'
 
@@ -12,9 +13,11 @@ export function errors(...names: readonly ErrorName[]): Readonly<Record<string, 
   return errorResponses(ref('Error'), names)
 }
 
-/** As `errors`, for calls that go upstream: on Anthropic's paths they are written Anthropic's way. */
+const CALL_ERRORS = ['Error', 'AnthropicError', 'GoogleError', 'TextError', 'MessageError'] as const
+
+/** As `errors`, for calls that go upstream: written as the client library of the path reads them. */
 export function callErrors(...names: readonly ErrorName[]): Readonly<Record<string, Response>> {
-  return errorResponses({ anyOf: [ref('Error'), ref('AnthropicError')] }, names)
+  return errorResponses({ anyOf: CALL_ERRORS.map(ref) }, names)
 }
 
 function errorResponses(schema: Schema, names: readonly ErrorName[]): Readonly<Record<string, Response>> {

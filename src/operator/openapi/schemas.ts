@@ -37,6 +37,22 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       code: { type: ['string', 'null'], description: 'For programs; null where the type says it all.' },
     }),
   }),
+  GoogleError: object({
+    error: object({
+      code: count('The status.'),
+      message: text('For people.'),
+      status: text('As gRPC names it: UNAUTHENTICATED, RESOURCE_EXHAUSTED, ...'),
+      details: { type: 'array', items: { type: 'object' } },
+    }),
+  }),
+  TextError: object({ error: text('For people. On paths of Ollama, and at xAI.'), code: text('At xAI.') }, [
+    'code',
+  ]),
+  MessageError: {
+    type: 'object',
+    properties: { message: text('For people. On paths of AWS and Cohere, and at Mistral.') },
+    required: ['message'],
+  },
   AnthropicError: object({
     type: { const: 'error' },
     error: object({ type: text('The kind of error.'), message: text('For people.') }),

@@ -18,7 +18,6 @@ export const anthropicComplete: Dialect = jsonDialect({
   fields: { type: 'value', model: 'value', error: 'value' },
   prefilter: ['error'],
   createAccumulator: () => new CompleteAccumulator(),
-  errorShape: 'anthropic',
   tokenizerFamily: 'claude',
   textOf: anthropicText,
 })

@@ -44,7 +44,6 @@ export function createAnthropicAccumulator(): UsageAccumulator {
 export const anthropicMessages: Dialect = jsonDialect({
   name: 'anthropic.messages',
   ...ANTHROPIC_FORMAT,
-  errorShape: 'anthropic',
   isChat: true,
   tokenizerFamily: 'claude',
   textOf: anthropicText,

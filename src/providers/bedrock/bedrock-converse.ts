@@ -18,7 +18,6 @@ export const bedrockConverse: Dialect = {
   outputBound: 'settings',
   readsRequest: true,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   isChat: true,
   modelInPath: bedrockModelInPath,
   createReader(request, head) {

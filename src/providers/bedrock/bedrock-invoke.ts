@@ -36,7 +36,6 @@ export const bedrockInvoke: Dialect = {
   outputBound: 'settings_or_root',
   readsRequest: true,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   isChat: true,
   modelInPath: bedrockModelInPath,
   createReader(request, head) {

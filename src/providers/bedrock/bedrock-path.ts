@@ -1,4 +1,5 @@
-const OPERATION = /\/model\/(.+)\/(?:converse|converse-stream|invoke|invoke-with-response-stream)$/i
+const OPERATION =
+  /\/model\/(.+)\/(?:converse|converse-stream|invoke|invoke-with-response-stream|count-tokens)$/i
 
 /**
  * The model a Bedrock path names: `/model/{id}/converse`, the id percent-encoded or not, of a model or of an

@@ -16,6 +16,7 @@ export const azureAi: HostedProvider = {
     otherLists: ['azure-ai'],
     places: (name) => [{ providerId: 'azure', name, lists: ['azure-ai', 'azure'] }],
   },
+  apis: ['openai', 'anthropic', 'cohere'],
   openAi: USAGE_IF_ASKED,
   place: { isAsked: true },
   endpoints: [

@@ -28,6 +28,8 @@ export const bedrock: HostedProvider = {
       places: (model) => placesOf(model).filter(({ name }) => REGION_IN_NAME.test(name)),
     },
   },
+  apis: ['bedrock', 'anthropic'],
+  ownPaths: ['**/async-invoke/*', '**/guardrail/**'],
   openAi: USAGE_IF_ASKED,
   place: { ofHost: regionElsewhere },
   endpoints: [...BEDROCK_ENDPOINTS, postTo('/rerank', bedrockRerank)],

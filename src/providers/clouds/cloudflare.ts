@@ -20,6 +20,7 @@ export const cloudflare: HostedProvider = {
       return made === null ? [] : [made]
     },
   },
+  apis: ['openai', 'anthropic', 'google', 'bedrock', 'ollama', 'cohere'],
   openAi: USAGE_IF_ASKED,
   endpoints: [endpoint('POST', /\/ai\/run\/./, cloudflareRun(USAGE_IF_ASKED)), ...BEHIND_GATEWAYS],
   freePaths: GOOGLE_FREE,

@@ -10,6 +10,7 @@ export const databricks: HostedProvider = {
   hosts: ['*.databricks.com', '*.azuredatabricks.net'],
   credential: BEARER,
   catalog: listedElsewhereAs('databricks'),
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_UNASKED,
   endpoints: [
     // Every model by its own name: chat and completions answer alike, embeddings have no completion.

@@ -18,6 +18,8 @@ export const vertex: HostedProvider = {
     otherLists: ['google-vertex'],
     places: (model) => [{ providerId: 'google', name: nameOf(model), lists: ['google-vertex'] }],
   },
+  apis: ['google'],
+  ownPaths: ['**/v1beta1/**'],
   openAi: VERTEX_OVERRIDES,
   endpoints: [
     ...GEMINI_ENDPOINTS,

@@ -58,7 +58,6 @@ export const genericUsage: Dialect = {
   outputBound: 'unknown',
   readsRequest: false,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   isGeneric: true,
   countsTokens: false,
   modelInPath: () => null,

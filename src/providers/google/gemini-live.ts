@@ -32,7 +32,6 @@ export const geminiLive: Dialect = {
   name: 'gemini.live',
   readsRequest: false,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   tokenizerFamily: 'gemini',
   modelInPath: () => null,
   createReader: (_request, head) => createBodyReader(head, FORMAT),

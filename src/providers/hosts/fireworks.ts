@@ -10,6 +10,7 @@ export const fireworks: HostedProvider = {
   hosts: ['api.fireworks.ai'],
   credential: BEARER,
   catalog: listedAs('fireworks'),
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [
     endpoint('POST', /\/workflows\/accounts\/[^/]+\/models\/[^/]+(?:\/text_to_image)?$/, fireworksWorkflows),

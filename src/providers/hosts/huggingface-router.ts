@@ -30,6 +30,7 @@ export const huggingFaceRouter: HostedProvider = {
       return [{ providerId: `huggingface_${model.slice(colon + 1)}`, name: model.slice(0, colon) }]
     },
   },
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [],
 }

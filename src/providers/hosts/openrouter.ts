@@ -14,6 +14,7 @@ export const openrouter: HostedProvider = {
   hosts: ['openrouter.ai'],
   credential: BEARER,
   catalog: listedAs('openrouter'),
+  apis: ['openai', 'anthropic'],
   openAi: {
     takesIncludeUsage: false,
     readCost: costInUsd,

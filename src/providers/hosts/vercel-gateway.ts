@@ -20,6 +20,7 @@ export const vercelGateway: HostedProvider = {
     places: (model, findMaker) => [{ providerId: 'vercel', name: model, makers: makersOf(findMaker(model)) }],
   },
   // google/ models: neither completion_tokens nor the total has reasoning; the cost proves it (recorded).
+  apis: ['openai', 'anthropic', 'google', 'bedrock', 'ollama', 'cohere'],
   openAi: { takesIncludeUsage: true, correct: addReasoningOfGoogle, readCost: costInUsd },
   endpoints: [],
   reportsCost: true,

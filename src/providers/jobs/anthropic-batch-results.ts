@@ -24,7 +24,6 @@ export const anthropicBatchResults: Dialect = {
   name: 'anthropic.batch-results',
   readsRequest: false,
   takesIncludeUsage: false,
-  errorShape: 'anthropic',
   countsTokens: false,
   tokenizerFamily: 'claude',
   modelInPath: () => null,

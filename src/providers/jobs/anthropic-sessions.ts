@@ -52,7 +52,6 @@ const SESSION: JobFormat = {
 
 export const anthropicSession: Dialect = {
   ...jobDialect(SESSION),
-  errorShape: 'anthropic',
   countsTokens: false,
   tokenizerFamily: 'claude',
 }

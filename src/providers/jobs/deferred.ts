@@ -11,7 +11,6 @@ export const deferredWork: Dialect = {
   outputBound: 'unknown',
   readsRequest: false,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   modelInPath: () => null,
   createReader(request, head): UsageReader {
     const reader = genericUsage.createReader(request, head)

@@ -27,7 +27,6 @@ export const geminiBatch: Dialect = {
   name: 'gemini.batch',
   readsRequest: false,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   countsTokens: false,
   tokenizerFamily: 'gemini',
   modelInPath: () => null,

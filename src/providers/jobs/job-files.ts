@@ -23,7 +23,6 @@ export const jobFile: Dialect = {
   name: 'job-file',
   readsRequest: false,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   modelInPath: () => null,
   createReader: ({ path }, head) =>
     createBodyReader(asLines(head), {

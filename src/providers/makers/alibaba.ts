@@ -9,6 +9,7 @@ export const alibaba: HostedProvider = {
   hosts: ['dashscope.aliyuncs.com', 'dashscope-*.aliyuncs.com', '*.maas.aliyuncs.com'],
   credential: BEARER,
   catalog: listedElsewhereAs('alibaba'),
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [endpoint('POST', /\/services\/aigc\/.+\/generation$/, alibabaGeneration)],
 }

@@ -17,6 +17,7 @@ export const anthropic: HostedProvider = {
   requestHeaders: { 'anthropic-version': '2023-06-01' },
   modelListPath: '/v1/models?limit=1000',
   catalog: madeAndListedAs('anthropic', ['anthropic']),
+  apis: ['anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [
     postTo('/messages', anthropicMessages),

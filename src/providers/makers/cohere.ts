@@ -9,6 +9,7 @@ export const cohere: HostedProvider = {
   hosts: ['api.cohere.com', 'api.cohere.ai'],
   credential: BEARER,
   catalog: madeAndListedAs('cohere', ['cohere']),
+  apis: ['cohere'],
   openAi: USAGE_IF_ASKED,
   endpoints: [
     ...COHERE_V2_ENDPOINTS,

@@ -7,6 +7,7 @@ export const deepseek: HostedProvider = {
   hosts: ['api.deepseek.com'],
   credential: BEARER,
   catalog: madeAndListedAs('deepseek', ['deepseek', 'deepseek-ai']),
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_UNASKED,
   endpoints: [],
 }

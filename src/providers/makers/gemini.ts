@@ -18,6 +18,8 @@ export const gemini: HostedProvider = {
     // `models/gemini-...`, as Gemini's own list names them.
     places: (model) => [{ providerId: 'google', name: bareGoogleName(model) }],
   },
+  apis: ['google'],
+  ownPaths: ['**/v1beta/**', '/upload/**'],
   openAi: GOOGLE_OVERRIDES,
   endpoints: GEMINI_ENDPOINTS,
   answerForm: GOOGLE_ANSWER_FORM,

@@ -6,6 +6,7 @@ export const moonshotAi: HostedProvider = {
   hosts: ['api.moonshot.ai', 'api.moonshot.cn'],
   credential: BEARER,
   catalog: listedAs('moonshotai'),
+  apis: ['openai', 'anthropic'],
   openAi: { takesIncludeUsage: true, usageInChoices: true },
   endpoints: [],
 }

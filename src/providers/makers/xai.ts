@@ -24,6 +24,7 @@ export const xai: HostedProvider = {
   hosts: ['api.x.ai', '*.api.x.ai'],
   credential: BEARER,
   catalog: madeAndListedAs('x-ai', ['x-ai', 'xai', 'grok']),
+  apis: ['openai', 'anthropic'],
   openAi: OVERRIDES,
   endpoints: [
     // Answers a completion once, so no response id is needed against counting it twice.

@@ -7,6 +7,7 @@ export const zai: HostedProvider = {
   hosts: ['api.z.ai', 'open.bigmodel.cn'],
   credential: BEARER,
   catalog: listedAs('zai'),
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [],
 }

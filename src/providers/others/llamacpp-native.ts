@@ -34,7 +34,6 @@ export const llamaCppCompletion: Dialect = {
   answers: ANSWER_COUNTS.llamaCpp,
   readsRequest: true,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   modelInPath: () => null,
   createReader: (request, head) =>
     createBodyReader(head, {

@@ -26,7 +26,6 @@ export const tgiGenerate: Dialect = {
   outputBound: 'settings',
   readsRequest: true,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   isChat: true,
   modelInPath: () => null,
   createReader: (_request, head) =>

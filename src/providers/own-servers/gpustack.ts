@@ -7,6 +7,7 @@ export const gpuStack: OwnServer = {
   hosts: [],
   credential: BEARER,
   catalog: null,
+  apis: ['openai', 'anthropic', 'cohere'],
   openAi: USAGE_IF_ASKED,
   endpoints: [],
   refusedPaths: [KEYS_REFUSED, VLLM_REFUSED],

@@ -12,6 +12,7 @@ export const liteLlmProxy: OwnServer = {
   isAnyServer: true,
   credential: BEARER,
   catalog: null,
+  apis: ['openai', 'anthropic', 'google', 'bedrock', 'ollama', 'cohere'],
   openAi: USAGE_IF_ASKED,
   endpoints: [...VIDEO_ENDPOINTS, ...BEHIND_GATEWAYS],
   ownAddresses: ANTHROPIC_ADDRESSES,

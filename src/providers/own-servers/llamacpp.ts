@@ -9,6 +9,7 @@ export const llamaCpp: OwnServer = {
   hosts: [],
   credential: BEARER,
   catalog: null,
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   // `/completions` is its own only outside `/v1`.
   endpoints: [

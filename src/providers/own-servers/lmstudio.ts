@@ -9,6 +9,7 @@ export const lmStudio: OwnServer = {
   hosts: [],
   credential: BEARER,
   catalog: null,
+  apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [postTo('/api/v1/chat', lmStudioChat)],
   refusedPaths: [

@@ -9,6 +9,8 @@ export const ollama: OwnServer = {
   hosts: [],
   credential: BEARER,
   catalog: null,
+  apis: ['ollama', 'openai', 'anthropic'],
+  ownPaths: ['**/api/tags', '**/api/ps', '**/api/version'],
   openAi: USAGE_IF_ASKED,
   endpoints: OLLAMA_ENDPOINTS,
   freePaths: [OLLAMA_FREE],

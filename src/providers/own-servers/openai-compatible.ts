@@ -16,6 +16,7 @@ export const openAiCompatible: OwnServer = {
   isAnyServer: true,
   credential: BEARER,
   catalog: null,
+  apis: ['openai', 'anthropic', 'google', 'bedrock', 'ollama', 'cohere'],
   openAi: USAGE_IF_ASKED,
   endpoints: [
     // Writer's chat.

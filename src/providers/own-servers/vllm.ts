@@ -8,6 +8,7 @@ export const vllm: OwnServer = {
   hosts: [],
   credential: BEARER,
   catalog: null,
+  apis: ['openai', 'anthropic', 'cohere'],
   openAi: USAGE_IF_ASKED,
   endpoints: COHERE_V2_ENDPOINTS,
   freePaths: [{ patterns: ['POST /ping', 'POST /health'], why: 'tells whether the server is up' }],

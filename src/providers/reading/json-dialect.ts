@@ -27,7 +27,6 @@ export function jsonDialect(options: JsonDialect): Dialect {
     readsRequest: true,
     takesForm: false,
     takesIncludeUsage: false,
-    errorShape: 'openai',
     modelInPath: () => null,
     textOf: () => '',
     ...described,

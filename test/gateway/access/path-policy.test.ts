@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ERRORS } from '../../../src/http/errors.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { exchange, requestText } from '../raw-http.ts'
@@ -55,7 +56,10 @@ async function ask(client: TestClient, method: string, target: string, body: str
   const length = body === null ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`]
   const request = requestText(target, [`Authorization: Bearer ${client.key}`, ...length], method)
   const answer = await exchange(stack.url, request + (body ?? ''))
-  return [answer.status, answer.status < 300 ? null : JSON.parse(answer.body.toString()).error?.code]
+  if (answer.status < 300) return [answer.status, null]
+  const { error } = JSON.parse(answer.body.toString())
+  // As Ollama writes it.
+  return [answer.status, error === ERRORS.path_not_allowed.message ? 'path_not_allowed' : error?.code]
 }
 
 const PASSES = [200, null]

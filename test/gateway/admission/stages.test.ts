@@ -132,7 +132,7 @@ describe('refusals', () => {
       { target: '/gw/v1/other', key: 'restricted', body: '{"model":"gpt-4o"}' },
       [403, 'permission_error', 'model_not_allowed'],
     ],
-    ['checkAnswerForm', { target: '/gw/google/v1beta/models/x:countTokens?%66ields=a' }, INVALID],
+    ['checkAnswerForm', { target: '/gw/google/v1beta/openai/files?%66ields=a' }, INVALID],
     ['checkObjects', { target: `/gw/v1/responses/${OTHERS_RESPONSE}` }, [404, 'invalid_request_error', null]],
     ['checkLimits', { key: 'limited' }, [429, 'rate_limit_error', 'rate_limit_exceeded']],
     ['openCall', {}, [503, 'service_unavailable', 'metering_unavailable'], 'fails'],

@@ -265,6 +265,7 @@ function proxy(number: string, response: ServerResponse): void {
     requestBytes: (visit.request ?? REQUEST).length,
     upperUse: null,
     ownsOrigins: false,
+    errorShape: () => 'openai',
     hasOurCredential: false,
     response,
     stripUsageEvent: false,

@@ -103,6 +103,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
     requestBytes: requestBody?.length ?? 0,
     upperUse: null,
     ownsOrigins: false,
+    errorShape: () => 'openai',
     hasOurCredential: false,
     response,
     stripUsageEvent: way.stripUsageEvent === true,

@@ -53,6 +53,7 @@ test('a call whose client leaves while the connection upstream is being made is 
       requestBytes: 0,
       upperUse: null,
       ownsOrigins: false,
+      errorShape: () => 'openai',
       hasOurCredential: false,
       response,
       stripUsageEvent: false,

@@ -13,6 +13,16 @@ const NO_KEY: CallRefusal = {
   detail: { message: 'No API key was sent. Send yours as "Authorization: Bearer <key>".' },
 }
 
+const SIGNED: CallRefusal = {
+  error: 'invalid_api_key',
+  detail: {
+    message:
+      'This gateway takes a bearer token, not a signature: set AWS_BEARER_TOKEN_BEDROCK to your API key, and no other credentials of AWS.',
+  },
+}
+/** How libraries of AWS sign. */
+const SIGNATURE = /^AWS4-/i
+
 const OUR_FORM = /^tg_[0-9A-Za-z]{36}$/
 const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'] as const
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.(tg_[0-9A-Za-z]{36})\s*(?=,|$)/
@@ -47,7 +57,8 @@ export function readCredential(
     candidate = otherKey(headers, candidate, keyInQuery)
   }
   admission.key = candidate
-  return candidate === null ? NO_KEY : null
+  if (candidate === null) return NO_KEY
+  return candidate === authorization && SIGNATURE.test(candidate) ? SIGNED : null
 }
 
 /** The key of a request without one of ours in Authorization, where `candidate` stands, if anything. */

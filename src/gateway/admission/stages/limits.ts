@@ -1,5 +1,4 @@
 import { cleanModel } from '../../../domain/clean-text.ts'
-import { errorShapeOf } from '../../../http/answer-error.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import { awaitLimits, isReservation } from '../../limits/doors/await-limits.ts'
 import { HeldLimits } from '../../limits/doors/held-limits.ts'
@@ -84,11 +83,7 @@ function take(
 ): CallRefusal | null {
   if (found === null || limits === null) return null
   const { clientId, keyId } = admission.caller
-  const rates = renderRates(
-    limits.limiter.rates(clientId, keyId, model),
-    errorShapeOf(admission.errorPath),
-    now(),
-  )
+  const rates = renderRates(limits.limiter.rates(clientId, keyId, model), admission.errorShape, now())
   if (isReservation(found)) {
     const held = new HeldLimits(found, expected, limits)
     admission.hold(held)

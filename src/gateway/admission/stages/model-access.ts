@@ -1,10 +1,24 @@
+import { withoutKeys } from '../../../domain/api-key.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import { namesModelAsForm } from '../../forms/form-doubt.ts'
 import { modelInQuery } from '../../routing/route.ts'
 import { matchesModel } from '../../routing/upstream-table.ts'
 import type { Admission } from '../admission.ts'
 
-const MODEL_NOT_ALLOWED: CallRefusal = { error: 'model_not_allowed' }
+/** Of a list that a message shows, and of a name that a client wrote. */
+const MAX_LIST_LENGTH = 400
+const MAX_NAME_LENGTH = 128
+
+/** Why a key with a list of models may not make a call. */
+type Doubt =
+  | { readonly why: 'off_list'; readonly model: string }
+  /** It names no model where one is read. */
+  | { readonly why: 'unnamed' }
+  /** It may run models that stand where they are not looked for, or more than one. */
+  | { readonly why: 'unreadable' }
+
+const UNNAMED: Doubt = { why: 'unnamed' }
+const UNREADABLE: Doubt = { why: 'unreadable' }
 
 /**
  * Sessions whose query names the model; others name models in their messages, which are not checked against
@@ -15,7 +29,8 @@ const REALTIME = /\/realtime$/i
 /** Refuses a call of a key with a list of models, unless its model is on the list and beyond doubt. */
 export function checkModel(admission: Admission): CallRefusal | null {
   const { models } = admission.caller
-  return models === null || mayUseModel(models, admission) ? null : MODEL_NOT_ALLOWED
+  const doubt = models === null ? null : doubtOf(models, admission)
+  return models === null || doubt === null ? null : refusalOf(doubt, models)
 }
 
 /**
@@ -23,31 +38,61 @@ export function checkModel(admission: Admission): CallRefusal | null {
  * model may stand anywhere. A batch names models that are not read here. Of two `model` keys in one body,
  * some servers take the first and others the last.
  */
-function mayUseModel(models: readonly string[], admission: Admission): boolean {
-  const { reading, isFetch, dialect } = admission.route
+function doubtOf(models: readonly string[], admission: Admission): Doubt | null {
+  const { reading, isFetch, dialect, upstream } = admission.route
   // Also where the call runs none of them itself: those of tools, graders and assistants.
-  if (!admission.names.models.every((model) => matchesModel(models, model.replace(/^(?:.*\/)?models\//, ''))))
-    return false
-  const modelInPath = findModelInPath(admission)
-  if (modelInPath !== null && !matchesModel(models, modelInPath)) return false
-  if (reading !== 'free' && !isFetch) {
-    if (reading !== 'metered' || dialect?.hidesModel === true) return false
-    if (!isBodyAllowed(models, modelInPath, admission)) return false
+  for (const model of admission.names.models) {
+    if (!matchesModel(models, model.replace(/^(?:.*\/)?models\//, ''))) return { why: 'off_list', model }
   }
-  return !isReadAsForm(admission)
+  const modelInPath = findModelInPath(admission)
+  if (modelInPath !== null && !matchesModel(models, modelInPath)) {
+    return { why: 'off_list', model: modelInPath }
+  }
+  const runsModel = reading !== 'free' && !isFetch
+  // OpenAI's moderations cost nothing, and libraries send them without a model.
+  if (runsModel && !(dialect?.isFree === true && upstream.provider === 'openai')) {
+    if (reading !== 'metered' || dialect?.hidesModel === true) return UNREADABLE
+    const doubt = doubtOfBody(models, modelInPath, admission)
+    if (doubt !== null) return doubt
+  }
+  return isReadAsForm(admission) ? UNREADABLE : null
 }
 
 /** A body may name another model than the path, which then has to be allowed too. */
-function isBodyAllowed(
+function doubtOfBody(
   models: readonly string[],
   modelInPath: string | null,
   { body: { scan } }: Admission,
-): boolean {
+): Doubt | null {
   const model = scan?.model ?? modelInPath
-  if (model === null || !matchesModel(models, model)) return false
-  return scan === null
-    ? modelInPath !== null
-    : scan.readable && !scan.duplicateModel && !scan.namesOtherModels
+  if (model === null) return UNNAMED
+  if (!matchesModel(models, model)) return { why: 'off_list', model }
+  const isSure = scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels)
+  return isSure ? null : UNREADABLE
+}
+
+function refusalOf(doubt: Doubt, models: readonly string[]): CallRefusal {
+  const list = models.join(', ')
+  const shown = list.length > MAX_LIST_LENGTH ? `${list.slice(0, MAX_LIST_LENGTH)}...` : list
+  return { error: 'model_not_allowed', detail: { message: sentenceOf(doubt, shown) } }
+}
+
+function sentenceOf(doubt: Doubt, list: string): string {
+  switch (doubt.why) {
+    case 'off_list':
+      return `This API key may not use the model '${shownName(doubt.model)}'. It may use: ${list}.`
+    case 'unnamed':
+      return `This API key is for certain models, and the call names none. Name one of these: ${list}.`
+    case 'unreadable':
+      return `This call may run models that cannot be seen in it. This API key is for: ${list}. Use one without a list of models.`
+    default:
+      return doubt satisfies never
+  }
+}
+
+function shownName(model: string): string {
+  const name = withoutKeys(model)
+  return name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}...` : name
 }
 
 /** Whether a server may take the body, read here as JSON, for a form that names another model. */

@@ -16,7 +16,6 @@ export const realtime: Dialect = {
   name: 'openai.realtime',
   readsRequest: false,
   takesIncludeUsage: false,
-  errorShape: 'openai',
   modelInPath: () => null,
   createReader: (_request, head) => createBodyReader(head, FORMAT),
   createMessageReader: createRealtimeReader,
