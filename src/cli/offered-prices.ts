@@ -6,7 +6,7 @@ import { Failure } from '../doctor/failure.ts'
 import type { CatalogChange } from '../pricing/history/catalog-changes.ts'
 import { fetchPrices } from '../pricing/refresh/fetch-prices.ts'
 import type { Judged, OfferedPrices } from '../pricing/refresh/take-prices.ts'
-import { renderTable } from './table.ts'
+import { printable, renderTable } from './table.ts'
 
 /**
  * Price data from a path, or from PRICES_URL where none is named.
@@ -16,17 +16,17 @@ import { renderTable } from './table.ts'
 export async function readOfferedPrices(env: Environment, path: string | undefined): Promise<OfferedPrices> {
   if (path !== undefined) {
     try {
-      return { text: readCatalogText(path), origin: path }
+      return { kind: 'genai-prices', text: readCatalogText(path), origin: path }
     } catch (error) {
       throw new Failure(`${path} cannot be read: ${reasonOf(error)}`)
     }
   }
   const problems: string[] = []
-  const url = readPricesUrl(env, problems)
+  const url = readPricesUrl(env, problems, 'genai-prices')
   const [problem] = problems
-  if (problem !== undefined) throw new Failure(problem)
+  if (problem !== undefined || url === null) throw new Failure(problem ?? 'PRICES_URL is not set')
   const fetched = await fetchPrices(url, null)
-  if (fetched.kind === 'fetched') return { text: fetched.text, origin: url }
+  if (fetched.kind === 'fetched') return { kind: 'genai-prices', text: fetched.text, origin: url }
   throw new Failure(
     `nothing is changed: ${url}: ${fetched.kind === 'unmodified' ? 'no answer' : fetched.problem}`,
   )
@@ -44,20 +44,21 @@ export function refuseUnreadable({ problems }: Judged, { origin }: OfferedPrices
 }
 
 /** As JSON. */
-export function renderJudged({ before, catalog, from, changes, doubts }: Judged) {
+export function renderJudged({ before, catalog, from, changes, doubts, held }: Judged) {
   return {
     from: before,
     to: catalog?.source ?? before,
     in_force_from: catalog === null ? null : from,
     changes,
     doubts,
+    held: held.map(({ provider, model, why }) => ({ provider, model, why })),
   }
 }
 
 const SHOWN_CHANGES = 60
 
 /** The changes, and the doubts about them, as text. */
-export function textOfJudged({ changes, doubts, from, catalog }: Judged): string[] {
+export function textOfJudged({ changes, doubts, held, from, catalog }: Judged): string[] {
   const shown = changes.slice(0, SHOWN_CHANGES)
   const table = renderTable(
     ['PROVIDER', 'MODEL', 'WHAT', 'BEFORE', 'AFTER'].map((heading) => ({ heading })),
@@ -69,6 +70,20 @@ export function textOfJudged({ changes, doubts, from, catalog }: Judged): string
       ? ['No price changes.']
       : [table, ...more, '', ...describeChanges(changes, from)]),
     ...(catalog === null ? [] : doubts.map((doubt) => `Doubtful: ${doubt}.`)),
+    ...heldText(held),
+  ]
+}
+
+const SHOWN_HELD = 20
+
+function heldText(held: Judged['held']): string[] {
+  if (held.length === 0) return []
+  const shown = held.slice(0, SHOWN_HELD)
+  const more = held.length > shown.length ? [`  and ${held.length - shown.length} more: see --json`] : []
+  return [
+    `${held.length} models keep their old price, as the newer one is doubted; take one with prices accept PROVIDER/MODEL:`,
+    ...shown.map(({ provider, model, why }) => `  ${printable(`${provider}/${model}: ${why}`)}`),
+    ...more,
   ]
 }
 

@@ -4,7 +4,7 @@ import { isMissingFile } from '../lib/missing-file.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
 import { bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.ts'
 import { readCatalogFile } from '../pricing/sources/catalog-file.ts'
-import { mergedText, mergeSources } from '../pricing/sources/catalog-sources.ts'
+import { mergedText, mergeSources, type SourceData } from '../pricing/sources/catalog-sources.ts'
 import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import { ConfigError, messageOf } from './config-error.ts'
 
@@ -18,16 +18,13 @@ export interface CurrentCatalog {
   readonly file: string | null
   /** The first source that is not our own data. */
   readonly first: CatalogData
-  /** The list that `prices import` stored; `null`: none. */
-  readonly imported: CatalogData | null
+  /** LiteLLM's list where a newer one is stored than that of the release; else `null`. */
+  readonly litellm: CatalogData | null
 }
 
 /** One source as it was given. */
-export interface CatalogData {
-  readonly entries: CatalogEntries
-  /** The bundled text is not kept in memory. */
-  readonly text: () => string
-  /** `null`: it came with the package. */
+export interface CatalogData extends SourceData {
+  /** `null`: it came with the release, or from Postgres. */
   readonly file: string | null
 }
 
@@ -43,27 +40,27 @@ export function catalogFileOf(dataDir: string): string {
  * @throws {ConfigError} With all problems of the files.
  */
 export function readCurrentCatalog(dataDir: string, stored: KeptElsewhere = NOTHING_KEPT): CurrentCatalog {
-  const given = keptData(stored['genai-prices']) ?? readGiven(catalogFileOf(dataDir))
-  const first = given ?? { entries: bundledEntries(), text: bundledText, file: null }
-  const imported = keptData(stored.litellm)
+  const first = keptData(stored['genai-prices']) ?? readGiven(catalogFileOf(dataDir))
+  const litellm = keptData(stored.litellm)
+  const newer = { 'genai-prices': first, litellm }
   return {
-    entries: mergeSources(first.entries, imported?.entries ?? null),
-    text: () => mergedText(textOf(first), imported === null ? null : textOf(imported)),
-    file: first.file ?? imported?.file ?? null,
-    first,
-    imported,
+    entries: mergeSources(newer),
+    text: () => mergedText(newer),
+    file: first?.file ?? null,
+    first: first ?? { entries: bundledEntries(), text: bundledText, file: null },
+    litellm,
   }
 }
 
 /** Price data by kind, kept for all gateways; `null`: the local data is used. */
 export type KeptElsewhere = Readonly<
-  Record<PriceCatalogKind, { readonly entries: CatalogEntries; readonly text: string } | null>
+  Record<PriceCatalogKind, { readonly entries: CatalogEntries; readonly text: () => string } | null>
 >
 
 export const NOTHING_KEPT: KeptElsewhere = { 'genai-prices': null, litellm: null }
 
 function keptData(kept: KeptElsewhere[PriceCatalogKind]): CatalogData | null {
-  return kept === null ? null : { entries: kept.entries, text: () => kept.text, file: null }
+  return kept === null ? null : { ...kept, file: null }
 }
 
 function readGiven(file: string): CatalogData | null {
@@ -72,10 +69,6 @@ function readGiven(file: string): CatalogData | null {
   const { entries, problems } = readCatalogFile(text)
   if (entries === null) throw new ConfigError(problems.map((problem) => `${file}: ${problem}`))
   return { entries, text: () => text, file }
-}
-
-function textOf({ entries, text }: CatalogData): { readonly source: string; readonly text: string } {
-  return { source: entries.source, text: text() }
 }
 
 function readIfThere(file: string): string | null {

@@ -1,9 +1,11 @@
+import { PRICE_URLS, type PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
 
-/** The configuration of the price refresh. */
+/** The configuration of the price refresh: where each source's newest data is. */
 export interface PriceRefreshConfig {
-  readonly url: string
+  /** `null`: it is not fetched. */
+  readonly urls: Readonly<Record<PriceCatalogKind, string | null>>
 }
 
 /**
@@ -17,20 +19,32 @@ export function loadPriceRefreshConfig(env: Environment): PriceRefreshConfig | n
   if (wanted !== 'daily' && wanted !== 'off') {
     problems.push(`PRICES_REFRESH: must be daily or off, not "${wanted}"`)
   }
-  const url = readPricesUrl(env, problems)
+  const urls = {
+    'genai-prices': readPricesUrl(env, problems, 'genai-prices'),
+    litellm: readPricesUrl(env, problems, 'litellm'),
+  }
   if (problems.length > 0) throw new ConfigError(problems)
-  return wanted === 'off' ? null : { url }
+  return wanted === 'off' ? null : { urls }
 }
 
-/** Where price data is fetched; only an http or https URL without credentials is valid. */
-export function readPricesUrl(env: Environment, problems: string[]): string {
-  const url = readVariable(env, 'PRICES_URL') ?? ''
+const LITELLM_URL =
+  'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json'
+
+/**
+ * Where price data is fetched; only an http or https URL without credentials is valid. `null`: nowhere. Where a
+ * copy of the first list is named, nothing is to be fetched from elsewhere, so the other one has to be named too.
+ */
+export function readPricesUrl(env: Environment, problems: string[], kind: PriceCatalogKind): string | null {
+  const name = PRICE_URLS[kind]
+  const isCopied = (env.PRICES_URL ?? '') !== ''
+  const url = readVariable(env, name) ?? (kind === 'litellm' && !isCopied ? LITELLM_URL : null)
+  if (url === null) return null
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    problems.push('PRICES_URL: must be an http:// or https:// URL')
+    problems.push(`${name}: must be an http:// or https:// URL`)
     return url
   }
   const { username, password } = new URL(url)
   // It is kept in Postgres and shown by `doctor`.
-  if (username !== '' || password !== '') problems.push('PRICES_URL: must not hold a user or password')
+  if (username !== '' || password !== '') problems.push(`${name}: must not hold a user or password`)
   return url
 }

@@ -22,7 +22,7 @@ import { checkKeys } from './checks/keys.ts'
 import { checkDeadLetters, checkGaps } from './checks/ledger.ts'
 import { checkPlaces, checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
 import { checkMigrations, checkPostgres } from './checks/postgres.ts'
-import { checkPriceRefresh } from './checks/price-refresh.ts'
+import { checkPriceData } from './checks/price-refresh.ts'
 import { checkBacklog, checkRedis } from './checks/redis/redis.ts'
 import { checkMemory } from './checks/redis/redis-memory.ts'
 import { checkPrefix } from './checks/redis/redis-prefix.ts'
@@ -90,7 +90,7 @@ async function runPostgresChecks({
     checkGaps(ledger),
     checkDeadLetters(ledger),
     ...(await unlessTooLong('prices', checkUnpriced(pool, await findHasPrice()))),
-    await checkPriceRefresh(pool),
+    ...(await checkPriceData(pool)),
     await checkGatewayPrices(pool, ownPrices),
     ...(await unlessTooLong('costly calls', checkSuspects(pool))),
     ...(await unlessTooLong('response ids', checkResponseIds(pool))),

@@ -22,7 +22,7 @@ import { selectWaitingJobs } from '../objects/table/jobs-table.ts'
 import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
-import { findPriceRefresh } from '../pricing/refresh/price-refreshes.ts'
+import { readPriceState } from '../pricing/refresh/price-state.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { keepAnnounced } from '../store/processes/announce.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
@@ -153,7 +153,7 @@ export async function runGateway(
     collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
     jobs: () => withinDeadline(selectWaitingJobs(operators), SCRAPE_MS),
     kafka: () => withinDeadline(selectOutboxState(operators), SCRAPE_MS),
-    prices: () => withinDeadline(findPriceRefresh(operators, 'genai-prices'), SCRAPE_MS),
+    prices: () => withinDeadline(readPriceState(operators, 'genai-prices'), SCRAPE_MS),
     replica: reports.state,
     limits,
     clockOffsetMs: () => clock.offsetMs,

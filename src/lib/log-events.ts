@@ -103,6 +103,7 @@ export const LOG_EVENTS = {
   'redis.unusable': 'Redis answers, and records cannot be counted over it: the message says why',
   'redis.usable': 'records can be counted over Redis again',
 
+  'prices.held': 'newer prices of some models are doubted; their old ones stay until a person accepts them',
   'prices.in_use': 'newer prices are in use in this gateway',
   'prices.not_kept': 'prices could not be saved for a start without Postgres',
   'prices.not_taken': 'newer prices could not be taken; the ones in use stay',

@@ -2,9 +2,12 @@ import { Gauge, type Registry } from 'prom-client'
 
 /** How the last attempt to fetch newer prices went. */
 export interface PriceFreshness {
-  readonly outcome: string
-  /** When prices were last confirmed to be the newest; `null`: never. */
-  readonly freshAt: Date | null
+  /** `null`: none was made. */
+  readonly last: { readonly outcome: string; readonly freshAt: Date | null } | null
+  /** When prices were last confirmed to be the newest; else the day of the release's data. */
+  readonly freshAt: Date
+  /** Models whose newer price waits for a person. */
+  readonly held: number
 }
 
 /**
@@ -23,7 +26,7 @@ export function showPrices(registry: Registry, find: () => Promise<PriceFreshnes
     aggregator: 'max',
     registers: [registry],
     async collect() {
-      this.set((await read())?.outcome === 'refused' ? 1 : 0)
+      this.set((await read())?.last?.outcome === 'refused' ? 1 : 0)
     },
   })
   new Gauge({
@@ -32,7 +35,26 @@ export function showPrices(registry: Registry, find: () => Promise<PriceFreshnes
     aggregator: 'max',
     registers: [registry],
     async collect() {
-      this.set(((await read())?.freshAt?.getTime() ?? 0) / 1000)
+      this.set(((await read())?.last?.freshAt?.getTime() ?? 0) / 1000)
+    },
+  })
+  new Gauge({
+    name: 'tallygate_prices_age_seconds',
+    help: 'How long ago prices were last known to be the newest there are, counted from the data of the release where none were fetched.',
+    aggregator: 'max',
+    registers: [registry],
+    async collect() {
+      const freshAt = (await read())?.freshAt
+      if (freshAt !== undefined) this.set(Math.max(0, (Date.now() - freshAt.getTime()) / 1000))
+    },
+  })
+  new Gauge({
+    name: 'tallygate_prices_held_models',
+    help: 'Models whose newer price is doubted: the old one stands until an operator accepts it.',
+    aggregator: 'max',
+    registers: [registry],
+    async collect() {
+      this.set((await read())?.held ?? 0)
     },
   })
 }

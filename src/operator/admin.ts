@@ -24,7 +24,9 @@ import { createClientKey, revokeKey, selectKeyPage } from '../keys/keys.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { rotateLimitedKey } from '../limits/table/rotate-limited-key.ts'
 import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
+import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
+import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import type { Reports } from '../store/replica/reports.ts'
@@ -183,7 +185,14 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       return replica?.isUsed === true ? replica.lagMs : null
     },
   })
-  adminPrices(app, { prices: options.prices, findDisagreement, now })
+  adminPrices(app, {
+    prices: options.prices,
+    findDisagreement,
+    selectDoubts: () => stored(selectPriceDoubts(pool)),
+    acceptDoubt: (provider, model) =>
+      stored(acceptDoubts(pool, (doubt) => doubt.provider === provider && doubt.model === model, now())),
+    now,
+  })
   adminJobs(app, {
     selectJobs: async (client) => {
       if (client !== null && (await stored(findClient(pool, client))) === null) return null

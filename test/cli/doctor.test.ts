@@ -8,10 +8,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { z } from 'zod'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import type { Environment } from '../../src/config/config.ts'
+import { checkPriceData } from '../../src/doctor/checks/price-refresh.ts'
 import { checkMemory } from '../../src/doctor/checks/redis/redis-memory.ts'
 import { workersName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, tagDatabase } from '../../src/ledger/entry.ts'
+import { findPriceTroubles } from '../../src/limits/alerts/watch/watch-prices.ts'
+import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
 import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
+import { BUNDLED } from '../../src/pricing/sources/catalog-bundle.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
 import { announceWorker } from '../../src/store/ledger/shard-leases.ts'
@@ -115,6 +119,7 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'dead letters',
     'prices',
     'price data',
+    'litellm prices',
     'price configuration',
     'costly calls',
     'response ids',
@@ -338,11 +343,10 @@ test('prices that were refused are named with the reason; a source that is away 
   const record = (outcome: RefreshOutcome, problem: string | null) =>
     recordPriceRefresh(ledger.pool, 'genai-prices', { outcome, problem, url, etag: null })
   try {
-    expect(await runChecks('price data', settings)).toMatchObject({ state: 'ok' })
     await record('unchanged', null)
     expect(await runChecks('price data', settings)).toMatchObject({
       state: 'ok',
-      detail: expect.stringMatching(/genai-prices@0\.1\.8, of this release, fresh on /),
+      detail: expect.stringMatching(/genai-prices@[0-9.]+, of this release, fresh on /),
     })
     await record('refused', 'it lists 3 of the 1481 models that are known')
     expect(await runChecks('price data', settings)).toMatchObject({
@@ -355,8 +359,36 @@ test('prices that were refused are named with the reason; a source that is away 
     await ledger.pool.query(`update tallygate.price_refreshes set fresh_at = now() - interval '8 days'`)
     expect(await runChecks('price data', settings)).toMatchObject({
       state: 'note',
-      detail: expect.stringContaining('ENOTFOUND'),
+      detail: expect.stringMatching(/8 days ago: ENOTFOUND/),
     })
+    const held = { provider: 'openai', model: 'gpt-4o', why: 'input_mtok from $2.5 to $250', offered: null }
+    await putPriceDoubts(ledger.pool, 'genai-prices', [held], url)
+    expect(await runChecks('price doubts', settings)).toMatchObject({
+      state: 'note',
+      detail: expect.stringContaining('openai/gpt-4o: input_mtok from $2.5 to $250'),
+      mend: expect.stringContaining('prices accept openai/gpt-4o'),
+    })
+  } finally {
+    await ledger.drop()
+  }
+})
+
+test('ninety days without a network: prices are named old, counted from those of the release', async () => {
+  const ledger = await openLedgerDatabase()
+  try {
+    const day = (days: number) => Date.parse(BUNDLED['genai-prices'].day) + days * 86_400_000
+    const found = async (days: number) => (await checkPriceData(ledger.pool, day(days)))[0]
+    expect(await found(6)).toMatchObject({ state: 'ok' })
+    expect(await found(7)).toMatchObject({ state: 'note', detail: expect.stringContaining('7 days ago') })
+    expect(await found(90)).toMatchObject({
+      state: 'note',
+      detail: expect.stringMatching(
+        /^calls are priced by OLD DATA: .*90 days ago: newer ones were never asked/,
+      ),
+    })
+    const alerts = (await findPriceTroubles(ledger.pool, day(90))).map(({ subject }) => subject)
+    expect(alerts).toEqual(['genai-prices old', 'litellm old'])
+    expect(await findPriceTroubles(ledger.pool, day(6))).toEqual([])
   } finally {
     await ledger.drop()
   }

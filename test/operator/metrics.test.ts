@@ -277,10 +277,13 @@ test('whether newer prices were refused, and since when there were none, is show
   const fresh = 'tallygate_prices_fresh_timestamp_seconds'
   const shown = async () => [(await valuesOf(refused))[0]?.value, (await valuesOf(fresh))[0]?.value]
   expect(await shown()).toEqual([0, 0])
-  prices = { outcome: 'refused', freshAt: new Date(5_000) }
+  prices = { last: { outcome: 'refused', freshAt: new Date(5_000) }, freshAt: new Date(5_000), held: 2 }
   expect(await shown()).toEqual([1, 5])
-  prices = { outcome: 'unreachable', freshAt: new Date(5_000) }
+  expect((await valuesOf('tallygate_prices_held_models'))[0]?.value).toBe(2)
+  prices = { last: { outcome: 'unreachable', freshAt: new Date(5_000) }, freshAt: new Date(5_000), held: 0 }
   expect(await shown()).toEqual([0, 5])
+  const age = (await valuesOf('tallygate_prices_age_seconds'))[0]?.value ?? 0
+  expect(Math.abs(age - (Date.now() - 5_000) / 1000)).toBeLessThan(60)
 })
 
 test('no client, no key and no unlisted model is ever a label', async () => {

@@ -162,7 +162,10 @@ test('what a worker fetches is priced by the newer data that everyone has', () =
     catalog?.knowsModel('openai', 'default', 'gpt-99', Date.now())
   expect(
     knows(
-      config?.catalogOn({ ...NOTHING_KEPT, 'genai-prices': { entries: catalogOfText('newer', text), text } }),
+      config?.catalogOn({
+        ...NOTHING_KEPT,
+        'genai-prices': { entries: catalogOfText('newer', text), text: () => text },
+      }),
     ),
   ).toBe(true)
   expect(knows(config?.catalogOn(NOTHING_KEPT))).toBe(false)

@@ -93,11 +93,11 @@ test('a refresh whose worker is killed is done by another', async () => {
 }, 90_000)
 
 test('what is refused is said in one line, as an error', async () => {
-  server.answerText(changedBundle('gpt-4o', { input_mtok: -3 }))
+  server.answerText('[{"id":"openai"}]')
   startWorker()
   await expect.poll(events, { timeout: 20_000 }).toEqual(['prices.refused'])
   expect(lines.filter(({ level }) => Number(level) >= 50 || level === 'error')).toMatchObject([
-    { problem: expect.stringContaining('input_mtok is not a price') },
+    { problem: expect.stringContaining('has no id or no models') },
   ])
   expect(await inForce()).toBeNull()
 })

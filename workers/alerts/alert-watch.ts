@@ -11,6 +11,7 @@ import {
   findWaitingJournals,
   findWrongClocks,
 } from '../../src/limits/alerts/watch/watch-ledger.ts'
+import { findPriceTroubles } from '../../src/limits/alerts/watch/watch-prices.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 import { readStreamBacklog } from '../../src/store/connection/redis-state.ts'
@@ -86,6 +87,7 @@ export function createAlertWatch({
         [['costly_call'], () => findCostlyCalls(pool, fromDay)],
         [['unpriced', 'unread'], () => findUnpricedCalls(pool, fromDay)],
         [['backlog'], async () => findOldBacklogs(await backlogs(), today)],
+        [['prices'], () => findPriceTroubles(pool, Date.now())],
       ]
       const failures: unknown[] = []
       for (const [kinds, find] of finders) {

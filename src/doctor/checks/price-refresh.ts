@@ -1,34 +1,67 @@
-import { findCurrentSource } from '../../pricing/refresh/price-catalogs.ts'
-import { findPriceRefresh } from '../../pricing/refresh/price-refreshes.ts'
-import { BUNDLED_SOURCE } from '../../pricing/sources/catalog-bundle.ts'
+import { type PriceDoubt, selectPriceDoubts } from '../../pricing/refresh/price-doubts.ts'
+import { AGED_DAYS, ageInDays, OLD_DAYS, readPriceState } from '../../pricing/refresh/price-state.ts'
+import { PRICE_KINDS } from '../../pricing/refresh/stored-prices.ts'
+import { PRICE_URLS, type PriceCatalogKind } from '../../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 
-const NAME = 'price data'
-/** A source may be unreachable this long before it is reported. */
-const STALE_MS = 7 * 86_400_000
+const NAMES: Readonly<Record<PriceCatalogKind, string>> = {
+  'genai-prices': 'price data',
+  litellm: 'litellm prices',
+}
 
-/** Checks that prices were refreshed recently, and reports why not. */
-export async function checkPriceRefresh(pool: Postgres, nowMs = Date.now()): Promise<Finding> {
-  const source = (await findCurrentSource(pool, 'genai-prices')) ?? `${BUNDLED_SOURCE}, of this release`
-  const last = await findPriceRefresh(pool, 'genai-prices')
-  if (last === null) return ok(NAME, `${source}; newer ones were never asked for`)
-  const { outcome, problem, url, attemptedAt, freshAt } = last
-  const when = attemptedAt.toISOString().slice(0, 10)
-  if (outcome === 'refused') {
+/** Checks how old the prices are, whether newer ones were refused, and what waits for a person. */
+export async function checkPriceData(pool: Postgres, nowMs = Date.now()): Promise<readonly Finding[]> {
+  const states = await Promise.all(PRICE_KINDS.map((kind) => checkSource(pool, kind, nowMs)))
+  return [...states, ...checkDoubts(await selectPriceDoubts(pool))]
+}
+
+async function checkSource(pool: Postgres, kind: PriceCatalogKind, nowMs: number): Promise<Finding> {
+  const name = NAMES[kind]
+  const variable = PRICE_URLS[kind]
+  const state = await readPriceState(pool, kind)
+  const { last, freshAt } = state
+  const source = state.isBundled ? `${state.source}, of this release` : state.source
+  if (last?.outcome === 'refused') {
     return warning(
-      NAME,
-      `${source} stands; what was fetched on ${when} was not taken: ${problem}`,
-      `see tallygate prices diff; if it is right, tallygate prices update --force; else see ${url}`,
+      name,
+      `${source} stands; what was fetched on ${dayOf(last.attemptedAt)} was not taken: ${last.problem}`,
+      `see tallygate prices diff; if it is right, tallygate prices update --force; else see ${last.url}`,
     )
   }
-  const fresh = freshAt === null ? 'never' : `last on ${freshAt.toISOString().slice(0, 10)}`
-  if (outcome === 'unreachable' && nowMs - (freshAt?.getTime() ?? 0) > STALE_MS) {
+  const days = ageInDays(state, nowMs)
+  const age = `last fresh on ${dayOf(freshAt)}, ${days} days ago`
+  if (days >= AGED_DAYS) {
+    const why =
+      last === null ? 'newer ones were never asked for' : (last.problem ?? 'nothing was asked since')
+    const what = days >= OLD_DAYS ? 'calls are priced by OLD DATA: ' : ''
     return warning(
-      NAME,
-      `${source}; newer ones were ${fresh === 'never' ? 'never fetched' : `fetched ${fresh}`}: ${problem}`,
-      'let the workers reach PRICES_URL, or set it to a copy, or PRICES_REFRESH=off',
+      name,
+      `${what}${source}, ${age}: ${why}`,
+      `let the workers reach ${variable}, set it to a copy, or take data by hand: prices ${kind === 'litellm' ? 'import FILE' : 'update FILE'}`,
     )
   }
-  return ok(NAME, outcome === 'unreachable' ? `${source}; ${fresh} fresh` : `${source}, fresh on ${when}`)
+  if (last === null) return ok(name, `${source}; newer ones were never asked for`)
+  const when = last.outcome === 'unreachable' ? age : `fresh on ${dayOf(last.attemptedAt)}`
+  return ok(name, `${source}, ${when}`)
+}
+
+const SHOWN = 3
+
+function checkDoubts(doubts: readonly PriceDoubt[]): readonly Finding[] {
+  const [first] = doubts
+  if (first === undefined) return []
+  const shown = doubts.slice(0, SHOWN).map(({ provider, model, why }) => `${provider}/${model}: ${why}`)
+  const more = doubts.length > SHOWN ? [`and ${doubts.length - SHOWN} more: prices doubts`] : []
+  return [
+    warning(
+      'price doubts',
+      `newer prices of ${doubts.length} models are doubted, and their old ones stand: ${[...shown, ...more].join('; ')}`,
+      `if they are right, tallygate prices accept ${first.provider}/${first.model}, or --all`,
+    ),
+  ]
+}
+
+function dayOf(at: Date): string {
+  return at.toISOString().slice(0, 10)
 }

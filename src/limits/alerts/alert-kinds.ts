@@ -10,6 +10,7 @@ export const ALERT_KINDS = [
   'journal',
   'books',
   'clock',
+  'prices',
 ] as const
 
 export type AlertKind = (typeof ALERT_KINDS)[number]
@@ -26,6 +27,7 @@ export const ALERT_MEANINGS: Readonly<Record<AlertKind, string>> = {
   journal: 'the journal of a gateway is half full',
   clock: 'the clock of a gateway or worker differs from that of Postgres',
   books: 'totals differ from what they are made of',
+  prices: 'newer prices are doubted or refused, or prices are 30 days old',
 }
 
 /** Those that are about one client, which a receiver of one client may ask for. */

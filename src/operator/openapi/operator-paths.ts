@@ -232,6 +232,24 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       },
     }),
   },
+  '/admin/v1/prices/doubts': {
+    get: guarded({
+      operationId: 'listPriceDoubts',
+      summary: 'Newer prices that wait for a person, the oldest first; the old ones stand until then.',
+      responses: { '200': json('What waits.', list(ref('PriceDoubt'))), ...errors(...COMMON) },
+    }),
+  },
+  '/admin/v1/prices/doubts/accept': {
+    post: guarded({
+      operationId: 'acceptPriceDoubt',
+      summary: 'Takes a newer price that waits, for all gateways from the next UTC day on.',
+      requestBody: body('PriceDoubtName', true),
+      responses: {
+        '200': json('What was taken.', ref('AcceptedPrices')),
+        ...errors('invalid_request', ...COMMON),
+      },
+    }),
+  },
   '/admin/v1/jobs': {
     get: guarded({
       operationId: 'listJobs',

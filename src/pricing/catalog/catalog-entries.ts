@@ -26,8 +26,17 @@ export interface CatalogModel {
   readonly prices: readonly DatedPrices[]
   /** The first UTC day on which the source says anything of it; left out: since ever. */
   readonly inForceFrom?: UtcDay
-  /** Whole prices at service tiers, by tier in the form of `serviceTierOf`, where the source lists them. */
-  readonly byServiceTier?: ReadonlyMap<string, DatedPrices['byKey']>
+  /** Prices at service tiers, where the source lists them: of each class the first that is in force counts. */
+  readonly variants?: readonly TierVariant[]
+}
+
+/** The prices of some classes at a service tier. */
+export interface TierVariant {
+  /** In the form of `serviceTierOf`. */
+  readonly tier: string
+  /** The first UTC day; `null`: since ever. */
+  readonly from: UtcDay | null
+  readonly byKey: DatedPrices['byKey']
 }
 
 export interface DatedPrices {

@@ -94,3 +94,10 @@ export const CATALOG_PROVIDER_IDS: readonly string[] = [
 
 /** Lists that only other sources have, or tell apart. */
 export const OTHER_PROVIDER_IDS: readonly string[] = LISTED.flatMap(({ catalog }) => catalog.otherLists ?? [])
+
+/** Lists of hosts whose own figure of a call's cost is believed. */
+export const BELIEVED_LISTS: ReadonlySet<string> = new Set(
+  LISTED.filter(({ provider }) => entryOf(provider).reportsCost === true).flatMap(
+    ({ catalog: { lists, otherLists = [] } }) => [...lists, ...otherLists],
+  ),
+)

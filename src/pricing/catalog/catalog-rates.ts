@@ -91,7 +91,10 @@ export function ratesAbove(
     const listed = prices.byKey.get(key)
     if (listed === undefined) continue
     const price = multiply(priceAbove(listed, above), factor)
-    rates[rate] = picoPerOne(multiply(price, measure === 'tokens' ? tier.of(rate) : tier.ofUnit(rate)), per)
+    rates[rate] = picoPerOne(
+      multiply(price, measure === 'tokens' ? tier.of(rate, above) : tier.ofUnit(rate)),
+      per,
+    )
   }
   for (const { rate, price, replaces } of added) {
     if (rates[rate] !== undefined && replaces !== true) continue
@@ -103,7 +106,7 @@ export function ratesAbove(
     const listed = prices.byKey.get(INPUT_KEYS[price.of] ?? '')
     if (listed === undefined) continue
     const times = multiply(priceAbove(listed, above), decimalOfText(price.times))
-    rates[rate] = picoPerOne(multiply(multiply(times, factor), tier.of(rate)), 1_000_000n)
+    rates[rate] = picoPerOne(multiply(multiply(times, factor), tier.of(price.of, above)), 1_000_000n)
   }
   for (const [rate, { usd, per }] of tier.fees) {
     rates[rate] = picoPerOne(multiply(decimalOfText(usd), factor), per)

@@ -10,13 +10,14 @@ import type { PriceOverride } from '../overrides/price-overrides.ts'
 import { joinPlace, placePriceOf, splitPlace } from '../places/place-tiers.ts'
 import type { Factor } from '../price-markups.ts'
 import type { RateClass } from '../price-rates.ts'
-import { type MergedPrices, mergePrices } from '../sources/catalog-merge.ts'
+import { mergePrices } from '../sources/catalog-merge.ts'
+import { priceOfTier } from '../tiers/tier-prices.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { buildPriceSet, type PriceSet, USUAL_BILLING_RULES } from './catalog-price-set.ts'
 import { answersInOthersWords, catalogPlaces, ownPrices, sellerOf } from './catalog-providers.ts'
 import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
-import { atPlace, LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
+import { atPlace } from './catalog-service-tiers.ts'
 
 /** What a price is looked for: all that does not depend on how much was used. */
 export interface ResolveQuery {
@@ -181,23 +182,6 @@ function isPricedThere(provider: string, model: string, place: string | null, da
 
 function ourClasses(added: readonly AddedRate[]): ReadonlySet<RateClass> {
   return new Set(added.map(({ rate }) => rate))
-}
-
-interface PricesOfTier extends Pick<MergedPrices, 'source' | 'byKey'> {
-  readonly factor: TierFactor
-}
-
-/** The list prices and the factor of the tier, else the prices that a source lists for it; `null`: not known. */
-function priceOfTier(
-  merged: MergedPrices,
-  seller: string,
-  serviceTier: string | null,
-  day: UtcDay,
-): PricesOfTier | null {
-  const factor = serviceTierFactor(seller, merged.model.id, serviceTier, day)
-  if (factor !== null) return { source: merged.source, byKey: merged.byKey, factor }
-  const listed = serviceTier === null ? null : merged.atServiceTier(serviceTier)
-  return listed === null ? null : { ...listed, factor: LIST_PRICE }
 }
 
 /** What our own list has for models that are billed by other than tokens: a day's answer. */

@@ -1,5 +1,5 @@
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
-import type { CatalogModel, DatedPrices, PriceConstraint } from './catalog-entries.ts'
+import type { CatalogModel, CatalogRate, DatedPrices, PriceConstraint } from './catalog-entries.ts'
 
 /** A model's prices at a moment, and how long the same answer holds. */
 export interface PricesNow {
@@ -14,6 +14,23 @@ export interface PricesNow {
 }
 
 export const MS_PER_DAY = 86_400_000
+
+/**
+ * What a model's source lists at a service tier: of each class the first variant that is in force, and has a price above
+ * nothing. `null`: it lists nothing of that tier then.
+ */
+export function tierPricesOn(
+  { variants = [] }: CatalogModel,
+  tier: string,
+  day: UtcDay,
+): DatedPrices['byKey'] | null {
+  const byKey = new Map<string, CatalogRate>()
+  for (const variant of variants) {
+    if (variant.tier !== tier || (variant.from !== null && variant.from > day)) continue
+    for (const [key, rate] of variant.byKey) if (!byKey.has(key)) byKey.set(key, rate)
+  }
+  return byKey.size === 0 ? null : byKey
+}
 
 /** Which of a model's prices hold at `atMs`: the last in the list whose constraint is met, else the first. */
 export function pricesAt(model: CatalogModel, atMs: number): PricesNow | null {

@@ -40,7 +40,8 @@ export function serviceTierOf(reported: string | null): string | null {
 
 /** What the tokens of a call cost at its tier, against the list prices. */
 export interface TierFactor {
-  of(rate: RateClass): Decimal
+  /** @param above Of calls of more input tokens than this. */
+  of(rate: RateClass, above: number): Decimal
   /** The same of what is billed by other than tokens: most of that costs the same at every tier. */
   ofUnit(rate: RateClass): Decimal
   /** Fees that are another at this tier: US dollars, as decimal text, for so many. */
@@ -69,19 +70,32 @@ export function serviceTierFactor(
   const lower = model.toLowerCase()
   const prices = serviceTier.split('+').map((tier) => findTierPrice(provider, lower, tier, day))
   const known = prices.filter((price) => price !== null)
-  if (known.length < prices.length) return null
+  return known.length < prices.length ? null : combineFactors(known.map(factorOf))
+}
+
+function factorOf(price: TierPrice): TierFactor {
+  const { units = [], requestsPerThousand, searchesPerThousand } = price
+  const factor = decimalOfText(price.factor)
   return {
-    of: (rate) =>
-      known.map((price) => decimalOfText(price.except?.[rate] ?? price.factor)).reduce(multiply, ONE),
-    ofUnit: (rate) =>
-      known
-        .map(({ units = [], factor }) => (units.includes(rate) ? decimalOfText(factor) : ONE))
-        .reduce(multiply, ONE),
-    fees: known.flatMap(({ requestsPerThousand, searchesPerThousand }) => [
-      ...feeOf('request', requestsPerThousand),
-      ...feeOf('webSearch', searchesPerThousand),
-    ]),
-    gaps: known.some(({ isPartly }) => isPartly === true) ? UNSURE : [],
+    of: (rate, above) => factorIn(price, rate, above),
+    ofUnit: (rate) => (units.includes(rate) ? factor : ONE),
+    fees: [...feeOf('request', requestsPerThousand), ...feeOf('webSearch', searchesPerThousand)],
+    gaps: price.isPartly === true ? UNSURE : [],
+  }
+}
+
+function factorIn(price: TierPrice, rate: RateClass, above: number): Decimal {
+  const isExcepted = above < (price.exceptUpTo ?? Number.POSITIVE_INFINITY)
+  return decimalOfText((isExcepted ? price.except?.[rate] : undefined) ?? price.factor)
+}
+
+/** The product of several, for calls that have all of these tiers. */
+export function combineFactors(factors: readonly TierFactor[]): TierFactor {
+  return {
+    of: (rate, above) => factors.map((one) => one.of(rate, above)).reduce(multiply, ONE),
+    ofUnit: (rate) => factors.map((one) => one.ofUnit(rate)).reduce(multiply, ONE),
+    fees: factors.flatMap(({ fees }) => fees),
+    gaps: [...new Set(factors.flatMap(({ gaps }) => gaps))],
   }
 }
 
@@ -90,7 +104,7 @@ export function atPlace(factor: TierFactor, price: TierPrice | null): TierFactor
   if (price === null) return factor
   return {
     ...factor,
-    of: (rate) => multiply(factor.of(rate), decimalOfText(price.except?.[rate] ?? price.factor)),
+    of: (rate, above) => multiply(factor.of(rate, above), factorIn(price, rate, above)),
   }
 }
 

@@ -7,7 +7,7 @@ import { placeOfCall, type UpstreamPlace } from '../places/upstream-places.ts'
 import { buildReportedPrice, type FixedPrice } from '../price.ts'
 import { type Factor, findFactors, type PriceMarkup } from '../price-markups.ts'
 import { bundledCatalog } from '../sources/catalog-sources.ts'
-import { boundTiers, keepTier } from './bounded-tiers.ts'
+import { boundTiers, keepTier } from '../tiers/bounded-tiers.ts'
 import { CatalogCache } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import {

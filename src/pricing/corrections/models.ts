@@ -16,8 +16,6 @@ export interface ModelCorrection {
   readonly prices: Prices | readonly DatedCorrection[]
   /** What the first source says instead; `null`: nothing. When it says as we do, the correction is stale. */
   readonly replaces: Prices | null
-  /** What is corrected comes with `prices import` alone. */
-  readonly ofImported?: true
   readonly why: string
   /** The provider's page. */
   readonly source: string
@@ -39,10 +37,6 @@ type DatedCorrection =
 
 const seen = '2026-11-22'
 const DEEPSEEK = 'https://api-docs.deepseek.com/quick_start/pricing'
-const VOYAGE = 'https://docs.voyageai.com/docs/pricing'
-const COHERE = 'https://cohere.com/pricing'
-const ZAI = 'https://docs.z.ai/guides/overview/pricing'
-const BEDROCK = 'https://aws.amazon.com/bedrock/pricing'
 
 /** Twice the price from 9:00 to 12:00 and 14:00 to 18:00 in Peking, Monday to Friday; its holidays are not known here. */
 function atPeak(offPeak: Prices, peak: Prices): readonly DatedCorrection[] {
@@ -82,8 +76,8 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     id: 'deepseek-flash',
     from: '2026-09-10',
     prices: DEEPSEEK_FLASH,
-    replaces: null,
-    why: 'other sources have the price of the peak hours alone, for all hours',
+    replaces: { input_mtok: 0.15, cache_read_mtok: 0.003, output_mtok: 0.6 },
+    why: 'the source has peak hours on Saturdays and Sundays too; others have their price alone, for all hours',
     source: DEEPSEEK,
     seen,
   },
@@ -92,7 +86,7 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     id: 'deepseek-v4-flash',
     from: '2026-10-17',
     prices: DEEPSEEK_FLASH,
-    replaces: { input_mtok: 0.22, cache_read_mtok: 0.007, output_mtok: 0.66 },
+    replaces: { input_mtok: 0.15, cache_read_mtok: 0.003, output_mtok: 0.6 },
     why: 'a name of old, served and billed as deepseek-flash',
     source: DEEPSEEK,
     seen,
@@ -122,91 +116,11 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
       seen,
     }),
   ),
-  ...(
-    [
-      ['gemini-3.8-flash-tts', 9],
-      ['gemini-3.8-flash-lite-tts', 6],
-    ] as const
-  ).map(
-    ([id, spoken]): ModelCorrection => ({
-      providerId: 'google',
-      id,
-      prices: { input_mtok: 0.5, output_mtok: spoken, output_audio_mtok: spoken },
-      replaces: null,
-      why: 'no bundled source has it; as LiteLLM has it',
-      source: 'https://ai.google.dev/gemini-api/docs/pricing',
-      seen,
-    }),
-  ),
-  {
-    providerId: 'google',
-    id: 'gemini-flash-latest',
-    from: seen,
-    prices: [
-      { prices: { input_mtok: 0.75, cache_read_mtok: 0.075, output_mtok: 3.75 } },
-      {
-        constraint: { start_date: '2027-01-01' },
-        prices: { input_mtok: 1.5, cache_read_mtok: 0.15, output_mtok: 7.5 },
-      },
-    ],
-    replaces: null,
-    why: 'names the newest one, gemini-3.8-flash, by two other sources; the source has the price of gemini-3.5-flash',
-    source: 'https://ai.google.dev/gemini-api/docs/pricing',
-    seen,
-  },
-  {
-    providerId: 'zai',
-    id: 'GLM-5.3-Flash',
-    from: '2026-09-10',
-    prices: { input_mtok: 0.15, cache_read_mtok: 0.03, output_mtok: 0.5 },
-    replaces: { input_mtok: 0.075, cache_read_mtok: 0.015, output_mtok: 0.25 },
-    why: 'half its price was for the first weeks',
-    source: ZAI,
-    seen,
-  },
-  {
-    providerId: 'zai',
-    id: 'glm-5',
-    prices: { input_mtok: 1, cache_read_mtok: 0.2, output_mtok: 3.2 },
-    replaces: null,
-    why: 'no bundled source has it',
-    source: ZAI,
-    seen,
-  },
-  {
-    providerId: 'zai',
-    id: 'glm-4.6',
-    prices: { input_mtok: 0.6, cache_read_mtok: 0.11, output_mtok: 2.2 },
-    replaces: null,
-    why: 'no bundled source has it',
-    source: ZAI,
-    seen,
-  },
-  {
-    providerId: 'zai',
-    id: 'glm-4.5',
-    prices: { input_mtok: 0.6, cache_read_mtok: 0.11, output_mtok: 2.2 },
-    replaces: null,
-    why: 'no bundled source has it',
-    source: ZAI,
-    seen,
-  },
-  {
-    providerId: 'azure',
-    id: 'o4-mini',
-    names: ['o4-mini', 'o4-mini-2025-04-16'],
-    prices: { input_mtok: 1.1, cache_read_mtok: 0.275, output_mtok: 4.4 },
-    replaces: { cache_read_mtok: 0.28 },
-    why: 'the source has a rounded figure; models.dev and LiteLLM have this one',
-    source: 'https://azure.microsoft.com/pricing/details/azure-openai',
-    seen,
-  },
   {
     providerId: 'azure',
     id: 'gpt-4-turbo-2024-04-09',
     prices: { input_mtok: 10, output_mtok: 30 },
     replaces: null,
-    ofImported: true,
     why: "LiteLLM has a data zone's price under the global name",
     source: 'https://azure.microsoft.com/pricing/details/azure-openai',
     seen,
@@ -245,43 +159,6 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
       replaces: null,
       why: "sold at the maker's price, which the list of models rounds to whole cents",
       source: 'https://vercel.com/docs/ai-gateway/pricing',
-      seen,
-    }),
-  ),
-  {
-    providerId: 'aws',
-    id: 'amazon.titan-embed-text-v2:0',
-    prices: { input_mtok: 0.02 },
-    replaces: null,
-    why: 'the source has the first version alone, at five times the price',
-    source: BEDROCK,
-    seen,
-  },
-  ...(
-    [
-      ['embed-english-v3.0', { input_mtok: 0.1 }],
-      ['embed-multilingual-v3.0', { input_mtok: 0.1 }],
-      ['embed-english-light-v3.0', { input_mtok: 0.1 }],
-    ] as const
-  ).map(
-    ([id, prices]): ModelCorrection => ({
-      providerId: 'cohere',
-      id,
-      prices,
-      replaces: null,
-      why: 'no bundled source has it',
-      source: COHERE,
-      seen,
-    }),
-  ),
-  ...([['voyage-code-4', { input_mtok: 0.12 }]] as const).map(
-    ([id, prices]): ModelCorrection => ({
-      providerId: 'voyageai',
-      id,
-      prices,
-      replaces: null,
-      why: 'no bundled source has it',
-      source: VOYAGE,
       seen,
     }),
   ),

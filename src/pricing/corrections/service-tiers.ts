@@ -54,7 +54,14 @@ const AWS_ROUNDS =
 /** The first that fits decides. */
 export const TIER_PRICES: readonly TierPrice[] = [
   // Batches.
-  { ...OPENAI, models: /^gpt-5\.4$/, tier: 'batch', factor: '0.5', except: { cacheRead: '0.52' } },
+  {
+    ...OPENAI,
+    models: /^gpt-5\.4$/,
+    tier: 'batch',
+    factor: '0.5',
+    except: { cacheRead: '0.52' },
+    exceptUpTo: 272_000,
+  },
   {
     ...OPENAI,
     models: /^gpt-image-1(?:\.5)?$/,
@@ -63,7 +70,14 @@ export const TIER_PRICES: readonly TierPrice[] = [
     except: { cacheRead: '0.504' },
   },
   { ...OPENAI, models: /^(?!ft:|gpt-3\.5-turbo-1106$)/, tier: 'batch', factor: '0.5' },
-  { ...AZURE, models: /^gpt-5\.4$/, tier: 'batch', factor: '0.5', except: { cacheRead: '0.52' } },
+  {
+    ...AZURE,
+    models: /^gpt-5\.4$/,
+    tier: 'batch',
+    factor: '0.5',
+    except: { cacheRead: '0.52' },
+    exceptUpTo: 272_000,
+  },
   { ...AZURE, models: /^(?:gpt|o[0-9])/, tier: 'batch', factor: '0.5' },
   {
     ...ANTHROPIC,
@@ -109,7 +123,14 @@ export const TIER_PRICES: readonly TierPrice[] = [
   },
 
   // Flex: cheaper, slower.
-  { ...OPENAI, models: /^gpt-5\.4$/, tier: 'flex', factor: '0.5', except: { cacheRead: '0.52' } },
+  {
+    ...OPENAI,
+    models: /^gpt-5\.4$/,
+    tier: 'flex',
+    factor: '0.5',
+    except: { cacheRead: '0.52' },
+    exceptUpTo: 272_000,
+  },
   {
     ...OPENAI,
     models:

@@ -15,6 +15,8 @@ export interface TierPrice {
   readonly factor: string
   /** Classes of tokens with a factor of their own. */
   readonly except?: Readonly<Partial<Record<RateClass, string>>>
+  /** These hold for prompts up to so many tokens; larger ones have the factor. Left out: for all. */
+  readonly exceptUpTo?: number
   /** What is billed by other than tokens, and has the factor as well. */
   readonly units?: readonly RateClass[]
   /** The fee for a thousand requests, where it is another at this tier; US dollars. */

@@ -1,5 +1,5 @@
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
-import type { PricesDocument } from '../sources/catalog-document.ts'
+import type { PricesDocument, VariantDocument } from '../sources/catalog-document.ts'
 
 /**
  * The prices of a model whose list changed: before a day those that were in force then, from that day on the newer
@@ -14,6 +14,37 @@ export function joinPrices(
   if (textOf(pricesFrom(before, from)) === textOf(pricesFrom(after, from))) return before
   const day = ownBeginning(before, after, from) ?? from
   return [...pricesBefore(before, day), ...pricesFrom(after, day)]
+}
+
+/**
+ * The prices at tiers of a model whose list of them changed. Of each class the first one that is in force counts, so the
+ * newer ones stand in front: from `from` on where the tier had others before, else from their own day.
+ */
+export function joinVariants(
+  before: readonly VariantDocument[] = [],
+  after: readonly VariantDocument[] = [],
+  from: UtcDay,
+): readonly VariantDocument[] {
+  const known = new Set(before.map((variant) => JSON.stringify(variant)))
+  const tiers = new Set(before.map(({ when }) => JSON.stringify(when)))
+  const added = after.filter((variant) => !known.has(JSON.stringify(variant)))
+  const dated = added.map((variant): VariantDocument => {
+    const own = variant.constraint?.start_date ?? from
+    if (!tiers.has(JSON.stringify(variant.when))) return variant
+    return { ...variant, constraint: { start_date: own > from ? own : from } }
+  })
+  // Taken before, and asked for again with each refresh: nothing is new then.
+  return [
+    ...dated.filter((variant) => !known.has(JSON.stringify(variant)) && !isSaid(variant, before)),
+    ...before,
+  ]
+}
+
+/** Whether the first variant of its tier has these prices already. */
+function isSaid(variant: VariantDocument, before: readonly VariantDocument[]): boolean {
+  const when = JSON.stringify(variant.when)
+  const first = before.find((other) => JSON.stringify(other.when) === when)
+  return first !== undefined && JSON.stringify(first.prices) === JSON.stringify(variant.prices)
 }
 
 /** The prices in force from `day` on, later ones too. */

@@ -9,7 +9,7 @@ import {
   type ProviderDocument,
 } from '../sources/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
-import { joinPrices } from './catalog-history.ts'
+import { joinPrices, joinVariants } from './catalog-history.ts'
 
 /**
  * A newer catalog with what the older one says of the days before `from`: so that the past is priced as it was.
@@ -18,15 +18,24 @@ import { joinPrices } from './catalog-history.ts'
  * - A name that is another model's now keeps the prices that it had before.
  * - A model that is no longer listed keeps its last prices, and so does one that is listed without any.
  * - The order of models is that of the older catalog: where lists are only reordered, nothing changes.
+ * - A name that `held` says of keeps what it cost before, and one that is new has no price.
  *
+ * @param held Providers' names in lower case, as {@link heldKey} writes them.
  * @throws {Error} when either is not a catalog.
  */
 export function keepPastPrices(
   before: CatalogDocument,
   after: CatalogDocument,
   from: UtcDay,
+  held: ReadonlySet<string> = new Set(),
+  { before: findBefore, after: findAfter }: FindBoth = findInBoth(before, after),
 ): CatalogDocument {
-  const lookUp = { before: findPricesIn(before), after: findPricesIn(after) }
+  const lookUp: LookUp = {
+    before: findBefore,
+    after: (provider, name) =>
+      held.has(heldKey(provider, name)) ? findBefore(provider, name) : findAfter(provider, name),
+    isHeld: (provider, name) => held.has(heldKey(provider, name)),
+  }
   const newer = new Map(after.map((provider) => [provider.id, provider]))
   const older = new Map(before.map((provider) => [provider.id, provider]))
   const merged = before.map((provider) => mergeProvider(provider, newer.get(provider.id), lookUp, from))
@@ -36,9 +45,27 @@ export function keepPastPrices(
   return [...merged, ...added]
 }
 
-interface LookUp {
+/** The prices of names in both of two catalogs; what was found is remembered. */
+export interface FindBoth {
   readonly before: FindPrices
   readonly after: FindPrices
+}
+
+/** @throws {Error} when either is not a catalog. */
+export function findInBoth(before: CatalogDocument, after: CatalogDocument): FindBoth {
+  return { before: findPricesIn(before), after: findPricesIn(after) }
+}
+
+/** What a held name is known by. */
+export function heldKey(provider: string, name: string): string {
+  return `${provider}\n${name.toLowerCase()}`
+}
+
+interface LookUp {
+  readonly before: FindPrices
+  /** What is held is not in it. */
+  readonly after: FindPrices
+  isHeld(provider: string, name: string): boolean
 }
 
 function mergeProvider(
@@ -48,15 +75,22 @@ function mergeProvider(
   from: UtcDay,
 ): ProviderDocument {
   const { id } = before
-  const listed = after?.models ?? []
+  const known = new Set(before.models.map((model) => model.id))
+  const listed = (after?.models ?? []).filter(
+    (model) => known.has(model.id) || !lookUp.isHeld(id, model.id) || lookUp.before(id, model.id) !== null,
+  )
   const newer = new Map(listed.map((model) => [model.id, model]))
   const fallbacks = after === undefined ? before.fallback_model_providers : after.fallback_model_providers
 
   // 1. Models of the newer list, each with its own past, else with what its name cost before.
   const older = new Map(before.models.map((model) => [model.id, model]))
   const models = inOldOrder(before.models, listed).map((model) => {
-    const past = older.get(model.id)?.prices ?? lookUp.before(id, model.id)
-    return { ...model, prices: keepPast(past, model.prices, from) ?? [] }
+    const old = older.get(model.id)
+    const past = old?.prices ?? lookUp.before(id, model.id)
+    if (lookUp.isHeld(id, model.id))
+      return { ...withVariants(model, old?.price_variants), prices: past ?? [] }
+    const variants = joinVariants(old?.price_variants, model.price_variants, from)
+    return { ...withVariants(model, variants), prices: keepPast(past, model.prices, from) ?? [] }
   })
   // 2. Models that are gone, behind all that are there.
   const gone = before.models
@@ -97,6 +131,13 @@ function movedNames(
     }
   }
   return [...moved.values()]
+}
+
+function withVariants(
+  { price_variants: _, ...model }: ModelDocument,
+  variants: ModelDocument['price_variants'],
+): ModelDocument {
+  return variants === undefined || variants.length === 0 ? model : { ...model, price_variants: variants }
 }
 
 /**
@@ -142,11 +183,16 @@ export type FindPrices = (providerId: string, name: string) => readonly PricesDo
 export function findPricesIn(document: CatalogDocument): FindPrices {
   const entries = entriesOf(document)
   const written = new Map(document.map(({ id, models }) => [id, models]))
+  const known = new Map<string, readonly PricesDocument[] | null>()
   return (providerId, name) => {
+    const key = heldKey(providerId, name)
+    const before = known.get(key)
+    if (before !== undefined) return before
     const found = findCatalogModel(entries, providerId, name)
-    if (found === null) return null
-    const { provider, model } = found
-    return written.get(provider.id)?.[provider.models.indexOf(model)]?.prices ?? null
+    const at = found === null ? -1 : found.provider.models.indexOf(found.model)
+    const prices = found === null ? null : (written.get(found.provider.id)?.[at]?.prices ?? null)
+    known.set(key, prices)
+    return prices
   }
 }
 

@@ -1,16 +1,21 @@
 import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { BELIEVED_LISTS } from '../catalog/catalog-providers.ts'
 import {
   type CatalogDocument,
   catalogDocumentOf,
   catalogTextOf,
+  type ModelDocument,
+  namesOf,
   type PricesDocument,
 } from '../sources/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
-import { excessOf, refreshDoubts, repeatedModelOf, wildRuleOf } from './catalog-doubts.ts'
+import { excessOf, fileDoubts, wildRuleOf } from './catalog-doubts.ts'
 import { pricesFrom } from './catalog-history.ts'
-import { keepPastPrices } from './catalog-past.ts'
+import { findInBoth, heldKey, keepPastPrices } from './catalog-past.ts'
+import { compareRows, type RowDoubt } from './row-doubts.ts'
+import { witnessOf } from './witnesses.ts'
 
 /** What is to be said of newer price data, and what it would make of that in force. */
 export type RefreshJudgement =
@@ -18,8 +23,10 @@ export type RefreshJudgement =
   | { readonly kind: 'unreadable'; readonly problems: readonly string[] }
   | {
       readonly kind: 'read'
-      /** Why only a person may take it; empty: nothing speaks against it. */
+      /** What speaks against all of it, so that only a person may take it; empty: nothing does. */
       readonly doubts: readonly string[]
+      /** What only a person may take; the rest comes into force without it. */
+      readonly held: readonly HeldRow[]
       /** What would be in force, with its old prices; `null`: nothing changes. */
       readonly text: string | null
       readonly changes: readonly CatalogChange[]
@@ -28,6 +35,27 @@ export type RefreshJudgement =
       /** The newest beginning of a price in it that is past; `null`: it names none. */
       readonly dataDay: UtcDay | null
     }
+
+/** A model at a provider whose newer price is doubted. */
+export interface HeldRow {
+  readonly provider: string
+  readonly model: string
+  readonly why: string
+  /** As it would be taken; `null`: it cannot be read. */
+  readonly offered: ModelDocument | null
+}
+
+/** What newer data is judged with. */
+export interface JudgeOptions {
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+  /** For how many days nothing newer was taken; left out: for less than two months. */
+  readonly days?: number
+  /** The other sources. */
+  readonly others?: readonly CatalogEntries[]
+  /** A person has looked at it: nothing is held. */
+  readonly acceptAll?: boolean
+}
 
 /** Price data in force. */
 export interface CatalogInForce {
@@ -50,9 +78,13 @@ export function inForceFrom(nowMs: number): UtcDay {
 }
 
 /** Judges price data against that in force. Never throws, whatever was fetched. */
-export function judgeRefresh(inForce: CatalogInForce, fetched: string, nowMs: number): RefreshJudgement {
+export function judgeRefresh(
+  inForce: CatalogInForce,
+  fetched: string,
+  options: JudgeOptions,
+): RefreshJudgement {
   try {
-    return judge(inForce, fetched, nowMs)
+    return judge(inForce, fetched, options)
   } catch (error) {
     // Data from outside may be made to break what reads it: nested without end, for one.
     return { kind: 'unreadable', problems: [error instanceof Error ? error.message : String(error)] }
@@ -62,33 +94,82 @@ export function judgeRefresh(inForce: CatalogInForce, fetched: string, nowMs: nu
 function judge(
   { text, dataDay: dataDayBefore }: CatalogInForce,
   fetched: string,
-  nowMs: number,
+  { nowMs, days = 0, others = [], acceptAll = false }: JudgeOptions,
 ): RefreshJudgement {
   const older = readCatalog(text)
-  if (older.entries === null) {
+  if (older.problems.length > 0) {
     return { kind: 'unreadable', problems: older.problems.map((problem) => `what is in force: ${problem}`) }
   }
-  const newer = readCatalog(fetched)
-  if (newer.entries === null) return { kind: 'unreadable', problems: newer.problems.slice(0, MOST_PROBLEMS) }
+  const newer = readRows(fetched)
+  if (newer.problems.length > 0)
+    return { kind: 'unreadable', problems: newer.problems.slice(0, MOST_PROBLEMS) }
   // Before any name is looked up: all that follows tries the rules of both on the names of both.
-  const harm =
-    excessOf(older.document, newer.document) ??
-    wildRuleOf(older.document, newer.document) ??
-    repeatedModelOf(newer.document)
+  const harm = excessOf(older.document, newer.document) ?? wildRuleOf(older.document, newer.document)
   if (harm !== null) return { kind: 'unreadable', problems: [harm] }
   const from = inForceFrom(nowMs)
   const dataDay = dataDayOf(newer.document, utcDayOf(nowMs))
-  const doubts = refreshDoubts({
+  const find = findInBoth(older.document, newer.document)
+  const rows = compareRows({
+    find,
     before: older.document,
     after: newer.document,
     from,
-    dataDayBefore,
-    dataDay,
+    believed: BELIEVED_LISTS,
+    witness: witnessOf(others, Date.parse(from)),
   })
-  const merged = keepPastPrices(older.document, newer.document, from)
+  const query = { before: older.document, after: newer.document, from, dataDayBefore, dataDay, days }
+  const doubts = fileDoubts(query, rows)
+  const doubted = acceptAll ? [] : rows.doubts
+  const keys = doubted.map(({ provider, name }) => heldKey(provider, name))
+  const merged = keepPastPrices(older.document, newer.document, from, new Set(keys), find)
   const isSame = catalogTextOf(merged) === catalogTextOf(older.document)
   const changes = isSame ? [] : catalogChanges(entriesAt(older.document, from), entriesAt(merged, from))
-  return { kind: 'read', doubts, text: isSame ? null : catalogTextOf(merged), changes, from, dataDay }
+  return {
+    kind: 'read',
+    doubts,
+    held: [...newer.unread, ...heldRows(doubted, newer.document)],
+    text: isSame ? null : catalogTextOf(merged),
+    changes,
+    from,
+    dataDay,
+  }
+}
+
+/** By model, whichever of its names are doubted. */
+function heldRows(doubts: readonly RowDoubt[], newer: CatalogDocument): readonly HeldRow[] {
+  const byModel = Map.groupBy(doubts, ({ provider, model }) => `${provider}\n${model}`)
+  return [...byModel.values()].flatMap(([first]) => {
+    if (first === undefined) return []
+    const { provider, model, why } = first
+    const listed = newer.find(({ id }) => id === provider)?.models.find(({ id }) => id === model)
+    return [{ provider, model, why, offered: listed ?? null }]
+  })
+}
+
+/**
+ * What is in force, with rows that a person has accepted: each model, and each name of it that stands by itself, has its
+ * newer prices from `from` on.
+ *
+ * @throws {Error} when what is in force is not a catalog.
+ */
+export function acceptRows(inForce: string, rows: readonly HeldRow[], nowMs: number) {
+  const { document } = readCatalog(inForce)
+  const from = inForceFrom(nowMs)
+  const providers = new Map(document.map((provider) => [provider.id, provider]))
+  for (const { provider: id, offered } of rows) {
+    if (offered === null) continue
+    const provider = providers.get(id) ?? { id, models: [] }
+    const names = new Set(namesOf(offered))
+    const isKnown = provider.models.some((model) => model.id === offered.id)
+    const models = provider.models.map((model) => {
+      if (model.id === offered.id) return offered
+      return model.moved_since !== undefined && names.has(model.id)
+        ? { ...model, prices: offered.prices }
+        : model
+    })
+    providers.set(id, { ...provider, models: isKnown ? models : [...models, offered] })
+  }
+  return { text: catalogTextOf(keepPastPrices(document, [...providers.values()], from)), from }
 }
 
 /** What is listed, at the prices in force from a day on. */
@@ -115,22 +196,75 @@ function begun({ constraint, prices }: PricesDocument, from: UtcDay): PricesDocu
 }
 
 interface ReadCatalog {
-  /** `null`: it has problems. */
-  readonly entries: CatalogEntries | null
+  /** Empty where it is a catalog. */
   readonly problems: readonly string[]
   readonly document: CatalogDocument
 }
 
 function readCatalog(text: string): ReadCatalog {
-  let value: unknown
+  const { value, problems } = readJson(text)
+  const found = problems.length > 0 ? problems : parseCatalog(value, 'refresh').problems
+  return { problems: found, document: found.length > 0 ? [] : catalogDocumentOf(value) }
+}
+
+function readJson(text: string): { readonly value: unknown; readonly problems: readonly string[] } {
   try {
-    value = JSON.parse(text)
+    return { value: JSON.parse(text), problems: [] }
   } catch (error) {
-    const problem = `is not JSON: ${error instanceof Error ? error.message : error}`
-    return { entries: null, problems: [problem], document: [] }
+    return {
+      value: null,
+      problems: [`is not JSON: ${error instanceof Error ? error.message : error}`],
+    }
   }
-  const { entries, problems } = parseCatalog(value, 'refresh')
-  return { entries, problems, document: entries === null ? [] : catalogDocumentOf(value) }
+}
+
+interface ReadRows extends ReadCatalog {
+  readonly unread: readonly HeldRow[]
+}
+
+/** More rows than that cannot be read of no list that was only written wrong in some. */
+const MOST_UNREAD = 1 / 20
+
+/** The same of data from outside: rows that cannot be read are left out and named, so that they keep their old price. */
+function readRows(text: string): ReadRows {
+  const { value, problems } = readJson(text)
+  const providers = Array.isArray(value) ? value.map((provider: unknown) => readProviderRows(provider)) : null
+  if (problems.length > 0 || providers === null) {
+    return {
+      problems: problems.length > 0 ? problems : ['is not a list of providers'],
+      document: [],
+      unread: [],
+    }
+  }
+  const rest = providers.map(({ sound }) => sound)
+  const unread = providers.flatMap((provider) => provider.unread)
+  const all = providers.reduce((sum, { rows }) => sum + rows, 0)
+  const found = parseCatalog(rest, 'refresh').problems
+  const isTooMuch = unread.length > Math.max(1, all * MOST_UNREAD)
+  const unreadable = isTooMuch ? unread.map(({ provider, model, why }) => `${provider}/${model}: ${why}`) : []
+  const everything = [...unreadable, ...found]
+  return { problems: everything, document: everything.length > 0 ? [] : catalogDocumentOf(rest), unread }
+}
+
+function readProviderRows(provider: unknown) {
+  const { id, models, ...rest }: { id?: unknown; models?: unknown } = Object(provider)
+  if (typeof id !== 'string' || !Array.isArray(models)) return { sound: provider, unread: [], rows: 0 }
+  const ids = models.map((model: unknown, index): string => {
+    const { id: own }: { id?: unknown } = Object(model)
+    return typeof own === 'string' ? own : `model ${index + 1}`
+  })
+  const times = new Map<string, number>()
+  for (const own of ids) times.set(own, (times.get(own) ?? 0) + 1)
+  const unread = new Map<string, HeldRow>()
+  const sound = models.filter((model: unknown, index) => {
+    const own = ids[index] ?? ''
+    const [problem] = parseCatalog([{ id, models: [model] }], 'refresh').problems
+    if (problem === undefined && times.get(own) === 1) return true
+    const why = problem?.replace(/^[^:]*: /, '') ?? 'is there twice'
+    unread.set(own, { provider: id, model: own, why, offered: null })
+    return false
+  })
+  return { sound: { id, models: sound, ...rest }, unread: [...unread.values()], rows: models.length }
 }
 
 /** The newest day, up to `today`, from which on a price in it is in force; `null`: it names none. */

@@ -1,5 +1,6 @@
 import type { Logger } from '../../lib/logger.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 import { readKept, writeKept } from './kept-file.ts'
 import { findCurrentPriceCatalog, findCurrentSource } from './price-catalogs.ts'
 import {
@@ -9,7 +10,7 @@ import {
   readStored,
   type StoredPrices,
 } from './stored-prices.ts'
-import { isPackageNewer, putNewerPackage } from './take-prices.ts'
+import { isBundleNewer, putNewerBundle } from './take-prices.ts'
 
 /** Newer prices are in use after this long, at every gateway. */
 const FOLLOW_MS = 20_000
@@ -43,7 +44,7 @@ async function loadKept({ dataDir, log }: FollowOptions): Promise<StoredPrices> 
   for (const kind of PRICE_KINDS) {
     try {
       const kept = await readKept(dataDir, kind)
-      if (kept === null || (kind === 'genai-prices' && isPackageNewer(kept))) continue
+      if (kept === null || isBundleNewer(kind, kept)) continue
       prices = { ...prices, [kind]: readStored(kept) }
     } catch (err) {
       log.error(
@@ -56,14 +57,14 @@ async function loadKept({ dataDir, log }: FollowOptions): Promise<StoredPrices> 
 }
 
 /** Also where a gateway started while Postgres was away. `null`: it changes nothing. */
-async function putPackage(pool: Postgres, log: Logger): Promise<KeptCatalog | null> {
-  const put = await putNewerPackage(pool, Date.now())
+async function putBundle(pool: Postgres, kind: PriceCatalogKind, log: Logger): Promise<KeptCatalog | null> {
+  const put = await putNewerBundle(pool, kind, Date.now())
   if (put !== null) {
     const { source, inForceFrom } = put
     log.info({ event: 'prices.taken', source, from: inForceFrom }, 'the prices of this release are in force')
   }
   // Another gateway may have been first.
-  return put ?? (await findCurrentPriceCatalog(pool, 'genai-prices'))
+  return put ?? (await findCurrentPriceCatalog(pool, kind))
 }
 
 /** `before` itself where nothing is new. @throws When Postgres is away. */
@@ -75,11 +76,10 @@ async function readNewer({ pool, dataDir, log }: FollowOptions, before: StoredPr
     const found = await findCurrentPriceCatalog(pool, kind)
     // Between the two reads it may have become what is in use already.
     if (found === null || found.source === before[kind]?.source) continue
-    const isOld = kind === 'genai-prices' && isPackageNewer(found)
-    const stored = readStored(isOld ? ((await putPackage(pool, log)) ?? found) : found)
-    prices = { ...prices, [kind]: stored }
+    const kept = isBundleNewer(kind, found) ? ((await putBundle(pool, kind, log)) ?? found) : found
+    prices = { ...prices, [kind]: readStored(kept) }
     if (dataDir === null) continue
-    await writeKept(dataDir, kind, stored).catch((err: unknown) =>
+    await writeKept(dataDir, kind, kept).catch((err: unknown) =>
       log.warn(
         { event: 'prices.not_kept', err, dataDir },
         'the prices could not be kept here: a start without Postgres has older ones',

@@ -1,7 +1,10 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import type { HeldRow } from '../history/catalog-refresh.ts'
+import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 import { FETCH_LIMITS, type FetchLimits, fetchPrices } from './fetch-prices.ts'
 import { confirmPriceCatalog, findCurrentSource } from './price-catalogs.ts'
+import { putPriceDoubts } from './price-doubts.ts'
 import { findPriceRefresh, readPostgresClock, recordPriceRefresh } from './price-refreshes.ts'
 import { judgePrices, putJudged } from './take-prices.ts'
 
@@ -14,13 +17,16 @@ export type Refreshed =
       readonly from: UtcDay
       /** How many prices and models it changes. */
       readonly changes: number
+      /** Models whose newer price waits for a person. */
+      readonly held: readonly HeldRow[]
     }
-  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'unchanged'; readonly held: readonly HeldRow[] }
   | { readonly kind: 'refused'; readonly problems: readonly string[] }
   | { readonly kind: 'unreachable'; readonly problem: string }
 
 export interface RefreshOptions {
   readonly pool: Postgres
+  readonly kind: PriceCatalogKind
   readonly url: string
   /** Milliseconds since 1970; left out: by the clock of Postgres. */
   readonly now?: () => number
@@ -28,44 +34,47 @@ export interface RefreshOptions {
 }
 
 /**
- * Fetches price data, and puts it in force for all gateways if nothing speaks against it: whole, or not at all. How it
- * went is kept in Postgres.
+ * Fetches price data, and puts it in force for all gateways if nothing speaks against it as a whole. Models whose price is
+ * doubted keep the old one. How it went, and what waits for a person, is kept in Postgres.
  *
  * @throws When Postgres is away: nothing is changed then.
  */
 export async function refreshPrices(options: RefreshOptions): Promise<Refreshed> {
-  const { pool, url, limits = FETCH_LIMITS } = options
+  const { pool, kind, url, limits = FETCH_LIMITS } = options
   // The day from which prices hold is that of the database: a worker's own clock may be wrong, and one is enough.
   const now = options.now?.() ?? (await readPostgresClock(pool))
-  const last = await findPriceRefresh(pool, 'genai-prices')
-  const source = await findCurrentSource(pool, 'genai-prices')
+  const last = await findPriceRefresh(pool, kind)
+  const source = await findCurrentSource(pool, kind)
   // 1. Without an effect: a process that dies here has done nothing.
   const known = source !== null && last?.url === url ? last.etag : null
   const fetched = await fetchPrices(url, known, limits)
-  if (fetched.kind === 'unmodified') return await record({ kind: 'unchanged' }, known)
+  if (fetched.kind === 'unmodified') return await record({ kind: 'unchanged', held: [] }, known)
   if (fetched.kind === 'refused') return await record({ kind: 'refused', problems: [fetched.problem] }, null)
   if (fetched.kind === 'unreachable') return await record(fetched, null)
-  const judged = await judgePrices(pool, { text: fetched.text, origin: url }, now)
-  const { catalog, from } = judged
+  const judged = await judgePrices(pool, { kind, text: fetched.text, origin: url }, now)
+  const { catalog, from, held } = judged
   const problems = [...judged.problems, ...judged.doubts]
   if (problems.length > 0) return await record({ kind: 'refused', problems }, null)
-  if (catalog === null || from === null) return await record({ kind: 'unchanged' }, fetched.etag)
+  // What waits is asked for again: another source may confirm it, which no `etag` tells.
+  const etag = held.length > 0 ? null : fetched.etag
+  await putPriceDoubts(pool, kind, held, url)
+  if (catalog === null || from === null) return await record({ kind: 'unchanged', held }, etag)
   // 2. One transaction: a repeat finds it done. Where another was first, its prices stand, and the next day compares.
-  if (!(await putJudged(pool, judged))) return { kind: 'unchanged' }
+  if (!(await putJudged(pool, judged))) return { kind: 'unchanged', held }
   const { before, changes } = judged
   return await record(
-    { kind: 'taken', before, source: catalog.source, from, changes: changes.length },
-    fetched.etag,
+    { kind: 'taken', before, source: catalog.source, from, changes: changes.length, held },
+    etag,
   )
 
-  async function record<Outcome extends Refreshed>(outcome: Outcome, etag: string | null): Promise<Outcome> {
+  async function record<Outcome extends Refreshed>(outcome: Outcome, tag: string | null): Promise<Outcome> {
     if (outcome.kind === 'unchanged' && source !== null)
       await confirmPriceCatalog(pool, source, new Date(now))
-    await recordPriceRefresh(pool, 'genai-prices', {
+    await recordPriceRefresh(pool, kind, {
       outcome: outcome.kind,
       problem: problemOf(outcome),
       url,
-      etag,
+      etag: tag,
     })
     return outcome
   }

@@ -1,15 +1,19 @@
-import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { deflateSync, inflateSync } from 'node:zlib'
+import type { CatalogProvider } from '../catalog/catalog-entries.ts'
 import { catalogOfText } from '../sources/catalog-file.ts'
+import type { SourceData } from '../sources/catalog-sources.ts'
+import { LazyProviders } from '../sources/lazy-providers.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 
-/** Price data that is kept outside of this release, as it is used. */
-export interface StoredCatalog {
+/** Price data that is kept outside of this release, with its text, wherever it is kept. */
+export interface KeptCatalog {
   readonly source: string
-  /** From which anyone can read it again. */
   readonly text: string
-  readonly entries: CatalogEntries
   readonly fetchedAt: Date
 }
+
+/** The same as it is used: its text, from which anyone can read it again, is rendered at each call. */
+export interface StoredCatalog extends SourceData, Omit<KeptCatalog, 'text'> {}
 
 /** By kind; `null`: there is none, and what came with this release is used. */
 export type StoredPrices = Readonly<Record<PriceCatalogKind, StoredCatalog | null>>
@@ -18,10 +22,26 @@ export const NO_STORED_PRICES: StoredPrices = { 'genai-prices': null, litellm: n
 
 export const PRICE_KINDS: readonly PriceCatalogKind[] = ['genai-prices', 'litellm']
 
-/** A stored catalog with its text, wherever it was kept. */
-export type KeptCatalog = Omit<StoredCatalog, 'entries'>
-
-/** @throws {Error} where it is not a catalog. */
+/**
+ * Reads it all once, so that what cannot be read is known now. Kept is the compressed text of each provider, which is read
+ * again when it is asked for: all of it, parsed, is several megabytes of a gateway.
+ *
+ * @throws {Error} where it is not a catalog.
+ */
 export function readStored({ source, text, fetchedAt }: KeptCatalog): StoredCatalog {
-  return { source, text, entries: catalogOfText(source, text), fetchedAt }
+  const ids = [...catalogOfText(source, text).providers.keys()]
+  const lists: readonly unknown[] = JSON.parse(text)
+  const packed = lists.map((list) => deflateSync(JSON.stringify(list)))
+  const unpack = (index: number) => (packed[index] === undefined ? '' : inflateSync(packed[index]).toString())
+  const readProvider = (id: string): CatalogProvider => {
+    const provider = catalogOfText(source, `[${unpack(ids.indexOf(id))}]`).providers.get(id)
+    if (provider === undefined) throw new Error(`the catalog ${source} has no ${id}`)
+    return provider
+  }
+  return {
+    source,
+    fetchedAt,
+    entries: { source, providers: new LazyProviders(ids, readProvider) },
+    text: () => `[${packed.map((_, index) => unpack(index)).join()}]`,
+  }
 }

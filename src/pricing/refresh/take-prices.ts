@@ -1,9 +1,12 @@
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import type { CatalogChange } from '../history/catalog-changes.ts'
-import { type CatalogInForce, dataDayOfText, judgeRefresh } from '../history/catalog-refresh.ts'
-import { BUNDLED_DAY, BUNDLED_SOURCE, bundledText } from '../sources/catalog-bundle.ts'
-import { priceCatalogSource, sha256Of } from '../sources/price-catalog-source.ts'
+import { type CatalogInForce, dataDayOfText, type HeldRow, judgeRefresh } from '../history/catalog-refresh.ts'
+import { BUNDLED, bundledEntries, bundledText } from '../sources/catalog-bundle.ts'
+import { catalogOfText } from '../sources/catalog-file.ts'
+import { readLiteLlmCatalog } from '../sources/litellm/litellm-catalog.ts'
+import { type PriceCatalogKind, priceCatalogSource, sha256Of } from '../sources/price-catalog-source.ts'
 import {
   confirmPriceCatalog,
   findCurrentPriceCatalog,
@@ -14,6 +17,8 @@ import {
 
 /** Price data to be put in force for all gateways. */
 export interface OfferedPrices {
+  readonly kind: PriceCatalogKind
+  /** In its source's own form. */
   readonly text: string
   /** A URL, a path, or the package's name. */
   readonly origin: string
@@ -21,12 +26,15 @@ export interface OfferedPrices {
 
 /** What would become of it. */
 export interface Judged {
+  readonly kind: PriceCatalogKind
   /** The source in force. */
   readonly before: string
   /** Why it may not be taken. */
   readonly problems: readonly string[]
-  /** Why only a person may take it. */
+  /** What speaks against all of it, so that only a person may take it. */
   readonly doubts: readonly string[]
+  /** Models whose newer price only a person may take; the rest does not wait for them. */
+  readonly held: readonly HeldRow[]
   readonly changes: readonly CatalogChange[]
   /** The first day of what it changes. */
   readonly from: UtcDay | null
@@ -36,37 +44,98 @@ export interface Judged {
   readonly stored: string | null
 }
 
-/** Judges price data against what is in force: in Postgres, else in the package. */
-export async function judgePrices(pool: Postgres, offered: OfferedPrices, nowMs: number): Promise<Judged> {
-  const stored = await findCurrentPriceCatalog(pool, 'genai-prices')
-  const inForce: CatalogInForce = stored ?? bundledCatalog()
-  const judgement = judgeRefresh(inForce, offered.text, nowMs)
-  const before = { before: stored?.source ?? BUNDLED_SOURCE, stored: stored?.source ?? null }
-  if (judgement.kind === 'unreadable') {
-    return { ...before, problems: judgement.problems, doubts: [], changes: [], from: null, catalog: null }
+const MS_PER_DAY = 86_400_000
+
+/**
+ * Judges price data against what is in force: in Postgres, else in this release.
+ *
+ * @param acceptAll A person has looked at it: no model's price is held.
+ */
+export async function judgePrices(
+  pool: Postgres,
+  { kind, text: written, origin }: OfferedPrices,
+  nowMs: number,
+  acceptAll = false,
+): Promise<Judged> {
+  const stored = await findCurrentPriceCatalog(pool, kind)
+  const inForce: CatalogInForce = stored ?? bundledInForce(kind)
+  const before = { kind, before: stored?.source ?? BUNDLED[kind].source, stored: stored?.source ?? null }
+  const { text: offered, problems, unread } = readOffered(kind, written)
+  const sinceMs = stored?.fetchedAt.getTime() ?? Date.parse(BUNDLED[kind].day)
+  const judgement =
+    offered === null
+      ? { kind: 'unreadable' as const, problems }
+      : judgeRefresh(inForce, offered, {
+          nowMs,
+          days: (nowMs - sinceMs) / MS_PER_DAY,
+          others: await otherSources(pool, kind),
+          acceptAll,
+        })
+  if (judgement.kind === 'unreadable' || offered === null) {
+    const why = judgement.kind === 'unreadable' ? judgement.problems : problems
+    return { ...before, problems: why, doubts: [], held: [], changes: [], from: null, catalog: null }
   }
-  const { text, changes, from, dataDay } = judgement
-  const fetchedSha256 = sha256Of(offered.text)
+  const { text, changes, from, dataDay, held } = judgement
+  const fetchedSha256 = sha256Of(offered)
   const isKnown =
     text !== null &&
     stored?.fetchedSha256 !== fetchedSha256 &&
-    (await wasFetchedBefore(pool, 'genai-prices', fetchedSha256))
+    (await wasFetchedBefore(pool, kind, fetchedSha256))
   const doubts = [...(isKnown ? ['it is older: it was in force before'] : []), ...judgement.doubts]
-  const fetchedAt = new Date(nowMs)
-  const catalog: PriceCatalog | null =
-    text === null
-      ? null
-      : {
-          source: priceCatalogSource('genai-prices', utcDayOf(nowMs), text),
-          kind: 'genai-prices',
-          fetchedSha256,
-          origin: offered.origin,
-          dataDay,
-          fetchedAt,
-          inForceFrom: from,
-          text,
-        }
-  return { ...before, problems: [], doubts, changes, from, catalog }
+  const catalog =
+    text === null ? null : catalogOf(kind, text, { nowMs, fetchedSha256, origin, dataDay, from })
+  return { ...before, problems: [], doubts, held: [...unread, ...held], changes, from, catalog }
+}
+
+interface Taken {
+  readonly nowMs: number
+  readonly fetchedSha256: string
+  readonly origin: string
+  readonly dataDay: UtcDay | null
+  readonly from: UtcDay
+}
+
+/** A text as it is put. */
+export function catalogOf(
+  kind: PriceCatalogKind,
+  text: string,
+  { nowMs, fetchedSha256, origin, dataDay, from }: Taken,
+): PriceCatalog {
+  return {
+    source: priceCatalogSource(kind, utcDayOf(nowMs), text),
+    kind,
+    fetchedSha256,
+    origin,
+    dataDay,
+    fetchedAt: new Date(nowMs),
+    inForceFrom: from,
+    text,
+  }
+}
+
+interface ReadOffer {
+  /** In the form of genai-prices' `data.json`; `null`: it cannot be read. */
+  readonly text: string | null
+  readonly problems: readonly string[]
+  readonly unread: readonly HeldRow[]
+}
+
+/** LiteLLM's own list is translated; what was translated before stays as it is. */
+function readOffered(kind: PriceCatalogKind, text: string): ReadOffer {
+  if (kind === 'genai-prices' || text.trimStart().startsWith('[')) return { text, problems: [], unread: [] }
+  const { catalog, problems, unread } = readLiteLlmCatalog(text, { leaveOut: true })
+  const held = unread.map(({ name, why }) => ({ provider: 'litellm', model: name, why, offered: null }))
+  return { text: catalog?.text ?? null, problems, unread: held }
+}
+
+/** What the other sources say, as they are in force. */
+async function otherSources(pool: Postgres, kind: PriceCatalogKind): Promise<readonly CatalogEntries[]> {
+  const other = kind === 'litellm' ? 'genai-prices' : 'litellm'
+  const stored = await findCurrentPriceCatalog(pool, other)
+  return [
+    bundledEntries('models.dev'),
+    stored === null ? bundledEntries(other) : catalogOfText(stored.source, stored.text),
+  ]
 }
 
 /** @returns `false`: something else was put since it was judged, and nothing is changed. */
@@ -75,25 +144,33 @@ export async function putJudged(pool: Postgres, { catalog, stored }: Judged): Pr
 }
 
 /**
- * Where the package of this release is newer than what is in Postgres, puts its data there, with the old
- * prices for the past. It was reviewed with the release, so nothing of it is doubted.
+ * Where the data of this release is newer than what is in Postgres, puts it there, with the old prices for the past. It was
+ * reviewed with the release, so nothing of it is doubted.
  *
  * @returns What was put; `null`: nothing.
  */
-export async function putNewerPackage(pool: Postgres, nowMs: number): Promise<PriceCatalog | null> {
-  const stored = await findCurrentPriceCatalog(pool, 'genai-prices')
-  if (stored === null || !isPackageNewer(stored)) return null
-  const judged = await judgePrices(pool, { text: bundledText(), origin: BUNDLED_SOURCE }, nowMs)
+export async function putNewerBundle(
+  pool: Postgres,
+  kind: PriceCatalogKind,
+  nowMs: number,
+): Promise<PriceCatalog | null> {
+  const stored = await findCurrentPriceCatalog(pool, kind)
+  if (stored === null || !isBundleNewer(kind, stored)) return null
+  const offered = { kind, text: bundledText(kind), origin: BUNDLED[kind].source }
+  const judged = await judgePrices(pool, offered, nowMs, true)
   if (judged.catalog === null) await confirmPriceCatalog(pool, stored.source, new Date(nowMs))
   return (await putJudged(pool, judged)) ? judged.catalog : null
 }
 
 /** Whether the data that came with this release was published after that in Postgres was fetched. */
-export function isPackageNewer({ fetchedAt }: Pick<PriceCatalog, 'fetchedAt'>): boolean {
-  return utcDayOf(fetchedAt.getTime()) < BUNDLED_DAY
+export function isBundleNewer(
+  kind: PriceCatalogKind,
+  { fetchedAt }: Pick<PriceCatalog, 'fetchedAt'>,
+): boolean {
+  return utcDayOf(fetchedAt.getTime()) < BUNDLED[kind].day
 }
 
-function bundledCatalog(): CatalogInForce {
-  const text = bundledText()
-  return { text, dataDay: dataDayOfText(text, BUNDLED_DAY) }
+function bundledInForce(kind: PriceCatalogKind): CatalogInForce {
+  const text = bundledText(kind)
+  return { text, dataDay: dataDayOfText(text, BUNDLED[kind].day) }
 }

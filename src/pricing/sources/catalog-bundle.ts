@@ -1,44 +1,63 @@
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import type * as GenaiPrices from '@pydantic/genai-prices'
-import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
+import type { CatalogEntries, CatalogProvider } from '../catalog/catalog-entries.ts'
 import { parseCatalog } from './catalog-parse.ts'
+import { LazyProviders } from './lazy-providers.ts'
 
-const PACKAGE = '@pydantic/genai-prices'
+/** A source whose data came with this release; `npm run prices:bundle` writes what is known of it. */
+export interface BundledList {
+  /** Names the data and its version, e.g. `genai-prices@0.2.3`. */
+  readonly source: string
+  /** Of the newest price in it, or of the list itself: data that was fetched on an earlier day is older. */
+  readonly day: UtcDay
+  readonly providers: readonly string[]
+  /** Of its file; hexadecimal. */
+  readonly sha256: string
+}
 
-/** The version of the package in package.json; a test holds the two together. */
-export const BUNDLED_SOURCE = 'genai-prices@0.1.8'
-/** When that version was published: data that was fetched on an earlier day is older. */
-export const BUNDLED_DAY = '2026-09-23'
+export type BundledKind = 'genai-prices' | 'models.dev' | 'litellm'
 
-/**
- * The price data that came with the package. Its matching of providers is not used (it takes any name that
- * contains `openai` for OpenAI), only its data.
- *
- * @throws {Error} when the package's data is not as documented: an incompatible version was installed.
- */
-export function bundledEntries(): CatalogEntries {
-  const { entries, problems } = parseCatalog(bundledProviders(), BUNDLED_SOURCE)
-  if (entries === null) throw new Error(`the bundled price catalog cannot be read: ${problems.join('; ')}`)
+export const BUNDLED: Readonly<Record<BundledKind, BundledList>> = createRequire(import.meta.url)(
+  './data/bundle.json',
+)
+
+const FILES: Readonly<Record<BundledKind, URL>> = {
+  'genai-prices': new URL('./data/genai-prices.json', import.meta.url),
+  'models.dev': new URL('./data/models-dev.json', import.meta.url),
+  litellm: new URL('./data/litellm.json', import.meta.url),
+}
+
+/** What prices of the first source are called. */
+export const BUNDLED_SOURCE = BUNDLED['genai-prices'].source
+
+const bundled = new Map<BundledKind, CatalogEntries>()
+
+/** The price data of a source as it came with this release. Its text is not kept: providers are read as they are asked for. */
+export function bundledEntries(kind: BundledKind = 'genai-prices'): CatalogEntries {
+  const { source, providers } = BUNDLED[kind]
+  const entries = bundled.get(kind) ?? {
+    source,
+    providers: new LazyProviders(providers, (id) => readProvider(kind, id)),
+  }
+  bundled.set(kind, entries)
   return entries
 }
 
 /** The same data as text, in the form of a catalog file. */
-export function bundledText(): string {
-  return JSON.stringify(bundledProviders())
+export function bundledText(kind: BundledKind = 'genai-prices'): string {
+  // ASCII: see `scripts/prices/lists.ts`.
+  return readFileSync(FILES[kind], 'latin1')
 }
 
-/**
- * Loaded when it is asked for: most programs never price anything, and the others have newer prices in Postgres. The
- * package is not kept once its data is read: its source alone is a megabyte of an idle gateway.
- */
-function bundledProviders(): unknown[] {
-  const require = createRequire(import.meta.url)
-  const file = require.resolve(PACKAGE)
-  try {
-    const { findProvider }: typeof GenaiPrices = require(file)
-    return CATALOG_PROVIDER_IDS.map((id) => findProvider({ providerId: id }))
-  } finally {
-    delete require.cache[file]
-  }
+/** @throws {Error} when the file is not what the script writes. */
+function readProvider(kind: BundledKind, id: string): CatalogProvider {
+  const text = bundledText(kind)
+  const start = text.indexOf(`\n{"id":"${id}",`)
+  const end = text.indexOf('\n]}', start)
+  if (start < 0 || end < 0) throw new Error(`the bundled prices of ${kind} have no ${id}`)
+  const { entries, problems } = parseCatalog([JSON.parse(text.slice(start, end + 3))], BUNDLED[kind].source)
+  const provider = entries?.providers.get(id)
+  if (provider === undefined) throw new Error(`the bundled prices of ${kind} cannot be read: ${problems[0]}`)
+  return provider
 }

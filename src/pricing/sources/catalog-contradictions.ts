@@ -10,7 +10,6 @@ import type { RateClass } from '../price-rates.ts'
 import { agree, sharedClasses } from './catalog-agreement.ts'
 import { isCorrections } from './catalog-corrections.ts'
 import { mergePrices } from './catalog-merge.ts'
-import { IMPORTED } from './catalog-sources.ts'
 
 /** A class of a model's prices on which sources contradict the one that is taken. */
 export interface CatalogContradiction {
@@ -133,10 +132,8 @@ export function staleCorrections(
   const layers = layersOf(entries)
   const ours = layers.filter(isCorrections)
   const others = { ...entries, layers: layers.filter((layer) => !isCorrections(layer)) }
-  const isImported = layers.some(({ source }) => source.startsWith(IMPORTED))
   const moments = Array.from({ length: 7 * 24 }, (_, hour) => atMs - (hour * MS_PER_DAY) / 24)
-  const asked = corrections.filter(({ ofImported = false }) => !ofImported || isImported)
-  return asked.filter(({ providerId, id, names = [id] }) =>
+  return corrections.filter(({ providerId, id, names = [id] }) =>
     names.every((name) =>
       moments.every((moment) => {
         const place = { providerId, name }

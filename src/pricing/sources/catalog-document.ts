@@ -15,6 +15,8 @@ export interface ModelDocument {
   readonly match: unknown
   /** As `CatalogModel` has them. */
   readonly prices: readonly PricesDocument[]
+  /** Prices at service tiers, as genai-prices writes them: of each class the first that is in force counts. */
+  readonly price_variants?: readonly VariantDocument[]
   /** The first day on which its source no longer had it: its prices are the last that were known. */
   readonly gone_since?: UtcDay
   /** No model, but a name that has been another model's since then. */
@@ -24,6 +26,11 @@ export interface ModelDocument {
 export interface PricesDocument {
   readonly constraint?: ConstraintDocument
   readonly prices: Readonly<Record<string, unknown>>
+}
+
+/** A tier's own prices; classes that it does not name cost what they do without. */
+export interface VariantDocument extends PricesDocument {
+  readonly when: Readonly<Record<string, string>>
 }
 
 /** A beginning, hours of the day, or hours of the day from a beginning on. */
@@ -76,13 +83,40 @@ function wholeNames(match: unknown): readonly string[] {
 
 function modelOf(value: unknown): ModelDocument {
   const { id, match, prices, gone_since: goneSince, moved_since: movedSince } = fieldsOf(value)
+  const variants = variantsOf(value)
   return {
     id: String(id),
     match,
     prices: (Array.isArray(prices) ? prices : [{ prices }]).map(pricesOf),
+    ...(variants.length === 0 ? {} : { price_variants: variants }),
     ...(typeof goneSince === 'string' ? { gone_since: goneSince } : {}),
     ...(typeof movedSince === 'string' ? { moved_since: movedSince } : {}),
   }
+}
+
+/**
+ * Of a model as it is written, the prices at tiers that calls can have. LiteLLM's list, as releases before kept it, has
+ * them by their name under `service_tiers`.
+ */
+function variantsOf(model: unknown): readonly VariantDocument[] {
+  const { price_variants: variants, service_tiers: tiers } = fieldsOf(model)
+  const written = [
+    ...listOf(variants),
+    ...Object.entries(fieldsOf(tiers)).map(([tier, prices]) => ({ when: { service_tier: tier }, prices })),
+  ]
+  return written.flatMap((variant) => {
+    const when = Object.fromEntries(
+      Object.entries(fieldsOf(fieldsOf(variant).when)).map(([key, value]) => [key, String(value)]),
+    )
+    return tierOfWhen(when) === null ? [] : [{ when, ...pricesOf(variant) }]
+  })
+}
+
+/** The service tier that a variant of genai-prices is for; `null`: standard, or what no answer tells. */
+export function tierOfWhen(when: Readonly<Record<string, unknown>>): string | null {
+  const [[key, value] = ['', null], ...others] = Object.entries(when)
+  if (typeof value !== 'string' || others.length > 0 || value === 'default') return null
+  return key === 'service_tier' || key === 'processing' || key === 'speed' ? value : null
 }
 
 function pricesOf(value: unknown): PricesDocument {

@@ -1,4 +1,4 @@
-import { utcDayOf } from '../../domain/utc-day.ts'
+import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import type {
   CatalogEntries,
@@ -8,9 +8,9 @@ import type {
 } from '../catalog/catalog-entries.ts'
 import { type CatalogListing, findListed } from '../catalog/catalog-find.ts'
 import { rateOfKey } from '../catalog/catalog-rates.ts'
-import { type PricesNow, pricesAt } from '../catalog/catalog-schedule.ts'
+import { type PricesNow, pricesAt, tierPricesOn } from '../catalog/catalog-schedule.ts'
 import type { RateClass } from '../price-rates.ts'
-import { agree, agreeOnSmallPrompts, fillable, wholeTier } from './catalog-agreement.ts'
+import { agree, agreeOnSmallPrompts, fillable } from './catalog-agreement.ts'
 import { isCorrections } from './catalog-corrections.ts'
 
 /** What the sources together say of a model at a moment. */
@@ -22,8 +22,14 @@ export interface MergedPrices {
   readonly now: PricesNow
   /** Of the first source, and what others add. */
   readonly byKey: DatedPrices['byKey']
-  /** The same at a service tier, where a source lists it; `null`: none does. */
-  atServiceTier(tier: string): { readonly source: string; readonly byKey: DatedPrices['byKey'] } | null
+  /** What its first source, and those that agree with it, list of a service tier: the first that lists any of it. */
+  findTier(tier: string, who: 'first' | 'others'): TierListing | null
+}
+
+/** The classes that a source lists at a service tier. */
+export interface TierListing {
+  readonly source: string
+  readonly byKey: DatedPrices['byKey']
 }
 
 interface Pricing extends CatalogListing {
@@ -57,12 +63,13 @@ export function mergePrices(
   const first = fitting.find(({ layer, now }) => isCorrections(layer) || now.prices.byKey.size > 0)
   const [empty] = fitting
   if (empty === undefined) return null
-  if (first === undefined || first.now.prices.byKey.size === 0) return build(empty, [], new Set(), entries)
+  if (first === undefined || first.now.prices.byKey.size === 0)
+    return build(empty, [], new Set(), entries, day)
   const base = keepFirstSource(first, listed, entries)
   const others = listed.filter(
     ({ layer, rank, provider }) => layer !== base.layer && rank === base.rank && provider !== base.provider,
   )
-  return build(base, others, ours(base.model), entries)
+  return build(base, others, ours(base.model), entries, day)
 }
 
 function keepFirstSource(first: Pricing, listed: readonly Pricing[], { providers }: CatalogEntries): Pricing {
@@ -77,6 +84,7 @@ function build(
   others: readonly Pricing[],
   ours: ReadonlySet<RateClass>,
   { providers }: CatalogEntries,
+  day: UtcDay,
 ): MergedPrices {
   const sources = [base.layer.source]
   const isFirst = isCorrections(base.layer) || base.layer.providers === providers
@@ -98,13 +106,11 @@ function build(
     model,
     now,
     byKey,
-    atServiceTier(tier) {
-      for (const { layer, model: listed } of [base, ...agreeing]) {
-        const prices = listed.byServiceTier?.get(tier)
-        const whole = prices === undefined ? null : wholeTier(byKey, prices)
-        if (whole === null) continue
-        const source = [...new Set([...sources, layer.source])].join('+')
-        return { source, byKey: whole }
+    findTier(tier, who) {
+      for (const { layer, model: listed } of who === 'first' ? [base] : agreeing) {
+        const prices = tierPricesOn(listed, tier, day)
+        if (prices !== null)
+          return { source: [...new Set([...sources, layer.source])].join('+'), byKey: prices }
       }
       return null
     },

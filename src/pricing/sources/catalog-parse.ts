@@ -6,8 +6,10 @@ import type {
   CatalogRate,
   DatedPrices,
   PriceConstraint,
+  TierVariant,
 } from '../catalog/catalog-entries.ts'
 import { compileMatch } from '../catalog/catalog-match.ts'
+import { tierOfWhen } from './catalog-document.ts'
 
 /**
  * Reads catalog data: an array of providers as in genai-prices' `data.json`, version 2, parsed from JSON or taken
@@ -50,7 +52,7 @@ function parseProvider(value: unknown, place: string, report: Report): CatalogPr
 }
 
 function parseModel(value: unknown, place: string, report: Report): CatalogModel | null {
-  const { id, match, prices, service_tiers: tiers, in_force_from: from } = fieldsOf(value)
+  const { id, match, prices, in_force_from: from } = fieldsOf(value)
   if (typeof id !== 'string') {
     report(place, 'has no id')
     return null
@@ -60,7 +62,7 @@ function parseModel(value: unknown, place: string, report: Report): CatalogModel
   const listed = Array.isArray(prices) ? prices : [{ prices }]
   const dated = listed.flatMap((item) => parseDatedPrices(item, id, `${place} (${id})`, report) ?? [])
   if (listed.length === 0) report(`${place} (${id})`, 'has an empty list of prices')
-  const byServiceTier = parseServiceTiers(tiers, `${place} (${id})`, report)
+  const variants = parseVariants(fieldsOf(value), `${place} (${id})`, report)
   if (matches === null) return null
   if (from !== undefined && (typeof from !== 'string' || !isDay(from))) {
     report(`${place} (${id})`, 'in_force_from is not a day')
@@ -69,21 +71,36 @@ function parseModel(value: unknown, place: string, report: Report): CatalogModel
     id,
     matches,
     prices: dated,
-    ...(byServiceTier.size === 0 ? {} : { byServiceTier }),
+    ...(variants.length === 0 ? {} : { variants }),
     ...(typeof from === 'string' ? { inForceFrom: from } : {}),
   }
 }
 
-/** Not genai-prices' own: `service_tiers` holds whole prices at a tier, by its name. */
-function parseServiceTiers(value: unknown, place: string, report: Report): Map<string, DatedPrices['byKey']> {
-  if (value === undefined) return new Map()
-  if (!isFields(value)) report(place, 'service_tiers is not an object')
-  return new Map(
-    Object.entries(fieldsOf(value)).flatMap(([tier, prices]): [string, DatedPrices['byKey']][] => {
-      const dated = parseDatedPrices({ prices }, tier, `${place}, ${tier}`, report)
-      return dated === null ? [] : [[tier, dated.byKey]]
-    }),
-  )
+/**
+ * Variants of what answers name a tier for; others (a route, a kind of search) are left out. `service_tiers`, by the name
+ * of a tier, is how releases before kept those of LiteLLM.
+ */
+function parseVariants(
+  { price_variants: variants = [], service_tiers: tiers = {} }: Fields,
+  place: string,
+  report: Report,
+): readonly TierVariant[] {
+  if (!Array.isArray(variants)) report(place, 'price_variants is not a list')
+  if (!isFields(tiers)) report(place, 'service_tiers is not an object')
+  const byName = Object.entries(fieldsOf(tiers)).map(([tier, prices]) => ({
+    when: { service_tier: tier },
+    prices,
+  }))
+  return [...(Array.isArray(variants) ? variants : []), ...byName].flatMap((variant: unknown) => {
+    const tier = tierOfWhen(fieldsOf(fieldsOf(variant).when))
+    if (tier === null) return []
+    const dated = parseDatedPrices(variant, tier, `${place}, ${tier}`, report)
+    if (dated === null) return []
+    const { constraint, byKey } = dated
+    // By the hour no tier is known; it would be taken at all hours.
+    if (constraint?.kind === 'hours') return []
+    return [{ tier, from: constraint?.day ?? null, byKey }]
+  })
 }
 
 function parseDatedPrices(

@@ -1,89 +1,74 @@
 import { createHash } from 'node:crypto'
-import { createRequire } from 'node:module'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { bundledEntries, bundledText } from './catalog-bundle.ts'
+import { type BundledKind, bundledEntries, bundledText } from './catalog-bundle.ts'
 import { correctionProviders } from './catalog-corrections.ts'
 import { parseCatalog } from './catalog-parse.ts'
 
-/** What the data that `prices import` took is called, before its hash. */
-export const IMPORTED = 'litellm'
-
-/** What is known of the bundled list of models.dev beside its prices; `scripts/models-dev.ts` writes it. */
-export interface BundledList {
-  readonly source: string
-  readonly sha256: string
-  readonly providers: readonly unknown[]
-}
-
-/** As it is in the repository. */
-export function readModelsDev(): BundledList {
-  return createRequire(import.meta.url)('./data/models-dev.json')
-}
-
-/** A source that is asked beside the first, and the data it was parsed from. */
-interface Layer {
+/** The data of one source, and the text that it can be read from again. */
+export interface SourceData {
   readonly entries: CatalogEntries
-  readonly providers: readonly unknown[]
+  /** Rendered, or read from a file, at each call. */
+  readonly text: () => string
 }
 
-let corrections: Layer | null = null
-let modelsDev: Layer | null = null
+/** What may be newer than this release; left out: as it came with it. */
+export interface NewerSources {
+  readonly 'genai-prices'?: SourceData | null
+  readonly litellm?: SourceData | null
+}
 
-function correctionsLayer(): Layer {
-  corrections ??= parseLayer(`corrections@${hashOf(correctionProviders())}`, correctionProviders())
+let corrections: SourceData | null = null
+
+function correctionsData(): SourceData {
+  const providers = correctionProviders()
+  corrections ??= {
+    entries: parseLayer(`corrections@${hashOf(providers)}`, providers),
+    text: () => JSON.stringify(correctionProviders()),
+  }
   return corrections
 }
 
-function modelsDevLayer(): Layer {
-  const { source, providers } = readModelsDev()
-  modelsDev ??= parseLayer(source, providers)
-  return modelsDev
+function bundledData(kind: BundledKind): SourceData {
+  return { entries: bundledEntries(kind), text: () => bundledText(kind) }
+}
+
+/** In the order in which they are asked. */
+function sourcesWith({ 'genai-prices': first, litellm }: NewerSources): readonly SourceData[] {
+  return [
+    correctionsData(),
+    first ?? bundledData('genai-prices'),
+    bundledData('models.dev'),
+    litellm ?? bundledData('litellm'),
+  ]
 }
 
 /**
- * The price data of all sources, in this order: our corrections, `first` (genai-prices, bundled or newer), models.dev
- * as bundled, and what the operator imported. Its name has all of theirs.
+ * The price data of all sources, in this order: our corrections, genai-prices, models.dev, LiteLLM's list. Its name has
+ * all of theirs.
  *
- * @param imported `null`: nothing.
  * @throws {Error} when bundled data is not as documented.
  */
-export function mergeSources(first: CatalogEntries, imported: CatalogEntries | null = null): CatalogEntries {
-  const layers = [
-    correctionsLayer().entries,
-    first,
-    modelsDevLayer().entries,
-    ...(imported === null ? [] : [imported]),
-  ]
-  return { source: layers.map(({ source }) => source).join('+'), providers: first.providers, layers }
+export function mergeSources(newer: NewerSources = {}): CatalogEntries {
+  const layers = sourcesWith(newer).map(({ entries }) => entries)
+  const source = layers.map((layer) => layer.source).join('+')
+  return { source, providers: layers[1]?.providers ?? new Map(), layers }
 }
 
 let bundled: CatalogEntries | null = null
 
 /** The data that came with this release, merged. */
 export function bundledCatalog(): CatalogEntries {
-  bundled ??= mergeSources(bundledEntries())
+  bundled ??= mergeSources()
   return bundled
 }
 
 /** The same as text, from which it can be read again by any release; see {@link readMergedText}. */
-export function mergedText(
-  first: { readonly source: string; readonly text: string } = {
-    source: bundledEntries().source,
-    text: bundledText(),
-  },
-  imported: { readonly source: string; readonly text: string } | null = null,
-): string {
-  const data = ({ source, text }: { source: string; text: string }) => ({
-    source,
-    providers: JSON.parse(text),
-  })
+export function mergedText(newer: NewerSources = {}): string {
   return JSON.stringify({
-    layers: [
-      { source: correctionsLayer().entries.source, providers: correctionsLayer().providers },
-      data(first),
-      { source: modelsDevLayer().entries.source, providers: modelsDevLayer().providers },
-      ...(imported === null ? [] : [data(imported)]),
-    ],
+    layers: sourcesWith(newer).map(({ entries: { source }, text }) => ({
+      source,
+      providers: JSON.parse(text()),
+    })),
   })
 }
 
@@ -114,10 +99,10 @@ export function readMergedText(value: unknown): {
   return { entries: { source, providers: first.providers, layers }, problems }
 }
 
-function parseLayer(source: string, providers: readonly unknown[]): Layer {
+function parseLayer(source: string, providers: readonly unknown[]): CatalogEntries {
   const { entries, problems } = parseCatalog(providers, source)
   if (entries === null) throw new Error(`${source} cannot be read: ${problems.join('; ')}`)
-  return { entries, providers }
+  return entries
 }
 
 function hashOf(value: unknown): string {

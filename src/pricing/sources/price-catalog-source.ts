@@ -4,6 +4,9 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 /** Whose data a stored catalog holds, in whose form. */
 export type PriceCatalogKind = 'genai-prices' | 'litellm'
 
+/** The variable that names where the newest data of each is. */
+export const PRICE_URLS = { 'genai-prices': 'PRICES_URL', litellm: 'PRICES_LITELLM_URL' } as const
+
 const HASH_DIGITS = 12
 
 /** Hexadecimal, of the text's UTF-8. */

@@ -6,7 +6,7 @@ import type { Environment } from '../../../src/config/config.ts'
 import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
 import { inForceFrom } from '../../../src/pricing/history/catalog-refresh.ts'
 import { findCurrentPriceCatalog } from '../../../src/pricing/refresh/price-catalogs.ts'
-import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
+import { BUNDLED_SOURCE, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { type PriceServer, startPriceServer } from '../../pricing/refresh/price-server.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
@@ -36,13 +36,13 @@ beforeEach(async () => {
     TALLYGATE_CONFIG: config,
     TALLYGATE_DATA_DIR: join(folder, 'data'),
   }
-  await emptyTables(ledger.pool, ['price_catalogs', 'current_price_catalogs'])
+  await emptyTables(ledger.pool, ['price_catalogs', 'current_price_catalogs', 'price_doubts'])
 })
 
 interface Model {
   readonly id: string
   readonly match: object
-  readonly prices: object
+  readonly prices: readonly { readonly prices: object }[]
 }
 
 /** The package's data with openai's models changed, as a newer data.json might have it. */
@@ -58,8 +58,9 @@ function newerCatalog(change: (models: Map<string, Model>) => void): string {
 const NEWER = newerCatalog((models) => {
   models.delete('gpt-3.5-turbo')
   const model = models.get('gpt-4o')
-  if (model !== undefined) models.set('gpt-4o', { ...model, prices: { ...model.prices, input_mtok: 2 } })
-  models.set('gpt-99', { id: 'gpt-99', match: { equals: 'gpt-99' }, prices: { input_mtok: 7 } })
+  if (model !== undefined)
+    models.set('gpt-4o', { ...model, prices: [{ prices: { ...model.prices[0]?.prices, input_mtok: 2 } }] })
+  models.set('gpt-99', { id: 'gpt-99', match: { equals: 'gpt-99' }, prices: [{ prices: { input_mtok: 7 } }] })
 })
 const CHANGES = [
   { provider: 'openai', model: 'gpt-3.5-turbo', what: 'model', before: 'known', after: null },
@@ -86,7 +87,7 @@ test('diff shows what newer prices would change, old beside new, and changes not
   const from = inForceFrom(Date.now())
   const file = await written(NEWER)
   expect(await json(env, 'prices', 'diff', file)).toMatchObject({
-    from: 'genai-prices@0.1.8',
+    from: BUNDLED_SOURCE,
     to: expect.stringMatching(/^genai-prices@[0-9-]{10}\.[0-9a-f]{12}$/),
     in_force_from: from,
     changes: CHANGES,
@@ -131,17 +132,20 @@ test('without a path the URL is asked', async () => {
 })
 
 test('the folder of a package is as good as its data', async () => {
-  expect(await json(env, 'prices', 'update', 'node_modules/@pydantic/genai-prices')).toMatchObject({
-    from: 'genai-prices@0.1.8',
-    stored: false,
-    changes: [],
-  })
+  // What is installed for tests is older than what the release bundles, and says so.
+  const { err } = await run(env, 'prices', 'update', 'node_modules/@pydantic/genai-prices')
+  expect(err).toMatch(/nothing is changed: .* is doubtful: it lists .* it is older/)
   expect((await run(env, 'prices', 'update', 'node_modules/zod')).err).toContain('is not the package')
 })
 
 test('what is not a catalog is refused, whichever check finds it', async () => {
   const wrong = await written(
-    JSON.stringify([{ id: 'openai', models: [{ id: 'm', match: {}, prices: { x: -1 } }] }]),
+    JSON.stringify([
+      {
+        id: 'openai',
+        models: ['m', 'n'].map((id) => ({ id, match: {}, prices: { x: -1 } })),
+      },
+    ]),
   )
   for (const args of [
     ['update', wrong],
@@ -151,9 +155,7 @@ test('what is not a catalog is refused, whichever check finds it', async () => {
     const { code, err } = await run(env, 'prices', ...args)
     expect(code).toBe(1)
     expect(err).toContain('nothing is changed')
-    expect(err).toContain(
-      'openai, model 1 (m): match is not match logic; openai, model 1 (m): x is not a price',
-    )
+    expect(err).toContain('openai/m: match is not match logic')
   }
   expect((await run(env, 'prices', 'update', join(folder, 'nowhere.json'))).err).toContain('ENOENT')
   expect(await inForce()).toBeNull()
@@ -164,14 +166,35 @@ test('what is doubtful needs a person who has looked at it', async () => {
     newerCatalog((models) => {
       const model = models.get('gpt-4o')
       if (model !== undefined)
-        models.set('gpt-4o', { ...model, prices: { input_mtok: 250, output_mtok: 10 } })
+        models.set('gpt-4o', { ...model, prices: [{ prices: { input_mtok: 250, output_mtok: 10 } }] })
+      const sound = models.get('o3')
+      if (sound !== undefined)
+        models.set('o3', { ...sound, prices: [{ prices: { input_mtok: 4, output_mtok: 8 } }] })
     }),
   )
   const { out } = await run(env, 'prices', 'diff', doubtful)
-  expect(out).toMatch(/Doubtful: openai\/gpt-4o.*: input_mtok from \$2\.5 to \$250\./)
-  const refused = await run(env, 'prices', 'update', doubtful)
-  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('input_mtok from $2.5 to $250')])
-  expect(await inForce()).toBeNull()
-  expect(await json(env, 'prices', 'update', doubtful, '--force')).toMatchObject({ stored: true })
-  expect(await inputOf('gpt-4o', inForceFrom(Date.now()))).toBe('250')
+  expect(out).toMatch(/keep their old price[\s\S]*openai\/gpt-4o: input_mtok from \$2\.5 to \$250/)
+  expect(await json(env, 'prices', 'doubts')).toEqual([])
+  expect(await json(env, 'prices', 'update', doubtful)).toMatchObject({
+    stored: true,
+    held: [{ provider: 'openai', model: 'gpt-4o', why: 'input_mtok from $2.5 to $250' }],
+  })
+  const from = inForceFrom(Date.now())
+  expect([await inputOf('gpt-4o', from), await inputOf('o3', from)]).toEqual(['2.5', '4'])
+  const [waiting] = (await json(env, 'prices', 'doubts')) as unknown[]
+  expect(waiting).toMatchObject({
+    source: 'genai-prices',
+    provider: 'openai',
+    model: 'gpt-4o',
+    origin: doubtful,
+  })
+  expect((await run(env, 'prices', 'accept', 'openai/gpt-0')).err).toContain('openai/gpt-0 does not wait')
+  expect(await json(env, 'prices', 'accept', 'openai/gpt-4o')).toMatchObject({ in_force_from: from })
+  expect([await inputOf('gpt-4o', utcDayOf(Date.now())), await inputOf('gpt-4o', from)]).toEqual([
+    '2.5',
+    '250',
+  ])
+  expect(await json(env, 'prices', 'doubts')).toEqual([])
+  // What was accepted is in force, so that it is not new.
+  expect(await json(env, 'prices', 'update', doubtful)).toMatchObject({ stored: false, held: [] })
 })

@@ -73,7 +73,10 @@ test('a running gateway takes newer prices: a new model at once, a changed price
   openai?.models.push(added)
   const text = JSON.stringify(providers)
   expect(
-    await putJudged(stack.pool, await judgePrices(stack.pool, { text, origin: 'test' }, Date.now())),
+    await putJudged(
+      stack.pool,
+      await judgePrices(stack.pool, { kind: 'genai-prices', text, origin: 'test' }, Date.now()),
+    ),
   ).toBe(true)
 
   let calls = 2

@@ -1,7 +1,7 @@
-import { findProvider } from '@pydantic/genai-prices'
 import { expect, test } from 'vitest'
 import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
+import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { readCatalogFile } from '../../../src/pricing/sources/catalog-file.ts'
 import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
 
@@ -30,8 +30,9 @@ test('prices of a newer data file are those of its own version', () => {
   expect(answer).toMatchObject({ costPico: 75_000n, price: { definition: { source: 'genai-prices@file' } } })
 })
 
-test("a file with the package's own data is read whole, and named by its content", () => {
-  const provider = findProvider({ providerId: 'deepseek' })
+test('a file with bundled data is read whole, and named by its content', () => {
+  const lists: { id: string; models: { id: string }[] }[] = JSON.parse(bundledText())
+  const provider = lists.find(({ id }) => id === 'deepseek')
   const text = JSON.stringify([provider])
   const { entries, problems } = readCatalogFile(text)
   expect(problems).toEqual([])

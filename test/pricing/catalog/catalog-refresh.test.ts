@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
+import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'
 import {
+  acceptRows,
   type CatalogInForce,
   inForceFrom,
   judgeRefresh,
 } from '../../../src/pricing/history/catalog-refresh.ts'
 import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
+import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')
 
@@ -40,7 +43,7 @@ const ALL_KNOWN: readonly Model[] = Array.from({ length: 2_000 }, (_, index) => 
 const IN_FORCE: CatalogInForce = { text: listOf(MODELS), dataDay: null }
 
 function judge(fetched: string, inForce = IN_FORCE) {
-  return judgeRefresh(inForce, fetched, NOW)
+  return judgeRefresh(inForce, fetched, { nowMs: NOW })
 }
 
 function doubtsOf(fetched: string, inForce = IN_FORCE): readonly string[] {
@@ -83,12 +86,7 @@ test('the same data changes nothing, in whatever order and with whatever beside 
 
 const MODEL_AGAIN: Model = { id: 'm0', match: { equals: 'm0' }, prices: { input_mtok: 0.0001 } }
 
-const UNREADABLE: readonly (readonly [string, string, RegExp])[] = [
-  ['nothing', '', /is not JSON/],
-  ['a page', '<!doctype html><html><body>Sign in</body></html>', /is not JSON/],
-  ['data that is cut', withPrices({ input_mtok: 2 }).slice(0, -40), /is not JSON/],
-  ['something else', '{"error":"rate limited"}', /is not a list of providers/],
-  ['no providers', '[]', /is not a list of providers/],
+const UNREAD: readonly (readonly [string, string, RegExp])[] = [
   ['a negative price', withPrices({ input_mtok: -1 }), /input_mtok is not a price/],
   [
     'a price without end',
@@ -101,6 +99,45 @@ const UNREADABLE: readonly (readonly [string, string, RegExp])[] = [
     withPrices([{ constraint: { region: 'eu' }, prices: { input_mtok: 1 } }]),
     /constraint/,
   ],
+  ['a model twice', listOf([...MODELS, MODEL_AGAIN]), /is there twice/],
+]
+
+for (const [what, fetched, why] of UNREAD) {
+  test(`${what}: the model keeps its old price, and the others have their newer ones`, () => {
+    const models: Model[] = JSON.parse(fetched)[0].models
+    const changed = models.map((model) =>
+      model.id === 'm5' ? { ...model, prices: { input_mtok: 2, output_mtok: 4 } } : model,
+    )
+    // JSON has no number without end, so it is put back.
+    const written = listOf(changed).replace('"input_mtok":null', '"input_mtok":1e999')
+    const judged = judge(written)
+    expect(judged).toMatchObject({ kind: 'read', doubts: [] })
+    if (judged.kind !== 'read') return
+    expect(judged.held).toMatchObject([{ provider: 'openai', model: 'm0', why: expect.stringMatching(why) }])
+    expect(priceIn(judged.text, 'm0')).toEqual([1, 4])
+    expect(priceIn(judged.text, 'm5')).toEqual([2, 4])
+  })
+}
+
+test('a list of which many rows cannot be read is none', () => {
+  const broken = MODELS.map((model, index) => (index < 2 ? { ...model, prices: { input_mtok: -1 } } : model))
+  expect(judge(listOf(broken))).toMatchObject({ kind: 'unreadable' })
+})
+
+/** The last prices of input and output of a model in a catalog's text. */
+function priceIn(text: string | null, id: string): readonly unknown[] {
+  const models: { id: string; prices: { prices: Record<string, unknown> }[] }[] =
+    text === null ? [] : JSON.parse(text)[0].models
+  const last = models.find((model) => model.id === id)?.prices.at(-1)?.prices
+  return [last?.input_mtok, last?.output_mtok]
+}
+
+const UNREADABLE: readonly (readonly [string, string, RegExp])[] = [
+  ['nothing', '', /is not JSON/],
+  ['a page', '<!doctype html><html><body>Sign in</body></html>', /is not JSON/],
+  ['data that is cut', withPrices({ input_mtok: 2 }).slice(0, -40), /is not JSON/],
+  ['something else', '{"error":"rate limited"}', /is not a list of providers/],
+  ['no providers', '[]', /is not a list of providers/],
   [
     'rules nested without end',
     `[{"id":"openai","models":[{"id":"a","prices":{},"match":${'{"or":['.repeat(100_000)}${']}'.repeat(100_000)}}]}]`,
@@ -111,7 +148,6 @@ const UNREADABLE: readonly (readonly [string, string, RegExp])[] = [
     listOf(Array.from({ length: 100_000 }, (_, index) => ({ ...MODELS[0], id: `x${index}` }) as Model)),
     /lists 200000 models and rules/,
   ],
-  ['a model twice', listOf([...MODELS, MODEL_AGAIN]), /lists openai\/m0 twice/],
 ]
 
 for (const [what, fetched, problem] of UNREADABLE) {
@@ -147,28 +183,27 @@ test('every rule of the package could have come by a refresh', () => {
   expect(judge(bundledText(), { ...IN_FORCE, text: listOf(ALL_KNOWN) }).kind).toBe('read')
 })
 
-const DOUBTFUL: readonly (readonly [string, string, RegExp])[] = [
-  ['fewer than nine of ten models', listOf(MODELS.slice(0, 17)), /lists 17 of the 20 models/],
-  ['a price that is never asked', withPrices({ input_mtok: 10_001 }), /m0 costs \$10001 by input_mtok/],
+const DOUBTED: readonly (readonly [string, string, RegExp])[] = [
+  ['a price that is never asked', withPrices({ input_mtok: 10_001 }), /input_mtok is \$10001/],
   [
     'one above a size of prompt',
     withPrices({ input_mtok: { base: 1, tiers: [{ start: 200_000, price: 20_000 }] }, output_mtok: 4 }),
-    /m0 costs \$20000/,
+    /is \$20000/,
   ],
   [
     'a price of more than ten times',
     withPrices({ input_mtok: 10.1, output_mtok: 4 }),
-    /m0: input_mtok from \$1 to \$10.1/,
+    /^input_mtok from \$1 to \$10.1/,
   ],
   [
     'a price of less than a tenth',
     withPrices({ input_mtok: 1, output_mtok: 0.3 }),
-    /m0: output_mtok from \$4 to \$0.3/,
+    /^output_mtok from \$4 to \$0.3/,
   ],
   [
     'what cost something for nothing',
     withPrices({ input_mtok: 0, output_mtok: 4 }),
-    /m0: input_mtok from \$1 to \$0/,
+    /^input_mtok from \$1 to \$0/,
   ],
   [
     'such a price from a day to come',
@@ -189,7 +224,105 @@ const DOUBTFUL: readonly (readonly [string, string, RegExp])[] = [
     ]),
     /to \$99/,
   ],
-  ['tokens without a price', withPrices({ input_mtok: 1 }), /m0: output_mtok has no price any more/],
+  ['tokens without a price', withPrices({ input_mtok: 1 }), /^output_mtok has no price any more/],
+  [
+    'input and output the other way round',
+    withPrices({ input_mtok: 4, output_mtok: 1 }),
+    /the other way round/,
+  ],
+]
+
+for (const [what, fetched, why] of DOUBTED) {
+  test(`${what}: the model keeps its old price, and only a person takes the newer one`, () => {
+    const models: Model[] = JSON.parse(fetched)[0].models
+    const changed = models.map((model) =>
+      model.id === 'm5' ? { ...model, prices: { input_mtok: 2, output_mtok: 4 } } : model,
+    )
+    const judged = judge(listOf(changed))
+    expect(judged).toMatchObject({ kind: 'read', doubts: [] })
+    if (judged.kind !== 'read') return
+    expect(judged.held).toMatchObject([{ provider: 'openai', model: 'm0', why: expect.stringMatching(why) }])
+    expect(priceIn(judged.text, 'm0')).toEqual([1, 4])
+    expect(priceIn(judged.text, 'm5')).toEqual([2, 4])
+    const { text } = acceptRows(judged.text ?? '', judged.held, NOW)
+    expect(priceIn(text, 'm0')).not.toEqual([1, 4])
+    expect(priceIn(text, 'm5')).toEqual([2, 4])
+    // A person who says so takes all of it at once.
+    expect(judgeRefresh(IN_FORCE, listOf(changed), { nowMs: NOW, acceptAll: true })).toMatchObject({
+      held: [],
+    })
+  })
+}
+
+test('two models that have exchanged their prices both keep the old ones', () => {
+  const dear = { id: 'dear', match: { equals: 'dear' }, prices: { input_mtok: 3, output_mtok: 15 } }
+  const before = listOf([...MODELS, dear])
+  const exchanged = [...MODELS, dear].map((model) =>
+    model.id === 'dear'
+      ? { ...model, prices: { input_mtok: 1, output_mtok: 4 } }
+      : model.id === 'm0'
+        ? { ...model, prices: dear.prices }
+        : model,
+  )
+  const judged = judge(listOf(exchanged), { text: before, dataDay: null })
+  expect(judged.kind === 'read' && judged.held.map(({ model }) => model).sort()).toEqual(['dear', 'm0'])
+})
+
+test('a model that is new is not taken for nothing, nor at a price that all other sources contradict', () => {
+  const added = (prices: object) => listOf([...MODELS, { id: 'new', match: { equals: 'new' }, prices }])
+  const of = (dollars: number): CatalogEntries => {
+    const model = {
+      id: 'new',
+      match: { equals: 'new' },
+      prices: { input_mtok: dollars, output_mtok: dollars * 4 },
+    }
+    const { entries } = parseCatalog([{ id: 'openai', models: [model] }], 'other@1')
+    if (entries === null) throw new Error('not a catalog')
+    return entries
+  }
+  const held = (prices: object, others: readonly CatalogEntries[] = []) => {
+    const judged = judgeRefresh(IN_FORCE, added(prices), { nowMs: NOW, others })
+    if (judged.kind !== 'read') throw new Error('unreadable')
+    return [judged.held.map(({ model }) => model), judged.text?.includes('"id":"new"') ?? false]
+  }
+  expect(held({ input_mtok: 2, output_mtok: 8 })).toEqual([[], true])
+  expect(held({ input_mtok: 0, output_mtok: 0 })).toEqual([['new'], false])
+  expect(held({ input_mtok: 200, output_mtok: 800 }, [of(2)])).toEqual([['new'], false])
+  expect(held({ input_mtok: 200, output_mtok: 800 }, [of(2), of(200)])).toEqual([[], true])
+})
+
+test('a jump that two other sources confirm is none, and one is not enough', () => {
+  const now = { input_mtok: 50, output_mtok: 200 }
+  const { entries } = parseCatalog(
+    [{ id: 'openai', models: [{ id: 'm0', match: { equals: 'm0' }, prices: now }] }],
+    'other@1',
+  )
+  if (entries === null) throw new Error('not a catalog')
+  const held = (others: readonly CatalogEntries[]) => {
+    const judged = judgeRefresh(IN_FORCE, withPrices(now), { nowMs: NOW, others })
+    return judged.kind === 'read' && judged.held.length
+  }
+  expect(held([entries])).toBe(1)
+  expect(held([entries, { ...entries }])).toBe(0)
+})
+
+test('a host that says what each call cost moves its prices further before they are doubted', () => {
+  const at = (provider: string, dollars: number) => {
+    const list = (input: number) => {
+      const model = { id: 'x', match: { equals: 'x' }, prices: { input_mtok: input, output_mtok: 40 } }
+      return JSON.stringify([
+        { id: 'openai', models: MODELS },
+        { id: provider, models: [model] },
+      ])
+    }
+    const judged = judgeRefresh({ text: list(0.1), dataDay: null }, list(dollars), { nowMs: NOW })
+    return judged.kind === 'read' && judged.held.length
+  }
+  expect([at('openrouter', 3.5), at('openrouter', 10), at('mistral', 3.5)]).toEqual([0, 1, 1])
+})
+
+const DOUBTFUL: readonly (readonly [string, string, RegExp])[] = [
+  ['fewer than nine of ten models', listOf(MODELS.slice(0, 17)), /lists 17 of the 20 models/],
   [
     'other prices for more than a quarter',
     listOf(
@@ -202,12 +335,12 @@ const DOUBTFUL: readonly (readonly [string, string, RegExp])[] = [
   [
     'a model that takes the names of others',
     listOf([{ id: 'x', match: { regex: '.*' }, prices: { input_mtok: 50 } }, ...MODELS]),
-    /m0: (input|output)_mtok/,
+    /prices at once/,
   ],
 ]
 
 for (const [what, fetched, doubt] of DOUBTFUL) {
-  test(`${what}: needs a person`, () => {
+  test(`${what}: all of it needs a person`, () => {
     expect(doubtsOf(fetched).join('\n')).toMatch(doubt)
   })
 }
@@ -237,12 +370,12 @@ test('data that only takes prices back to what they were is older', () => {
   const first = judge(withPrices({ input_mtok: 2, output_mtok: 4 }))
   if (first.kind !== 'read' || first.text === null) throw new Error('was not taken')
   const days = 3 * 86_400_000
-  const back = judgeRefresh({ text: first.text, dataDay: null }, listOf(MODELS), NOW + days)
+  const back = judgeRefresh({ text: first.text, dataDay: null }, listOf(MODELS), { nowMs: NOW + days })
   expect(back.kind === 'read' && back.doubts).toEqual([
     'it is older: all that it changes is prices of 1 names, back to what they were before',
   ])
   const withNews = listOf([...MODELS, { id: 'new', match: { equals: 'new' }, prices: { input_mtok: 1 } }])
-  expect(judgeRefresh({ text: first.text, dataDay: null }, withNews, NOW + days)).toMatchObject({
+  expect(judgeRefresh({ text: first.text, dataDay: null }, withNews, { nowMs: NOW + days })).toMatchObject({
     doubts: [],
   })
 })

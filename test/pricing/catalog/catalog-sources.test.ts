@@ -1,24 +1,23 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { hashOfProviders, listProvider } from '../../../scripts/models-dev.ts'
+import { listProvider } from '../../../scripts/prices/models-dev.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { CATALOG_PROVIDER_IDS, OTHER_PROVIDER_IDS } from '../../../src/pricing/catalog/catalog-providers.ts'
-import { bundledEntries } from '../../../src/pricing/sources/catalog-bundle.ts'
+import { BUNDLED, type BundledKind, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { readCatalogFile } from '../../../src/pricing/sources/catalog-file.ts'
-import {
-  bundledCatalog,
-  mergedText,
-  mergeSources,
-  readModelsDev,
-} from '../../../src/pricing/sources/catalog-sources.ts'
+import { bundledCatalog, mergedText, mergeSources } from '../../../src/pricing/sources/catalog-sources.ts'
 
-test('the bundled list of models.dev is what its header says, to the byte', () => {
-  const list = readModelsDev()
-  expect(hashOfProviders(list.providers)).toBe(list.sha256)
-  expect(list).toMatchObject({
-    source: expect.stringMatching(/^models\.dev@20[0-9]{2}-[0-9]{2}-[0-9]{2}$/),
-    package: expect.stringMatching(/^@earendil-works\/pi-ai@[0-9.]+$/),
-    integrity: expect.stringMatching(/^sha512-/),
-  })
+const KINDS = Object.keys(BUNDLED) as BundledKind[]
+
+test.each(KINDS)('the bundled list of %s is what its header says, to the byte', (kind) => {
+  const { source, day, sha256, providers } = BUNDLED[kind]
+  const text = bundledText(kind)
+  expect(createHash('sha256').update(text, 'latin1').digest('hex')).toBe(sha256)
+  // One character is one byte, so that it is read as it was written.
+  expect(text).toMatch(/^[\n\x20-\x7e]*$/)
+  expect(source.startsWith(`${kind}@`)).toBe(true)
+  expect(day).toMatch(/^20[0-9]{2}-[0-9]{2}-[0-9]{2}$/)
+  expect(JSON.parse(text).map(({ id }: { id: string }) => id)).toEqual(providers)
 })
 
 test('the bundled sources are read without a problem, ours first, under providers that upstreams can have', () => {
@@ -27,6 +26,7 @@ test('the bundled sources are read without a problem, ours first, under provider
     'corrections',
     'genai-prices',
     'models.dev',
+    'litellm',
   ])
   expect(source).toBe(layers.map((layer) => layer.source).join('+'))
   for (const { providers } of layers) {
@@ -36,10 +36,11 @@ test('the bundled sources are read without a problem, ours first, under provider
 
 test('merged data is the same after it was kept as text, whatever it was merged from', () => {
   const text = '[{"id":"openai","models":[{"id":"x","match":{"equals":"x"},"prices":{"input_mtok":9}}]}]'
-  const { entries: imported } = readCatalogFile(text, 'litellm-file')
-  if (imported === null) throw new Error('no entries')
-  const merged = mergeSources(bundledEntries(), imported)
-  const { entries, problems } = readCatalogFile(mergedText(undefined, { source: imported.source, text }))
+  const { entries: newer } = readCatalogFile(text, 'litellm-file')
+  if (newer === null) throw new Error('no entries')
+  const litellm = { entries: newer, text: () => text }
+  const merged = mergeSources({ litellm })
+  const { entries, problems } = readCatalogFile(mergedText({ litellm }))
   expect(problems).toEqual([])
   expect(entries?.source).toBe(merged.source)
   expect(entries?.providers.size).toBe(merged.providers.size)

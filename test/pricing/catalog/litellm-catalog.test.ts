@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { readLiteLlmCatalog } from '../../../src/pricing/sources/litellm-catalog.ts'
+import { readLiteLlmCatalog } from '../../../src/pricing/sources/litellm/litellm-catalog.ts'
 
 interface Model {
   readonly id: string
   readonly match: object
   readonly prices: Record<string, unknown>
-  readonly service_tiers?: Record<string, Record<string, unknown>>
+  readonly price_variants?: readonly unknown[]
 }
 
 function read(list: Record<string, object>): Record<string, Record<string, Model>> {
@@ -67,10 +67,13 @@ test('prices at service tiers are taken whole, under our names of the tiers', ()
       input_cost_per_token_above_272k_tokens_priority: 8e-6,
     }),
   })
-  expect(openai?.one?.service_tiers).toEqual({
-    batch: { input_mtok: 1, output_mtok: 4 },
-    priority: { input_mtok: { base: 4, tiers: [{ start: 272_000, price: 8 }] }, output_mtok: 16 },
-  })
+  expect(openai?.one?.price_variants).toEqual([
+    { when: { service_tier: 'batch' }, prices: { input_mtok: 1, output_mtok: 4 } },
+    {
+      when: { service_tier: 'priority' },
+      prices: { input_mtok: { base: 4, tiers: [{ start: 272_000, price: 8 }] }, output_mtok: 16 },
+    },
+  ])
 })
 
 test('a LiteLLM price that is not by tokens is taken by its own measure, and only where tokens have none', () => {
@@ -98,12 +101,12 @@ test('a LiteLLM price that is not by tokens is taken by its own measure, and onl
   expect(lists.openai?.['tts-1']?.prices).toEqual({ input_mchars: 15 })
   expect(lists.openai?.['sora-2']).toMatchObject({
     prices: { video_hours: 360 },
-    service_tiers: { '1080p': { video_hours: 1_080 } },
+    price_variants: [{ when: { service_tier: '1080p' }, prices: { video_hours: 1_080 } }],
   })
   expect(lists.cohere?.['rerank-v3.5']?.prices).toEqual({ rerank_searches_kcount: 2 })
   expect(lists.mistral?.ocr).toMatchObject({
     prices: { input_document_kpages: 1, input_annotated_document_kpages: 3 },
-    service_tiers: { batch: { input_document_kpages: 0.5 } },
+    price_variants: [{ when: { service_tier: 'batch' }, prices: { input_document_kpages: 0.5 } }],
   })
   expect(lists['x-ai']?.picture?.prices).toEqual({ images_kcount: 70 })
   expect(lists.google?.picture?.prices).toEqual({ input_mtok: 2, output_mtok: 8 })
@@ -198,10 +201,18 @@ test.each([
     'one: google_maps_grounding_cost_per_query is $1000000 for one, which nothing costs',
   ],
 ])('a list with a price that is %s is refused, all of it', (_, more, problem) => {
-  expect(readLiteLlmCatalog(JSON.stringify({ two: chat('openai'), one: chat('openai', more) }))).toEqual({
-    catalog: null,
-    problems: [problem],
-  })
+  const text = JSON.stringify({ two: chat('openai'), one: chat('openai', more) })
+  expect(readLiteLlmCatalog(text)).toMatchObject({ catalog: null, problems: [problem] })
+})
+
+test('of a list that is fetched, few entries that cannot be read are left out and named', () => {
+  const list = { two: chat('openai'), one: chat('openai', { input_cost_per_token: -1 }) }
+  const { catalog, problems, unread } = readLiteLlmCatalog(JSON.stringify(list), { leaveOut: true })
+  expect(problems).toEqual([])
+  expect(unread).toEqual([{ name: 'one', why: 'input_cost_per_token is negative' }])
+  expect(catalog?.models).toBe(1)
+  const more = { ...list, three: chat('openai', { output_cost_per_token: -1 }) }
+  expect(readLiteLlmCatalog(JSON.stringify(more), { leaveOut: true }).catalog).toBeNull()
 })
 
 test.each([

@@ -50,7 +50,7 @@ afterEach(async () => {
 /** @returns Its source. */
 async function put(dollars: number, nowMs = NOW): Promise<string> {
   const text = changedBundle('gpt-4o', { input_mtok: dollars, output_mtok: 10 })
-  const judged = await judgePrices(pool, { text, origin: 'test' }, nowMs)
+  const judged = await judgePrices(pool, { kind: 'genai-prices', text, origin: 'test' }, nowMs)
   expect(await putJudged(pool, judged)).toBe(true)
   return judged.catalog?.source ?? ''
 }
@@ -74,7 +74,7 @@ test('prices are those of Postgres, and kept on disk for a start without it', as
 
   const kept = await loadStoredPrices({ pool: away, dataDir, log })
   expect(sourceOf(kept)).toBe(source)
-  expect(kept['genai-prices']?.text).toBe(prices['genai-prices']?.text)
+  expect(kept['genai-prices']?.text()).toBe(prices['genai-prices']?.text())
   expect(lines.map(({ level, event }) => [level, event])).toEqual([['warn', 'prices.not_taken']])
 })
 

@@ -4,15 +4,18 @@ import { reasonOf } from '../../../doctor/explain-error.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { findCurrentPriceCatalog, putPriceCatalog } from '../../../pricing/refresh/price-catalogs.ts'
-import { readCatalogFile } from '../../../pricing/sources/catalog-file.ts'
+import { putPriceDoubts } from '../../../pricing/refresh/price-doubts.ts'
+import { judgePrices, putJudged } from '../../../pricing/refresh/take-prices.ts'
+import { BUNDLED, bundledText } from '../../../pricing/sources/catalog-bundle.ts'
 import {
   type LiteLlmCatalog,
   MAX_LITELLM_BYTES,
   readLiteLlmCatalog,
-} from '../../../pricing/sources/litellm-catalog.ts'
+} from '../../../pricing/sources/litellm/litellm-catalog.ts'
 import { priceCatalogSource, sha256Of } from '../../../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
 import type { Cli } from '../../cli.ts'
+import { refuseUnreadable } from '../../offered-prices.ts'
 
 /** `prices import`: takes LiteLLM's price list for all gateways as the last of the sources, whole or not at all. */
 export function addPricesImportCommand(prices: Command, cli: Cli): void {
@@ -24,13 +27,17 @@ export function addPricesImportCommand(prices: Command, cli: Cli): void {
     .option('--remove', 'take back what was imported')
     .action(async (path: string | undefined, { dryRun = false, remove = false }: ImportOptions) => {
       if ((path === undefined) !== remove) throw new Failure('name a file, or --remove')
-      const catalog = path === undefined ? NOTHING : await readList(path)
-      const put = await cli.withServers(({ pool }) => putList(pool, catalog.text, path ?? '--remove', dryRun))
-      const { models, passedOver, contradictory } = catalog
+      const catalog = path === undefined ? null : await readList(path)
+      const put = await cli.withServers(({ pool }) =>
+        catalog === null ? putBundled(pool, dryRun) : putList(pool, catalog.text, path ?? '', dryRun),
+      )
       const done = dryRun ? 'Nothing is written.' : put.stored ? TAKEN : 'It is in use already.'
+      const { models = 0, passedOver = 0, contradictory = [] } = catalog ?? {}
       cli.print(
         { ...put, models, passed_over: passedOver, contradictory },
-        path === undefined ? `What was imported is taken back. ${done}` : textOf(catalog, put.source, done),
+        catalog === null
+          ? `What was imported is taken back: the list of this release is used. ${done}`
+          : textOf(catalog, put.source, done),
       )
     })
 }
@@ -42,36 +49,41 @@ interface ImportOptions {
   readonly remove?: boolean
 }
 
-/** An empty list: gateways use it like any other. */
-const NOTHING: LiteLlmCatalog = {
-  text: '[{"id":"openai","models":[]}]',
-  models: 0,
-  passedOver: 0,
-  contradictory: [],
+/** Judged as one that is fetched is, but that a person has looked at it: the past keeps its prices. */
+async function putList(pool: Postgres, text: string, origin: string, dryRun: boolean) {
+  const offered = { kind: 'litellm' as const, text, origin }
+  const judged = await judgePrices(pool, offered, Date.now(), true)
+  refuseUnreadable(judged, offered)
+  const { catalog, before } = judged
+  if (catalog === null || dryRun) return { source: catalog?.source ?? before, stored: false }
+  if (!(await putJudged(pool, judged))) throw new Failure(OVERTAKEN)
+  await putPriceDoubts(pool, 'litellm', [], origin)
+  return { source: catalog.source, stored: true }
 }
 
-async function putList(pool: Postgres, text: string, origin: string, dryRun: boolean) {
+/** What came with this release, without what was imported. */
+async function putBundled(pool: Postgres, dryRun: boolean) {
+  const text = bundledText('litellm')
+  const current = await findCurrentPriceCatalog(pool, 'litellm')
   const now = Date.now()
   const source = priceCatalogSource('litellm', utcDayOf(now), text)
-  // Every gateway must be able to read what is written.
-  const { entries, problems } = readCatalogFile(text)
-  if (entries === null) throw new Error(`the list cannot be read again: ${problems[0]}`)
-  const current = await findCurrentPriceCatalog(pool, 'litellm')
-  if (current?.text === text) return { source: current.source, stored: false }
+  if (current === null || current.text === text) return { source: BUNDLED.litellm.source, stored: false }
   if (dryRun) return { source, stored: false }
   const catalog = {
     source,
     kind: 'litellm' as const,
     fetchedSha256: sha256Of(text),
-    origin,
+    origin: '--remove',
     dataDay: null,
     fetchedAt: new Date(now),
     inForceFrom: utcDayOf(now),
     text,
   }
-  if (await putPriceCatalog(pool, catalog, current?.source ?? null)) return { source, stored: true }
-  throw new Failure('nothing is changed: another list was taken at the same time; look again')
+  if (!(await putPriceCatalog(pool, catalog, current.source))) throw new Failure(OVERTAKEN)
+  return { source, stored: true }
 }
+
+const OVERTAKEN = 'nothing is changed: another list was taken at the same time; look again'
 
 const SHOWN_PROBLEMS = 3
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { Failure } from '../../../doctor/failure.ts'
+import { putPriceDoubts } from '../../../pricing/refresh/price-doubts.ts'
 import { judgePrices, putJudged } from '../../../pricing/refresh/take-prices.ts'
 import type { Cli } from '../../cli.ts'
 import { readOfferedPrices, refuseUnreadable, renderJudged, textOfJudged } from '../../offered-prices.ts'
@@ -34,9 +35,9 @@ async function update(
 ): Promise<void> {
   await cli.withServers(async ({ pool }) => {
     const offered = await readOfferedPrices(cli.env, path)
-    const judged = await judgePrices(pool, offered, Date.now())
+    const judged = await judgePrices(pool, offered, Date.now(), force)
     refuseUnreadable(judged, offered)
-    const { catalog, doubts, before } = judged
+    const { kind, catalog, doubts, held, before } = judged
     if (!dryRun && !force && catalog !== null && doubts.length > 0) {
       throw new Failure(
         `nothing is changed: ${offered.origin} is doubtful: ${doubts.join('; ')}. See prices diff; --force takes it all the same`,
@@ -46,6 +47,7 @@ async function update(
     if (stored && !(await putJudged(pool, judged))) {
       throw new Failure('nothing is changed: other prices were taken at the same time; look again')
     }
+    if (!dryRun) await putPriceDoubts(pool, kind, held, offered.origin)
     const done = stored
       ? `${before} -> ${catalog.source}. Gateways take it within a minute.`
       : catalog === null

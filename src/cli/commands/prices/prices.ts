@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Cli } from '../../cli.ts'
 import { addPricesCheckCommand } from './prices-check.ts'
+import { addPricesDoubtsCommands } from './prices-doubts.ts'
 import { addPricesImportCommand } from './prices-import.ts'
 import { addPricesRepriceCommand } from './prices-reprice.ts'
 import { addPricesRulesCommands } from './prices-rules.ts'
@@ -16,4 +17,5 @@ export function addPricesCommands(program: Command, cli: Cli): void {
   addPricesRulesCommands(prices, cli)
   addPricesUpdateCommands(prices, cli)
   addPricesImportCommand(prices, cli)
+  addPricesDoubtsCommands(prices, cli)
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 
 /** The providers that are taken, by their names at models.dev, and the catalog's ids of them. */
@@ -92,30 +91,4 @@ function listModel(providerId: string, name: string, cost: Costs): ListedModel {
   const id =
     providerId === 'fireworks' ? name.replace(/^accounts\/fireworks\/(?:models|routers)\//, '') : name
   return { id, match: { equals: name }, prices: Object.fromEntries(prices) }
-}
-
-/** Of the whole list, hexadecimal: what the file's header says of it. */
-export function hashOfProviders(providers: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(providers)).digest('hex')
-}
-
-export interface ListHeader {
-  readonly source: string
-  readonly package: string
-  readonly integrity: string
-  readonly license: string
-  readonly generated: string
-  readonly sha256: string
-}
-
-/** The file, a line for each model, so that a newer one can be reviewed. */
-export function renderList(header: ListHeader, providers: readonly ListedProvider[]): string {
-  const head = Object.entries(header).map(
-    ([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)},`,
-  )
-  const lists = providers.map(
-    ({ id, models }) =>
-      `    {"id":${JSON.stringify(id)},"models":[\n${models.map((model) => `      ${JSON.stringify(model)}`).join(',\n')}\n    ]}`,
-  )
-  return `{\n${head.join('\n')}\n  "providers": [\n${lists.join(',\n')}\n  ]\n}\n`
 }

@@ -1,6 +1,6 @@
+import type { PriceOfCall } from '../catalog/catalog-call.ts'
+import { isListedTier } from '../catalog/catalog-service-tiers.ts'
 import { buildUnpricedTier } from '../price.ts'
-import type { PriceOfCall } from './catalog-call.ts'
-import { isListedTier } from './catalog-service-tiers.ts'
 
 /**
  * More than there are names of tiers beside those with a price; they are the upstream's words, and a client's where it

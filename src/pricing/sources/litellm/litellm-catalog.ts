@@ -15,43 +15,58 @@ export interface LiteLlmCatalog {
 /** A longer text is not a price list; the largest known has 3 MiB. */
 export const MAX_LITELLM_BYTES = 64 * 1024 * 1024
 
+export interface LiteLlmReading {
+  readonly catalog: LiteLlmCatalog | null
+  /** With any, there is no catalog. */
+  readonly problems: readonly string[]
+  /** What was left out, and why. */
+  readonly unread: readonly { readonly name: string; readonly why: string }[]
+}
+
+/** More entries than that cannot be read of no list that was only written wrong in some. */
+const MOST_UNREAD = 1 / 100
+
 /**
  * Reads LiteLLM's `model_prices_and_context_window.json`: an object of models with US dollars for one token,
- * picture, second ... All problems are reported; with any, there is no catalog.
+ * picture, second ... All problems are reported.
+ *
+ * @param leaveOut Entries with problems, as long as they are few; else there is no catalog then.
  */
-export function readLiteLlmCatalog(text: string): {
-  readonly catalog: LiteLlmCatalog | null
-  readonly problems: readonly string[]
-} {
+export function readLiteLlmCatalog(
+  text: string,
+  { leaveOut = false }: { readonly leaveOut?: boolean } = {},
+): LiteLlmReading {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
-    return { catalog: null, problems: [`is not JSON: ${error instanceof Error ? error.message : error}`] }
+    const problem = `is not JSON: ${error instanceof Error ? error.message : error}`
+    return { catalog: null, problems: [problem], unread: [] }
   }
-  if (!isFields(value)) return { catalog: null, problems: ['is not an object of models'] }
-  const problems: string[] = []
+  if (!isFields(value)) return { catalog: null, problems: ['is not an object of models'], unread: [] }
+  const found: { name: string; why: string }[] = []
   const lists = new Map<string, Map<string, Listed>>()
   const contradictory = new Set<string>()
   let passedOver = 0
   for (const [key, entry] of Object.entries(value)) {
     if (!isFields(entry)) {
-      problems.push(`${key}: is not an object`)
+      found.push({ name: key, why: 'is not an object' })
       continue
     }
     const place =
       typeof entry.litellm_provider === 'string' ? placeOfLiteLlm(key, entry.litellm_provider) : null
+    const known = found.length
     const prices =
-      place === null ? null : readLiteLlmPrices(entry, (what) => void problems.push(`${key}: ${what}`))
-    if (place === null || prices === null) {
+      place === null ? null : readLiteLlmPrices(entry, (why) => void found.push({ name: key, why }))
+    if (place === null || prices === null || found.length > known) {
       passedOver += 1
       continue
     }
     const list = lists.get(place.providerId) ?? new Map<string, Listed>()
     lists.set(place.providerId, list)
     const id = place.id.toLowerCase()
-    const known = list.get(id)
-    const both = known === undefined ? prices : union(known.prices, prices)
+    const other = list.get(id)
+    const both = other === undefined ? prices : union(other.prices, prices)
     if (both === null) contradictory.add(`${place.providerId}/${place.id}`)
     else list.set(id, { id: place.id, names: place.names, prices: both })
   }
@@ -60,10 +75,14 @@ export function readLiteLlmCatalog(text: string): {
     lists.get(name.slice(0, slash))?.delete(name.slice(slash + 1).toLowerCase())
   }
   const models = [...lists.values()].reduce((sum, { size }) => sum + size, 0)
+  const entries = Object.keys(value).length
+  const isFew = found.length <= Math.max(1, entries * MOST_UNREAD)
+  const unread = [...new Map(found.map((one) => [one.name, one])).values()]
+  const problems = leaveOut && isFew ? [] : found.map(({ name, why }) => `${name}: ${why}`)
   if (problems.length === 0 && models === 0) problems.push('has no price of a model at a host known here')
-  if (problems.length > 0) return { catalog: null, problems }
+  if (problems.length > 0) return { catalog: null, problems, unread }
   const catalog = { text: render(lists), models, passedOver, contradictory: [...contradictory].sort() }
-  return { catalog, problems }
+  return { catalog, problems, unread }
 }
 
 interface Listed {
@@ -98,10 +117,16 @@ function render(lists: ReadonlyMap<string, ReadonlyMap<string, Listed>>): string
         id: name,
         match: names.length === 1 ? { equals: names[0] } : { or: names.map((equals) => ({ equals })) },
         prices: listed.prices,
-        ...(Object.keys(listed.serviceTiers).length === 0 ? {} : { service_tiers: listed.serviceTiers }),
+        ...(Object.keys(listed.serviceTiers).length === 0
+          ? {}
+          : { price_variants: variantsOf(listed.serviceTiers) }),
       })),
     })),
   )
+}
+
+function variantsOf(tiers: LiteLlmPrices['serviceTiers']): readonly object[] {
+  return Object.entries(tiers).map(([tier, prices]) => ({ when: { service_tier: tier }, prices }))
 }
 
 function isFields(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOf, decimalText, multiply } from '../../domain/decimal.ts'
+import { type Decimal, decimalOf, decimalText, multiply } from '../../../domain/decimal.ts'
 
 /** A price as catalog data has it: US dollars for a million, a thousand or an hour, more above some sizes of prompt. */
 export type ListedRate =

@@ -1,0 +1,188 @@
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import { type CatalogDocument, namesOf, type PricesDocument } from '../sources/catalog-document.ts'
+import { pricesFrom } from './catalog-history.ts'
+import type { FindBoth } from './catalog-past.ts'
+import type { Witness } from './witnesses.ts'
+
+/** US dollars for a million tokens, or a thousand of what else is counted: sixteen times the dearest known one. */
+const ABSURD_DOLLARS = 10_000
+/** In nine months of genai-prices' history, no price of a listed model moved so far at once. */
+const ABSURD_FACTOR = 10
+/** The same at hosts that say what each call cost, and whose prices move more: these are then only a second opinion. */
+const ABSURD_FACTOR_BELIEVED = 50
+
+/** A name at a provider whose newer price only a person may take: the old one stands until then. */
+export interface RowDoubt {
+  readonly provider: string
+  /** The model that the newer data gives the name to. */
+  readonly model: string
+  /** In lower case. */
+  readonly name: string
+  readonly why: string
+}
+
+/** What becomes of the price of every name. */
+export interface ComparedRows {
+  readonly doubts: readonly RowDoubt[]
+  /** Names that both have, those of them whose prices change, and those that get back what they cost before. */
+  readonly known: number
+  readonly changed: number
+  readonly back: number
+}
+
+export interface RowsQuery {
+  readonly before: CatalogDocument
+  readonly after: CatalogDocument
+  /** The first day that it would be in force. */
+  readonly from: UtcDay
+  /** Providers whose own figure of a call's cost is believed. */
+  readonly believed: ReadonlySet<string>
+  /** The prices of names in both. */
+  readonly find: FindBoth
+  /** What other sources say. */
+  readonly witness: Witness
+}
+
+interface Change {
+  readonly provider: string
+  readonly model: string
+  readonly name: string
+  readonly past: string
+  readonly now: string
+}
+
+/** Compares the price of every name, and says which of the newer ones are doubted, and why. */
+export function compareRows(query: RowsQuery): ComparedRows {
+  const { before, after, from, believed, find, witness } = query
+  const counts = { known: 0, changed: 0, back: 0 }
+  const doubts: RowDoubt[] = []
+  const changes: Change[] = []
+  const names = namesByProvider(before, after)
+  for (const [provider, models] of names) {
+    for (const [name, model] of models) {
+      const past = find.before(provider, name)
+      const now = find.after(provider, name)
+      if (now === null) continue
+      const tail = pricesFrom(now, from)
+      const doubt = (why: string | null) => {
+        if (why !== null && !witness.confirms(provider, name, tail))
+          doubts.push({ provider, model, name, why })
+      }
+      if (past === null || past.every(({ prices }) => Object.keys(prices).length === 0)) {
+        doubt(absurdOf(tail) ?? freeOf(name, tail) ?? witness.contradiction(provider, name, tail))
+        continue
+      }
+      counts.known += 1
+      const pastTail = pricesFrom(past, from)
+      if (JSON.stringify(pastTail) === JSON.stringify(tail)) continue
+      counts.changed += 1
+      if (wasInForce(past, tail, from)) counts.back += 1
+      changes.push({ provider, model, name, past: textOf(pastTail), now: textOf(tail) })
+      const factor = believed.has(provider) ? ABSURD_FACTOR_BELIEVED : ABSURD_FACTOR
+      doubt(absurdOf(tail) ?? jumpOf(past, tail, factor) ?? exchangeOf(pastTail, tail))
+    }
+  }
+  return { doubts: [...doubts, ...exchangedRows(changes, doubts)], ...counts }
+}
+
+/** Every name with the model that lists it, of the newer data where both do. */
+function namesByProvider(before: CatalogDocument, after: CatalogDocument): Map<string, Map<string, string>> {
+  const byProvider = new Map<string, Map<string, string>>()
+  for (const { id, models } of [...before, ...after]) {
+    const names = byProvider.get(id) ?? new Map<string, string>()
+    byProvider.set(id, names)
+    for (const model of models) for (const name of namesOf(model)) names.set(name, model.id)
+  }
+  return byProvider
+}
+
+/** Two models that have changed their prices with each other: a source has mixed up its lines. */
+function exchangedRows(changes: readonly Change[], doubts: readonly RowDoubt[]): readonly RowDoubt[] {
+  const doubted = new Set(doubts.map(({ provider, name }) => `${provider}\n${name}`))
+  const byChange = Map.groupBy(changes, ({ past, now }) => `${past}\n${now}`)
+  return changes.flatMap(({ provider, model, name, past, now }) => {
+    const other = byChange.get(`${now}\n${past}`)?.find((change) => change.model !== model)
+    if (other === undefined || doubted.has(`${provider}\n${name}`)) return []
+    return [
+      { provider, model, name, why: `has the prices of ${other.provider}/${other.name}, which has its` },
+    ]
+  })
+}
+
+/** Whether a model cost this before its last change. */
+function wasInForce(past: readonly PricesDocument[], now: readonly PricesDocument[], from: UtcDay): boolean {
+  return past.some(({ constraint }) => {
+    const day = constraint?.start_date
+    if (day === undefined || day >= from) return false
+    const eve = addDays(day, -1)
+    const then = past.filter((entry) => (entry.constraint?.start_date ?? '') <= eve)
+    return textOf(pricesFrom(then.length === 0 ? past.slice(0, 1) : then, eve)) === textOf(now)
+  })
+}
+
+function textOf(list: readonly PricesDocument[]): string {
+  return JSON.stringify(
+    list.map(({ constraint, prices }) => [constraint?.start_time, constraint?.end_time, prices]),
+  )
+}
+
+function absurdOf(now: readonly PricesDocument[]): string | null {
+  for (const { prices } of now) {
+    for (const [key, rate] of Object.entries(prices)) {
+      const amount = amountsOf(rate).find((dollars) => dollars > ABSURD_DOLLARS)
+      if (amount !== undefined) return `${key} is $${amount}`
+    }
+  }
+  return null
+}
+
+/** What is free is named so; elsewhere a price of nothing was never looked up. */
+function freeOf(name: string, now: readonly PricesDocument[]): string | null {
+  const amounts = now.flatMap(({ prices }) => Object.values(prices).flatMap(amountsOf))
+  const isFree = amounts.length > 0 && amounts.every((amount) => amount === 0)
+  return isFree && !name.endsWith(':free') ? 'is new, and costs nothing' : null
+}
+
+const PLAIN_TOKENS = ['input_mtok', 'output_mtok']
+
+/** The first amount that is far from all that the model has cost, in words; `null`: none is. */
+function jumpOf(
+  past: readonly PricesDocument[],
+  now: readonly PricesDocument[],
+  factor: number,
+): string | null {
+  const [base] = now
+  for (const key of new Set(past.flatMap(({ prices }) => Object.keys(prices)))) {
+    const known = past.flatMap(({ prices }) => amountsOf(prices[key])).filter((amount) => amount > 0)
+    if (known.length === 0) continue
+    const isMissing = base !== undefined && Object.keys(base.prices).length > 0 && !(key in base.prices)
+    if (PLAIN_TOKENS.includes(key) && isMissing) return `${key} has no price any more`
+    const far = now
+      .flatMap(({ prices }) => amountsOf(prices[key]))
+      .find((amount) => known.every((before) => amount > before * factor || amount < before / factor))
+    if (far !== undefined) return `${key} from $${known.at(-1)} to $${far}`
+  }
+  return null
+}
+
+/** Output became cheaper than input, and was dearer: no maker has done that, and a line that was mixed up has. */
+function exchangeOf(past: readonly PricesDocument[], now: readonly PricesDocument[]): string | null {
+  const [before, after] = [past[0], now[0]].map((entry) =>
+    PLAIN_TOKENS.map((key) => amountsOf(entry?.prices[key])[0] ?? 0),
+  )
+  const [inputBefore = 0, outputBefore = 0] = before ?? []
+  const [input = 0, output = 0] = after ?? []
+  const isTurned = inputBefore < outputBefore && output > 0 && input > output
+  return isTurned ? `input_mtok is $${input} and output_mtok $${output}, the other way round` : null
+}
+
+/** Of a rate, its base and its tiers. */
+export function amountsOf(rate: unknown): readonly number[] {
+  if (typeof rate === 'number') return [rate]
+  if (typeof rate !== 'object' || rate === null || !('base' in rate)) return []
+  const tiers: readonly unknown[] = 'tiers' in rate && Array.isArray(rate.tiers) ? rate.tiers : []
+  const amounts = tiers.map((tier) =>
+    typeof tier === 'object' && tier !== null && 'price' in tier ? tier.price : null,
+  )
+  return [rate.base, ...amounts].filter((amount) => typeof amount === 'number')
+}

@@ -1,0 +1,69 @@
+import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import type { HeldRow } from '../history/catalog-refresh.ts'
+import type { ModelDocument } from '../sources/catalog-document.ts'
+import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
+
+/** A newer price that waits for a person. */
+export interface PriceDoubt extends HeldRow {
+  readonly kind: PriceCatalogKind
+  /** A URL or a file. */
+  readonly origin: string
+  /** When it was first seen. */
+  readonly since: Date
+}
+
+/** More are not kept: a list with as many mistakes is refused as a whole. */
+const MOST_KEPT = 500
+
+/** Of all sources, the oldest first. */
+export async function selectPriceDoubts(pool: Postgres): Promise<readonly PriceDoubt[]> {
+  const { rows } = await pool.query<{
+    kind: PriceCatalogKind
+    provider: string
+    model: string
+    why: string
+    offered: ModelDocument | null
+    origin: string
+    since: Date
+  }>(
+    `select kind, provider, model, why, offered, origin, since from ${SCHEMA}.price_doubts
+     order by since, provider, model`,
+  )
+  return rows
+}
+
+/** What waits after a refresh of `kind`: what was doubted before and is no more goes, what stays keeps its day. */
+export async function putPriceDoubts(
+  pool: Postgres,
+  kind: PriceCatalogKind,
+  held: readonly HeldRow[],
+  origin: string,
+): Promise<void> {
+  const kept = JSON.stringify(held.slice(0, MOST_KEPT))
+  await inTransaction(pool, async (session) => {
+    await session.query(
+      `delete from ${SCHEMA}.price_doubts d where kind = $1 and not exists (
+         select from json_to_recordset($2) as h (provider text, model text)
+         where h.provider = d.provider and h.model = d.model)`,
+      [kind, kept],
+    )
+    await session.query(
+      `insert into ${SCHEMA}.price_doubts (kind, provider, model, why, offered, origin)
+       select $1, provider, model, why, nullif(offered, 'null'::jsonb), $3
+       from json_to_recordset($2) as h (provider text, model text, why text, offered jsonb)
+       on conflict (kind, provider, model) do update set
+         why = excluded.why, offered = excluded.offered, origin = excluded.origin`,
+      [kind, kept, origin],
+    )
+  })
+}
+
+export async function dropPriceDoubts(pool: Postgres, taken: readonly PriceDoubt[]): Promise<void> {
+  await pool.query(
+    `delete from ${SCHEMA}.price_doubts d
+     using json_to_recordset($1) as t (kind text, provider text, model text)
+     where t.kind = d.kind and t.provider = d.provider and t.model = d.model`,
+    [JSON.stringify(taken.map(({ kind, provider, model }) => ({ kind, provider, model })))],
+  )
+}
