@@ -1,13 +1,22 @@
 /**
  * How far estimates are from what upstreams report: each recorded answer with its usage taken away, by maker, kind of
  * prompt and script of the text. `median` and `p95` of the error's size, `bias`: the median of estimate over truth, less one.
+ * `learned`: the median of the error's size after fifty other calls of the same maker and kind that reported their usage.
  *
  * Run: RECORDINGS_DIR=folder npm run bench:estimates (a recording is a folder with meta.json and response.body)
  */
 
 import { estimatePromptTokens, estimateTextTokens } from '../src/gateway/estimation/estimate-tokens.ts'
 import { generatedTextIn, textInCutJson } from '../src/gateway/estimation/generated-text.ts'
+import {
+  kindOfAnswer,
+  kindOfPrompt,
+  LearnedRatios,
+  type RatioKey,
+} from '../src/gateway/estimation/learning/learned-ratios.ts'
 import { readPrompt } from '../src/gateway/estimation/prompt-text.ts'
+import { showsItsPrompt } from '../src/gateway/estimation/shown-prompt.ts'
+import { mayGenerateUnseen } from '../src/gateway/estimation/unseen-output.ts'
 import { dialectOf } from '../test/providers/recordings/dialect-of.ts'
 import { loadRecordings, type Recording } from '../test/providers/recordings/recordings.ts'
 
@@ -17,6 +26,7 @@ interface Compared {
   /** `answer`, or a prompt that is plain, has tools, or has media. */
   readonly kind: 'answer' | 'plain' | 'tools' | 'media'
   readonly script: string
+  readonly hasTools: boolean
   readonly estimate: number
   readonly truth: number
 }
@@ -55,10 +65,15 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
   if (dialect === null || model === null || status >= 300 || dialect.countsTokens === false) return []
   const maker = makerOf(model)
   const compared: Compared[] = []
+  const { hasTools } = readPrompt(request)
+  const requestBody = request == null ? null : Buffer.from(JSON.stringify(request))
+  // What the provider adds or hides no bytes tell: there limits and the seconds count, and no tokenizer.
+  const models = [request_model ?? null, expected.model]
+  const isShown = showsItsPrompt(requestBody, models)
+  const hides = mayGenerateUnseen({ provider, models, requestBody, answerHead: body.subarray(0, 32_768) })
   const isWhole = request != null && !('_trimmed' in request) && Object.keys(request).length > 2
-  if (isWhole && (expected.input_tokens ?? 0) > 0) {
-    const bytes = Buffer.from(JSON.stringify(request))
-    const estimate = await estimatePromptTokens(bytes, model, dialect)
+  if (isWhole && requestBody !== null && (isShown || hasMedia(request)) && (expected.input_tokens ?? 0) > 0) {
+    const estimate = await estimatePromptTokens(requestBody, model, dialect)
     const prompt = readPrompt(request)
     const media = prompt.images + prompt.documents + prompt.videos + prompt.audioBytes
     const kind = media > 0 ? 'media' : prompt.hasTools ? 'tools' : 'plain'
@@ -67,17 +82,23 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
         maker,
         kind,
         script: scriptOf(prompt.text),
+        hasTools,
         estimate,
         truth: expected.input_tokens ?? 0,
       })
   }
   const truth = expected.output_tokens ?? 0
   const text = generatedTextIn(body, dialect).text || textInCutJson(body, dialect)
-  if (truth >= 20 && text !== '' && !(expected.reasoning_tokens ?? 0)) {
+  if (truth >= 20 && text !== '' && !hides && !(expected.reasoning_tokens ?? 0)) {
     const estimate = await estimateTextTokens(text, model, dialect)
-    compared.push({ maker, kind: 'answer', script: scriptOf(text), estimate, truth })
+    compared.push({ maker, kind: 'answer', script: scriptOf(text), hasTools, estimate, truth })
   }
   return compared
+}
+
+function hasMedia(request: unknown): boolean {
+  const { images, documents, videos, audioBytes } = readPrompt(request)
+  return images + documents + videos + audioBytes > 0
 }
 
 function quantile(sorted: readonly number[], share: number): number {
@@ -86,13 +107,37 @@ function quantile(sorted: readonly number[], share: number): number {
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`.padStart(9)
 
+const TAUGHT = 50
+
+/** The estimate after what up to fifty others of its group taught. */
+function afterLearning(one: Compared, group: readonly Compared[]): number {
+  const ratios = new LearnedRatios()
+  const keyOf = ({ kind, hasTools, estimate }: Compared): RatioKey => ({
+    clientId: 'bench',
+    model: one.maker,
+    kind: kind === 'answer' ? kindOfAnswer(hasTools, estimate) : kindOfPrompt(hasTools, estimate),
+  })
+  const others = group.filter((other) => other !== one)
+  const first = group.indexOf(one)
+  for (let taught = 0; taught < Math.min(TAUGHT, others.length); taught++) {
+    const other = others[(first + taught * 7) % others.length]
+    if (other !== undefined) ratios.add(keyOf(other), other.estimate, other.truth)
+  }
+  return ratios.correct(keyOf(one), one.estimate)
+}
+
 function printGroups(title: string, compared: readonly Compared[], nameOf: (one: Compared) => string): void {
-  console.log(`\n${title.padEnd(42)}    n    median       p95      bias`)
+  console.log(`\n${title.padEnd(42)}    n    median       p95      bias   learned`)
   const groups = Map.groupBy(compared, nameOf)
   for (const [name, group] of [...groups].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const ratios = group.map(({ estimate, truth }) => estimate / truth - 1).sort((a, b) => a - b)
     const errors = ratios.map(Math.abs).sort((a, b) => a - b)
-    const figures = [quantile(errors, 0.5), quantile(errors, 0.95), quantile(ratios, 0.5)].map(percent)
+    const learned = group
+      .map((one) => Math.abs(afterLearning(one, group) / one.truth - 1))
+      .sort((a, b) => a - b)
+    const figures = [
+      ...[quantile(errors, 0.5), quantile(errors, 0.95), quantile(ratios, 0.5), quantile(learned, 0.5)],
+    ].map(percent)
     console.log(`${name.padEnd(42)}${String(group.length).padStart(5)} ${figures.join(' ')}`)
   }
 }

@@ -49,6 +49,7 @@ async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<P
       await dropCallDay(session, day)
       dropped.push(day)
     }
+    await session.query("delete from estimate_ratios where at < now() - interval '90 days'")
     return {
       dropped,
       responsesPruned: await pruneResponses(session, RESPONSE_DAYS),

@@ -6,6 +6,8 @@ grant insert on tallygate.streams to tallygate_gateway;
 -- The prices that it uses, for `doctor`.
 grant insert, update, delete on tallygate.gateway_prices, tallygate.price_configurations, tallygate.catalogs
   to tallygate_gateway;
+-- What estimates have learned.
+grant insert, update on tallygate.estimate_ratios to tallygate_gateway;
 -- Limits, set on the operator's listener, and the calls that they refused.
 grant insert, update on tallygate.limits, tallygate.refused_calls to tallygate_gateway;
 grant insert on tallygate.limit_changes to tallygate_gateway;

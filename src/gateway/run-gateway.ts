@@ -32,6 +32,8 @@ import { selectOutboxState } from '../usage/outbox/outbox-state.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
+import { LearnedRatios } from './estimation/learning/learned-ratios.ts'
+import { shareRatios } from './estimation/learning/share-ratios.ts'
 import { buildGateway } from './gateway.ts'
 import { openGatewayLimits } from './gateway-limits.ts'
 import { openGatewayPools } from './gateway-pools.ts'
@@ -122,6 +124,8 @@ export async function runGateway(
     log,
   })
   const name = nameGateway()
+  const ratios = new LearnedRatios()
+  const sharedRatios = shareRatios(polls, ratios, log)
   const limits = await openGatewayLimits({ config, prices: reloadable, ledger, now: clock.now, log })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
@@ -169,6 +173,7 @@ export async function runGateway(
   const recorded = recordObjects(ledger, objects)
   const services = {
     unattended,
+    ratios,
     ledger:
       config.onJournalFull === 'unmetered' ? failOpenLedger(recorded, observer.callUnmetered) : recorded,
     pricing: reloadable.pricing,
@@ -292,6 +297,7 @@ export async function runGateway(
         await keys.close()
         await followed.stop()
         await recording.stop()
+        await sharedRatios.stop()
         await journalRecording.stop()
         await kafkaBacklog.stop()
         await announced.stop()

@@ -12,6 +12,8 @@ import {
   reportsNoTokens,
 } from '../estimation/determined-use.ts'
 import { type DeliveredSample, estimateInput, openDeliveredSample } from '../estimation/estimate.ts'
+import type { LearnedKind, LearnedRatios } from '../estimation/learning/learned-ratios.ts'
+import { answerKind, measureCall, promptKind } from '../estimation/learning/measured-call.ts'
 import { showsItsPrompt } from '../estimation/shown-prompt.ts'
 import { unseenTokens } from '../estimation/unseen-output.ts'
 import type { UpperUse } from '../limits/limited-call.ts'
@@ -19,7 +21,12 @@ import type { CallContext } from './call-context.ts'
 import type { Estimates } from './call-result.ts'
 import { type HoldableDelivery, SnapshotSaver } from './snapshot-saver.ts'
 
-type Services = { readonly ledger: CallLedger; readonly observer: CallObserver }
+type Services = {
+  readonly ledger: CallLedger
+  readonly observer: CallObserver
+  /** Absent: nothing is learned, and estimates are as the constants say. */
+  readonly ratios?: LearnedRatios
+}
 
 /**
  * The answer of one call, read while its bytes pass: its dialect's reader looks for usage, a sample of it
@@ -129,7 +136,7 @@ export class ObservedAnswer implements Estimates {
     if (this.#reader === null) return null
     try {
       const observed = isWhole ? this.#reader.end() : this.#reader.peek()
-      if (observed.usageSource === 'reported') this.#dropSample()
+      if (observed.usageSource === 'reported') this.#learnFrom(observed)
       return observed
     } catch (error) {
       this.#fail(error)
@@ -149,15 +156,20 @@ export class ObservedAnswer implements Estimates {
     const input =
       reported ?? (await estimateInput(call.clientId, dialect, requestBody, requestBytes, request.model))
     const upper = this.#upperUse()
-    return upper === null || this.showsPrompt(this.#reader?.peek().model ?? null)
-      ? input
-      : Math.max(input ?? 0, upper.inputTokens)
+    const model = this.#reader?.peek().model ?? null
+    if (upper === null && reported !== null) return input
+    if (!this.showsPrompt(model)) return upper === null ? input : Math.max(input ?? 0, upper.inputTokens)
+    return reported ?? this.#corrected(input, model, (tokens) => promptKind(requestBody, tokens))
   }
 
   async estimateOutput(): Promise<number | null> {
     if (this.#unreadable) return null
     const isUnseen = (this.#isCutUncounted || this.#endedUnreported()) && this.#mayHide()
-    const delivered = (await this.#sample?.estimateOutput(this.#context.request.model)) ?? 0
+    const counted = (await this.#sample?.estimateOutput(this.#context.request.model)) ?? 0
+    const delivered =
+      this.#corrected(counted, this.#reader?.peek().model ?? null, (tokens) =>
+        answerKind(this.#context.requestBody, tokens),
+      ) ?? 0
     const unseen = isUnseen ? unseenTokens(this.#tookMs) : 0
     return Math.max(delivered, unseen, this.#upperUse()?.outputTokens ?? 0)
   }
@@ -215,10 +227,31 @@ export class ObservedAnswer implements Estimates {
     }
   }
 
-  /** No estimate is made of an answer that has reported its usage. */
-  #dropSample(): void {
-    this.#sample?.release()
+  #corrected(tokens: number | null, answered: string | null, kindOf: (tokens: number) => LearnedKind) {
+    const { ratios } = this.#services
+    const model = this.#context.request.model ?? answered
+    if (tokens === null || ratios === undefined || model === null) return tokens
+    return ratios.correct({ clientId: this.#context.call.clientId, model, kind: kindOf(tokens) }, tokens)
+  }
+
+  /** No estimate is made of an answer that has reported its usage, but for a few that tell how far estimates are off. */
+  #learnFrom(observed: Observation): void {
+    const sample = this.#sample
     this.#sample = null
+    const { ratios } = this.#services
+    const { clientId } = this.#context.call
+    const model = this.#context.request.model ?? observed.model
+    if (sample === null || ratios === undefined || model === null || !ratios.wants(clientId, model)) {
+      sample?.release()
+      return
+    }
+    const hidesOutput = mayHideOutput(this.#context, { ...this.#soFar(), sample })
+    measureCall(ratios, { context: this.#context, observed, model, sample, hidesOutput })
+      .catch((error: unknown) => this.#services.observer.readingFailed(this.#context.call.provider, error))
+      .finally(() => {
+        ratios.measured()
+        sample.release()
+      })
   }
 
   /** @param bytes content-encoding undone */

@@ -1,0 +1,192 @@
+/**
+ * What is learned apart: prompts with and without tools, and the answers to each; short ones too, as what a template or the
+ * call of a tool adds weighs most there. Pictures and sound are not: no bytes of a request tell how many tokens they are.
+ */
+export const LEARNED_KINDS = [
+  ...(['plain', 'plain_short', 'tools', 'tools_short'] as const),
+  ...(['answer', 'answer_short', 'tool_answer', 'tool_answer_short'] as const),
+] as const
+
+export type LearnedKind = (typeof LEARNED_KINDS)[number]
+
+/** A client's calls to one model, of one kind. */
+export interface RatioKey {
+  readonly clientId: string
+  readonly model: string
+  readonly kind: LearnedKind
+}
+
+/** What its calls taught: the natural logarithm of reported over estimated tokens, and of how many calls. */
+export interface KnownRatio extends RatioKey {
+  readonly calls: number
+  readonly logRatio: number
+}
+
+/** Below this many estimated tokens a prompt is short, or an answer. */
+const SHORT_PROMPT = 256
+const SHORT_ANSWER = 64
+/** Of a client and a model each call is measured until so many were, and then one in so many. */
+const MEASURED_FIRST = 64
+const MEASURED_ONE_IN = 1_024
+/** Measured at once in a process: each has a text counted in a thread that others wait for. */
+const MAX_MEASURING = 2
+/** What no tokenizer does is a mistake or a lie, and moves a median no further than this. */
+const MAX_LOG_RATIO = Math.log(4)
+/** Older calls weigh as so many: models and templates change. */
+export const MAX_WEIGHT = 200
+/** What the constants say, or the others, counts as one call. */
+const PRIOR_CALLS = 1
+/** Others are believed where so many clients agree, each with so many calls: one alone moves a median of three by nothing. */
+const MIN_CLIENTS = 3
+const MIN_CALLS = 5
+/** Names of models are input, so there must be an end. */
+const MAX_KEPT = 10_000
+
+interface Learned extends RatioKey {
+  calls: number
+  logRatio: number
+  /** Logarithms since they were last taken. */
+  fresh: number[]
+}
+
+/** How far the estimates of this process are off, learned from calls that reported what they used. */
+export class LearnedRatios {
+  #seen = new Map<string, number>()
+  #learned = new Map<string, Learned>()
+  /** By model and kind: what most clients' calls taught; none: too few to say. */
+  #others = new Map<string, number>()
+  #measuring = 0
+
+  /** Whether a call that has reported what it used is to be measured; {@link measured} ends that. */
+  wants(clientId: string, model: string): boolean {
+    const key = `${clientId}\n${model}`
+    const seen = this.#seen.get(key) ?? 0
+    if (seen === 0 && this.#seen.size >= MAX_KEPT) this.#seen.clear()
+    this.#seen.set(key, seen + 1)
+    const isLater = seen >= MEASURED_FIRST && seen % MEASURED_ONE_IN > 0
+    if (isLater || this.#measuring >= MAX_MEASURING) return false
+    this.#measuring += 1
+    return true
+  }
+
+  /** The measuring that {@link wants} asked for has ended, whatever came of it. */
+  measured(): void {
+    this.#measuring -= 1
+  }
+
+  /** A call was estimated at `estimated` tokens and reported `reported`. */
+  add(key: RatioKey, estimated: number, reported: number): void {
+    if (!(estimated > 0 && reported > 0)) return
+    const learned = this.#open(key)
+    if (learned.fresh.length >= MAX_WEIGHT) learned.fresh.shift()
+    learned.fresh.push(bounded(Math.log(reported / estimated)))
+  }
+
+  /** An estimate as what was learned corrects it. */
+  correct(key: RatioKey, estimated: number): number {
+    return Math.round(estimated * this.ratioOf(key))
+  }
+
+  /** Reported over estimated tokens: what the client's own calls say, else most other clients', else 1. */
+  ratioOf(key: RatioKey): number {
+    const prior = this.#others.get(groupOf(key)) ?? 0
+    const learned = this.#learned.get(nameOf(key))
+    if (learned === undefined) return Math.exp(prior)
+    const { calls, logRatio } = withFresh(learned)
+    return Math.exp((logRatio * calls + prior * PRIOR_CALLS) / (calls + PRIOR_CALLS))
+  }
+
+  /** What was learned since it was last asked: of each key the calls and their median. */
+  take(): readonly KnownRatio[] {
+    const taken: KnownRatio[] = []
+    for (const learned of this.#learned.values()) {
+      const { clientId, model, kind, fresh } = learned
+      if (fresh.length === 0) continue
+      taken.push({ clientId, model, kind, calls: fresh.length, logRatio: medianOf(fresh) })
+      Object.assign(learned, withFresh(learned), { fresh: [] })
+    }
+    this.#weighOthers()
+    return taken
+  }
+
+  /** Takes what all gateways have learned in the place of what this one had, but for what it has not given yet. */
+  replace(known: readonly KnownRatio[]): void {
+    const before = this.#learned
+    this.#learned = new Map()
+    for (const row of known) {
+      const fresh = before.get(nameOf(row))?.fresh ?? []
+      this.#learned.set(nameOf(row), { ...row, logRatio: bounded(row.logRatio), fresh })
+    }
+    for (const [name, learned] of before) {
+      if (learned.fresh.length > 0 && !this.#learned.has(name)) this.#learned.set(name, learned)
+    }
+    this.#weighOthers()
+  }
+
+  #open(key: RatioKey): Learned {
+    const name = nameOf(key)
+    const known = this.#learned.get(name)
+    if (known !== undefined) return known
+    if (this.#learned.size >= MAX_KEPT) this.#learned.clear()
+    const { clientId, model, kind } = key
+    const learned: Learned = { clientId, model, kind, calls: 0, logRatio: 0, fresh: [] }
+    this.#learned.set(name, learned)
+    return learned
+  }
+
+  /** Each client has one voice, however many calls it makes. */
+  #weighOthers(): void {
+    const voices = new Map<string, number[]>()
+    for (const learned of this.#learned.values()) {
+      if (learned.calls < MIN_CALLS) continue
+      const group = groupOf(learned)
+      const known = voices.get(group)
+      if (known === undefined) voices.set(group, [learned.logRatio])
+      else known.push(learned.logRatio)
+    }
+    this.#others = new Map(
+      [...voices].flatMap(([group, ratios]): [string, number][] =>
+        ratios.length < MIN_CLIENTS ? [] : [[group, medianOf(ratios)]],
+      ),
+    )
+  }
+}
+
+/** The kind of a prompt that was estimated at so many tokens. */
+export function kindOfPrompt(hasTools: boolean, estimated: number): LearnedKind {
+  if (estimated < SHORT_PROMPT) return hasTools ? 'tools_short' : 'plain_short'
+  return hasTools ? 'tools' : 'plain'
+}
+
+/** The same of an answer to such a prompt. */
+export function kindOfAnswer(hasTools: boolean, estimated: number): LearnedKind {
+  if (estimated < SHORT_ANSWER) return hasTools ? 'tool_answer_short' : 'answer_short'
+  return hasTools ? 'tool_answer' : 'answer'
+}
+
+/** Of two sets of calls, by their numbers; the older one as {@link MAX_WEIGHT} calls at most. */
+function withFresh({ calls, logRatio, fresh }: Learned): Pick<KnownRatio, 'calls' | 'logRatio'> {
+  if (fresh.length === 0) return { calls, logRatio }
+  const weight = Math.min(calls, MAX_WEIGHT)
+  const sum = weight + fresh.length
+  return { calls: calls + fresh.length, logRatio: (logRatio * weight + medianOf(fresh) * fresh.length) / sum }
+}
+
+function medianOf(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? 0
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2
+}
+
+function bounded(logRatio: number): number {
+  return Math.max(-MAX_LOG_RATIO, Math.min(MAX_LOG_RATIO, logRatio))
+}
+
+function nameOf({ clientId, model, kind }: RatioKey): string {
+  return `${clientId}\n${kind}\n${model}`
+}
+
+function groupOf({ model, kind }: Pick<RatioKey, 'model' | 'kind'>): string {
+  return `${kind}\n${model}`
+}
