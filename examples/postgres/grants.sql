@@ -14,7 +14,10 @@ grant insert on tallygate.limit_changes to tallygate_gateway;
 grant update on tallygate.limit_version to tallygate_gateway;
 -- That it runs, with its clock and its connections.
 grant insert, update, delete on tallygate.processes to tallygate_gateway;
--- Receivers of alerts, set on the operator's listener, and what gateways say of their journals.
-grant insert, update on tallygate.alert_receivers, tallygate.gateway_journals to tallygate_gateway;
+-- What gateways say of their journals.
+grant insert, update, delete on tallygate.gateway_journals to tallygate_gateway;
+-- Receivers of alerts, set on the operator's listener, and the alert that no worker runs.
+grant insert, update on tallygate.alert_receivers to tallygate_gateway;
+grant insert on tallygate.alerts, tallygate.alert_deliveries to tallygate_gateway;
 grant insert on tallygate.alert_receiver_changes to tallygate_gateway;
 grant update on tallygate.alert_deliveries to tallygate_gateway;

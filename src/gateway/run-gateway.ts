@@ -23,6 +23,7 @@ import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { readPriceState } from '../pricing/refresh/price-state.ts'
+import { openRedis } from '../store/connection/redis.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { keepAnnounced } from '../store/processes/announce.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
@@ -40,6 +41,7 @@ import { openGatewayPools } from './gateway-pools.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { readinessOf } from './health/readiness.ts'
 import { nameGateway, recordJournal } from './health/record-journal.ts'
+import { watchWorkers } from './health/worker-watch.ts'
 import { createJobSettler } from './jobs/job-settler.ts'
 import { openOwnCalls } from './own-calls/own-calls.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
@@ -61,6 +63,7 @@ const OWNERS_MS = 2_000
 const SUMMARY_MS = 4_000
 /** A scrape of metrics waits this long for Postgres. */
 const SCRAPE_MS = 1_000
+const REDIS_SILENCE_MS = 1_000
 /** After the last connection, the time to write the records of cut calls: their tokens may be estimated. */
 const RECORD_GRACE_MS = 5_000
 /** After the last call, the time to ship the records. */
@@ -97,6 +100,12 @@ export async function runGateway(
 ): Promise<RunningGateway> {
   const pools = openGatewayPools(config, log)
   const { polls, summaries, operators, owners, reports } = pools
+  const redis = openRedis(config.redisUrl, {
+    name: 'tallygate gateway',
+    whenAway: 'fail',
+    silenceMs: REDIS_SILENCE_MS,
+    log,
+  })
   const redisWatch = new RedisWatch({ redisUrl: config.redisUrl, redisPrefix: config.redisPrefix, log })
   const keys = openKeyDirectory({
     pool: polls,
@@ -144,7 +153,7 @@ export async function runGateway(
       clockOff: clock.isOff,
     })
 
-  const ownCalls = openOwnCalls({ config, name, pool: polls, ledger, now: clock.now, log })
+  const ownCalls = openOwnCalls({ config, name, pool: polls, redis, ledger, now: clock.now, log })
   const clientSummaries = new Summaries({
     answer: (query) => answerClient(summaries, query),
     ping: () => polls.query('select'),
@@ -251,6 +260,14 @@ export async function runGateway(
   const { port } = app.server.address() as AddressInfo
   const recording = recordPrices(polls, `${hostname()}:${port}`, () => reloadable.recordedPrices(), log)
   const journalRecording = recordJournal(polls, name, ledger, config.journalMaxBytes, log)
+  const workerWatch = watchWorkers({
+    pool: polls,
+    redis,
+    redisPrefix: config.redisPrefix,
+    takesAnnouncements: () => redisWatch.problem === null,
+    now: clock.now,
+    log,
+  })
   const announced = keepAnnounced({ pool: polls, kind: 'gateway', maxConnections: () => pools.max, clock })
   const followed = followPrices(following, stored, (newer) => {
     reloadable.takePrices(newer)
@@ -290,6 +307,7 @@ export async function runGateway(
       await ledger.stop(SHIP_GRACE_MS)
       redisWatch.stop()
       ownCalls.close()
+      redis.disconnect()
       const storesClosed = (async () => {
         const limitsClosed = limits.close()
         await admin.close()
@@ -300,6 +318,7 @@ export async function runGateway(
         await sharedRatios.stop()
         await journalRecording.stop()
         await kafkaBacklog.stop()
+        await workerWatch.stop()
         await announced.stop()
         await Promise.all([limitsClosed, pools.end()])
       })()

@@ -1,7 +1,7 @@
 import { settledWithin } from '../../src/lib/deadline.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { repeat } from '../../src/lib/repeat.ts'
-import { deliver } from '../../src/limits/alerts/deliver.ts'
+import { DELIVERIES_AT_ONCE, deliverDue, deliverOne, SWEPT } from '../../src/limits/alerts/deliver-due.ts'
 import { selectDueDeliveries } from '../../src/limits/alerts/deliveries.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
@@ -40,9 +40,6 @@ export const ALERT_SCHEDULES: readonly Schedule[] = [
   { id: 'watch-others', job: 'watch-others', subject: '', everyMs: OTHERS_EVERY_MS },
 ]
 
-/** Receivers that do not answer hold up so many others at most. */
-const DELIVERIES_AT_ONCE = 8
-const SWEPT = 500
 const CLOSE_MS = 2_000
 
 /**
@@ -61,35 +58,13 @@ export function startAlerts(options: AlertsOptions): Alerts {
     withoutQueueMs = BUDGETS_EVERY_MS,
   } = options
 
-  /** @returns In how many milliseconds it is to be tried again; `null`: it is not. */
-  async function deliverOne(id: string): Promise<number | null> {
-    const done = await deliver(pool, id, options.firstPauseMs)
-    if (done.kind === 'none') return null
-    const { attempts, receiverId: receiver, alert } = done.delivery
-    const context = { delivery: id, receiver, alert: alert.id, kind: alert.kind, attempts }
-    if (done.kind === 'delivered') {
-      log.info({ event: 'alerts.delivered', ...context }, 'an alert was delivered')
-      return null
-    }
-    const { error, againInMs } = done
-    if (againInMs === 'given_up') {
-      log.error({ event: 'alerts.given_up', ...context, error }, 'an alert is not delivered any more')
-      return null
-    }
-    if (attempts === 1)
-      log.warn(
-        { event: 'alerts.not_delivered', ...context, error },
-        'an alert could not be delivered; it is tried again for a day',
-      )
-    return againInMs
-  }
-
+  const delivering = { pool, log, firstPauseMs: options.firstPauseMs }
   const queue = openJobQueue({
     redisUrl,
     prefix: queuePrefix,
     name: 'alerts',
     run: async (_, id) => {
-      const againInMs = await deliverOne(id)
+      const againInMs = await deliverOne(delivering, id)
       if (againInMs !== null) throw new RunAgain(againInMs)
     },
     log,
@@ -106,18 +81,6 @@ export function startAlerts(options: AlertsOptions): Alerts {
     log,
   })
 
-  async function deliverDue(): Promise<void> {
-    const due = await selectDueDeliveries(pool, SWEPT)
-    const next = due.values()
-    const deliverAll = async () => {
-      for (const id of next) {
-        if (isClosed) return
-        await deliverOne(id)
-      }
-    }
-    await Promise.all(Array.from({ length: DELIVERIES_AT_ONCE }, deliverAll))
-  }
-
   let isClosed = false
   let othersAtMs = Number.NEGATIVE_INFINITY
   async function workWithoutQueue(): Promise<void> {
@@ -133,7 +96,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
       // What cannot be found without Redis is why it is away.
       await watch.watchOthers().catch(() => {})
     }
-    await deliverDue()
+    await deliverDue(delivering, () => isClosed)
   }
   // Without Postgres nothing can be done, and others say so.
   const working = repeat(() => workWithoutQueue().catch(() => {}), withoutQueueMs)

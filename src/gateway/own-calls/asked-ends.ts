@@ -22,6 +22,8 @@ export interface KnownEnds {
 }
 
 export interface AskedEndsOptions {
+  /** To ask and to reply over. */
+  readonly redis: Redis
   readonly redisUrl: string
   readonly redisPrefix: string
   /** The name of this process among the gateways. */
@@ -51,7 +53,6 @@ interface Asked {
 export class AskedEnds {
   readonly #options: AskedEndsOptions
   readonly #id = randomUUID()
-  readonly #asking: Redis
   readonly #listening: Redis
   readonly #underWay = new Map<number, Asked>()
   /** Is not sent yet. */
@@ -62,9 +63,8 @@ export class AskedEnds {
   constructor(options: AskedEndsOptions) {
     this.#options = options
     const { redisUrl, redisPrefix, log } = options
-    const settings = { whenAway: 'fail', silenceMs: SILENCE_MS, log } as const
-    this.#asking = openRedis(redisUrl, { ...settings, name: 'tallygate ends' })
-    this.#listening = openRedis(redisUrl, { ...settings, name: 'tallygate ends heard' })
+    const name = 'tallygate ends'
+    this.#listening = openRedis(redisUrl, { name, whenAway: 'fail', silenceMs: SILENCE_MS, log })
     this.#listening.on('message', (_channel: string, text: string) => this.#heard(text))
     this.#listening.on('ready', () => {
       const channels = [endsChannel(redisPrefix), endsChannel(redisPrefix, this.#id)]
@@ -87,7 +87,6 @@ export class AskedEnds {
   }
 
   close(): void {
-    this.#asking.disconnect()
     this.#listening.disconnect()
   }
 
@@ -106,10 +105,10 @@ export class AskedEnds {
     const number = this.#number
     this.#number += 1
     this.#underWay.set(number, asked)
-    const { redisPrefix, readOthers } = this.#options
+    const { redis, redisPrefix, readOthers } = this.#options
     const asking: EndsAsked = { number, from: this.#id, clients: [...asked.clients] }
     try {
-      const published = this.#asking.publish(endsChannel(redisPrefix), JSON.stringify(asking))
+      const published = redis.publish(endsChannel(redisPrefix), JSON.stringify(asking))
       const [others, listeners] = await Promise.all([readOthers(), withinDeadline(published, REDIS_MS)])
       // Of a cluster Redis knows those of one node only. One of them is this process.
       const hasAll = () =>
@@ -142,13 +141,13 @@ export class AskedEnds {
 
   #reply({ number, from, clients }: EndsAsked): void {
     if (from === this.#id) return
-    const { name, ownEnd, redisPrefix } = this.#options
+    const { name, ownEnd, redis, redisPrefix } = this.#options
     const ends = clients.flatMap((client) => {
       const end = ownEnd(client)
       return end === null ? [] : [{ client, ...end }]
     })
     const reply: EndsReply = { number, name, ends }
     // The one that asked takes silence for what it is.
-    this.#asking.publish(endsChannel(redisPrefix, from), JSON.stringify(reply)).catch(() => {})
+    redis.publish(endsChannel(redisPrefix, from), JSON.stringify(reply)).catch(() => {})
   }
 }

@@ -23,7 +23,10 @@ export class LateGateways {
   /** Of the oldest record, in milliseconds; `null`: none waits for long. Rejects without Postgres. */
   async readMs(): Promise<number | null> {
     const lags = await this.#read()
-    const oldestMs = Math.max(this.#options.ownMs(), ...lags.map(({ oldestMs }) => oldestMs))
+    const others = lags.flatMap(({ oldestMs }) => (oldestMs < LATE_MS ? [] : [oldestMs]))
+    // They have grown older since they were read.
+    const sinceMs = Math.max(performance.now() - this.#readAtMs, 0)
+    const oldestMs = Math.max(this.#options.ownMs(), ...others.map((ms) => ms + sinceMs))
     return oldestMs >= LATE_MS ? oldestMs : null
   }
 

@@ -2,6 +2,7 @@ import type { GatewayConfig } from '../../config/config.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import type { Redis } from '../../store/connection/redis.ts'
 import { readCommittedOffsets } from '../../store/ledger/committed-offsets.ts'
 import { selectGatewayLags } from '../../store/ledger/gateway-journals.ts'
 import { AskedEnds } from './asked-ends.ts'
@@ -13,6 +14,8 @@ export interface OwnCallsOptions {
   /** The name of this process among the gateways. */
   readonly name: string
   readonly pool: Postgres
+  /** Closed by the caller. */
+  readonly redis: Redis
   readonly ledger: Pick<Ledger, 'producers' | 'producerOf' | 'lastSequenceOf' | 'stats'>
   /** The time of day, milliseconds since 1970. */
   readonly now: () => number
@@ -32,13 +35,14 @@ export interface OwnCalls {
   close(): void
 }
 
-export function openOwnCalls({ config, name, pool, ledger, now, log }: OwnCallsOptions): OwnCalls {
+export function openOwnCalls({ config, name, pool, redis, ledger, now, log }: OwnCallsOptions): OwnCalls {
   const { redisUrl, redisPrefix } = config
   const late = new LateGateways({
     ownMs: () => ledger.stats().oldestUncommittedMs,
     selectLags: () => selectGatewayLags(pool),
   })
   const others = new AskedEnds({
+    redis,
     redisUrl,
     redisPrefix,
     name,
@@ -56,8 +60,9 @@ export function openOwnCalls({ config, name, pool, ledger, now, log }: OwnCallsO
   return {
     ended: (clientId) => own.ended(clientId),
     async wholeUntilMs(clientId) {
+      const askedAtMs = now()
       const lacksMs = await own.counted(clientId)
-      return lacksMs === null ? null : now() - lacksMs
+      return lacksMs === null ? null : askedAtMs - lacksMs
     },
     close: () => others.close(),
   }

@@ -71,7 +71,7 @@ export class ReadYourWrites {
   /**
    * Resolves when the client's last call is counted, or a second has passed.
    *
-   * @returns Milliseconds: calls that ended longer ago are counted. `null`: so are all of them.
+   * @returns Milliseconds: calls that ended so long before this was called are counted. `null`: so are all of them.
    */
   async counted(clientId: string): Promise<number | null> {
     const { readOthersEnds, readLateMs } = this.#options

@@ -23,7 +23,7 @@ export const ALERT_MEANINGS: Readonly<Record<AlertKind, string>> = {
   costly_call: 'a call that cost more than CALL_ALERT_USD',
   gap: 'records are missing',
   dead_letters: 'records could not be counted',
-  backlog: 'records wait too long to be counted',
+  backlog: 'records wait too long to be counted, or no worker runs',
   journal: 'the journal of a gateway is half full',
   clock: 'the clock of a gateway or worker differs from that of Postgres',
   books: 'totals differ from what they are made of',

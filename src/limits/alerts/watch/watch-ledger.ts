@@ -115,6 +115,14 @@ export async function findWrongClocks(pool: Postgres, day: UtcDay): Promise<read
   )
 }
 
+/** No worker has announced itself for as long as a record may wait, also where there are no calls. */
+export function noWorkerRuns(day: UtcDay): Occurrence {
+  return occurrence('backlog', 'workers', day, {
+    message: 'No worker runs: calls are recorded, and none is counted until one is started.',
+    workers: 0,
+  })
+}
+
 /** What the nightly verification found. */
 export function booksDiffer(differences: number, since: UtcDay, day: UtcDay): Occurrence {
   return occurrence('books', 'totals', day, {
