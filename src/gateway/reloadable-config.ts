@@ -2,11 +2,13 @@ import type { GatewayConfig } from '../config/config.ts'
 import { readCurrentCatalog } from '../config/current-catalog.ts'
 import { pricesOfUpstreams } from '../config/yaml/price-config.ts'
 import type { Logger } from '../lib/log.ts'
+import { atMostEvery, type Gate } from '../lib/throttle.ts'
 import { buildCatalog, type Catalog } from '../pricing/catalog/catalog.ts'
 import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { buildPriceConfiguration } from '../pricing/price-configuration.ts'
 import type { RecordedPrices } from '../pricing/refresh/gateway-prices.ts'
 import { NO_STORED_PRICES, type StoredPrices } from '../pricing/refresh/stored-prices.ts'
+import type { ApiFamily } from '../providers/provider.ts'
 import { buildPathPolicy, type PathPolicy } from './admission/path-policy.ts'
 import { credentialHeader } from './proxy/headers/headers.ts'
 import { buildPricing } from './recording/price-call.ts'
@@ -16,6 +18,7 @@ import { openPool, type Upstream } from './routing/upstreams.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
 
 const OLD_CONNECTIONS_MS = 60_000
+const UNSERVED_EVERY_MS = 3_600_000
 
 /** What one reading of the YAML file and of the price catalog decides. */
 interface Reloadable {
@@ -148,7 +151,11 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
       return now().needsModel
     },
     byPrefix: (target) => now().byPrefix(target),
-    byModel: (model) => now().byModel(model),
+    get fallback() {
+      return now().fallback
+    },
+    byModel: (asked) => now().byModel(asked),
+    choose: (asked) => now().choose(asked),
   }
 }
 
@@ -190,7 +197,7 @@ function readReloadable(config: GatewayConfig, stored: StoredPrices, log: Logger
   const listed = { has: (model: string) => configured.has(model) || listing.has(model) }
   return {
     upstreams,
-    table: buildUpstreamTable(upstreams, config.defaultUpstream),
+    table: buildUpstreamTable(upstreams, config.defaultUpstream, logUnserved(log)),
     pathPolicy: buildPathPolicy({
       all: config.paths,
       byUpstream: new Map(config.upstreams.map(({ name, paths }) => [name, paths])),
@@ -199,6 +206,20 @@ function readReloadable(config: GatewayConfig, stored: StoredPrices, log: Logger
     ...readPrices(config, stored, listed),
     listed,
     listing,
+  }
+}
+
+/** Says once an hour, of each API, that calls speak it and no upstream does. */
+function logUnserved(log: Logger): (api: ApiFamily) => void {
+  const gates = new Map<ApiFamily, Gate>()
+  return (api) => {
+    const gate = gates.get(api) ?? atMostEvery(UNSERVED_EVERY_MS)
+    gates.set(api, gate)
+    if (!gate.passes()) return
+    log.warn(
+      { event: 'upstream.api_unserved', api },
+      'calls of an API are refused, as no upstream without a path_prefix serves it',
+    )
   }
 }
 

@@ -56,6 +56,12 @@ export const ERRORS = {
     code: 'path_not_allowed',
     message: 'This path may not be used through this gateway.',
   },
+  model_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    code: 'model_not_found',
+    message: 'No upstream of this gateway serves that model.',
+  },
   not_found: {
     status: 404,
     type: 'invalid_request_error',

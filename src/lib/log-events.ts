@@ -129,6 +129,8 @@ export const LOG_EVENTS = {
   'schema.message': 'what the migration tool says',
   'schema.migrated': 'a migration was applied',
 
+  'upstream.api_unserved':
+    'calls speak an API that no upstream without a path prefix serves: they are refused',
   'upstream.connections_not_closed': 'connections of a former configuration could not be closed',
   'upstream.credential_refused': 'an upstream refuses the credential that the gateway has for it',
   'upstream.credential_taken': 'an upstream takes the credential of the gateway again',

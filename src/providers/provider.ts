@@ -46,6 +46,8 @@ interface ProviderFields {
   readonly apis?: readonly [ApiFamily, ...ApiFamily[]]
   /** Paths, as patterns, that only its own API has, beside those of `endpoints` and of the groups below. */
   readonly ownPaths?: readonly string[]
+  /** All that it serves is below `/v1`: a path of its API without that means the one with it. */
+  readonly isBelowV1?: true
   /** How usage in OpenAI's formats differs here from OpenAI's own. */
   readonly openAi: OpenAiOverrides
   /** What changes the form of answers on all of its paths; absent: nothing that is known. */

@@ -1,6 +1,10 @@
 import { canonicalPath } from './canonical-path.ts'
 
-const OWN = /^\/v1\/(usage$|models(?:$|\/))/i
+/**
+ * Also where a client's base URL has no `/v1`, or one that its library adds again. Below `/models` alone, servers have
+ * paths of their own.
+ */
+const OWN = /^(?:\/v1)+\/(usage$|models(?:$|\/))|^\/(usage|models)$/i
 
 /** Whether a canonical path is one of the gateway's own operations. */
 export function isOwnOperation(canonical: string): boolean {
@@ -19,10 +23,10 @@ export function ownOperationUrl(method: string | undefined, url: string, basePat
   const queryStart = url.indexOf('?', basePath.length)
   const path = queryStart === -1 ? url.slice(basePath.length) : url.slice(basePath.length, queryStart)
   const canonical = canonicalPath(path)
-  const operation = canonical === null ? undefined : OWN.exec(canonical)?.[1]
-  if (canonical === null || operation === undefined) return url
-  const known = `/v1/${operation.toLowerCase()}`
-  const id = canonical.slice(known.length)
+  const found = canonical === null ? null : OWN.exec(canonical)
+  if (canonical === null || found === null) return url
+  const known = `/v1/${(found[1] ?? found[2] ?? '').toLowerCase()}`
+  const id = canonical.slice(found[0].length)
   if (canonical === path && path.startsWith(known)) return url
   return `${basePath}${known}${encodeURI(id)}${queryStart === -1 ? '' : url.slice(queryStart)}`
 }

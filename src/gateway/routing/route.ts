@@ -1,6 +1,9 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Dialect } from '../../providers/dialect.ts'
+import { apiFamilyOf, modelInPathOf } from '../../providers/paths/family.ts'
 import { type Reading, readingOf } from '../../providers/reading.ts'
 import type { CallTarget } from './call-target.ts'
+import { meantAt } from './meant-path.ts'
 import type { UpstreamTable } from './upstream-table.ts'
 import type { Upstream } from './upstreams.ts'
 
@@ -10,6 +13,7 @@ export interface CallShape {
   /** Whether a body was announced. */
   readonly hasBody: boolean
   readonly webSocket: boolean
+  readonly request: { readonly headers: IncomingHttpHeaders }
 }
 
 /** Where a call goes, and how its answer is read. */
@@ -29,42 +33,54 @@ export interface Route {
   readonly needsModel: boolean
 }
 
-/**
- * The route of a call as far as method and path tell it; `null`: the prefix is not written as it is
- * configured.
- */
-export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTarget): Route | null {
+/** Why a call has no route: see {@link UpstreamTable.byPrefix}, and {@link UpstreamTable.choose}. */
+export type NoRoute = 'misspelt' | 'unserved'
+
+/** The route of a call as far as method, path and headers tell it. */
+export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTarget): Route | NoRoute {
   const prefixed = table.byPrefix(target)
-  if (prefixed === 'misspelt') return null
+  if (prefixed === 'misspelt') return prefixed
   if (prefixed !== null) return routeTo(prefixed.upstream, shape, prefixed.target)
-  if (!table.needsModel) return routeTo(table.byModel(null), shape, target)
+  // One upstream gets everything, whatever it makes of it.
+  if (table.all.length === 1) return routeTo(table.fallback, shape, target)
+  const path = target.canonicalPath
+  const family = apiFamilyOf(path, shape.request.headers)
+  const inPath = modelInPathOf(family, path)
   // Providers name models in different places of a path, so each upstream's provider reads it its own way.
-  for (const upstream of table.all) {
+  for (const upstream of table.needsModel ? table.all : []) {
     if (upstream.pathPrefix !== null) continue
     const route = routeTo(upstream, shape, target)
     // A body names its model itself: then the query decides nothing.
-    const model = route.modelInPath ?? (shape.hasBody ? null : modelInQuery(target.pathAndQuery))
-    if (model !== null && table.byModel(model) === upstream) return route
+    const model = route.modelInPath ?? inPath ?? (shape.hasBody ? null : modelInQuery(target.pathAndQuery))
+    if (model !== null && table.byModel({ model, family, path }) === upstream) return route
   }
-  return { ...routeTo(table.byModel(null), shape, target), needsModel: true }
+  // What OpenAI's libraries write into a path is a deployment, and the body has the model.
+  const model = family === 'openai' ? null : inPath
+  const chosen = table.choose({ model, family, path })
+  const isOpen = table.needsModel && model === null
+  if (chosen === null && !isOpen) return 'unserved'
+  return { ...routeTo(chosen ?? table.fallback, shape, target), needsModel: isOpen }
 }
 
 /**
- * The route of a call whose `needsModel` is true.
+ * The route of a call whose `needsModel` is true; `null`: no upstream serves it.
  *
  * @param target of the route before.
- * @param model `null`: the call names none, and goes to the default upstream.
+ * @param model `null`: the call names none.
  */
 export function routeToModel(
   table: UpstreamTable,
   shape: CallShape,
   target: CallTarget,
   model: string | null,
-): Route {
-  return routeTo(table.byModel(model), shape, target)
+): Route | null {
+  const path = target.canonicalPath
+  const chosen = table.choose({ model, path, family: apiFamilyOf(path, shape.request.headers) })
+  return chosen === null ? null : routeTo(chosen, shape, target)
 }
 
-function routeTo(upstream: Upstream, shape: CallShape, target: CallTarget): Route {
+function routeTo(upstream: Upstream, shape: CallShape, asked: CallTarget): Route {
+  const target = meantAt(upstream.provider, asked)
   const { reading, dialect } = readingOf(upstream.provider, shape, target.canonicalPath)
   return {
     upstream,

@@ -1,3 +1,5 @@
+import { ownFamily, speaks } from '../../providers/paths/family.ts'
+import type { ApiFamily } from '../../providers/provider.ts'
 import { type CallTarget, isUnder, targetOf } from './call-target.ts'
 import type { Upstream } from './upstreams.ts'
 
@@ -5,6 +7,16 @@ import type { Upstream } from './upstreams.ts'
 export interface PrefixMatch {
   readonly upstream: Upstream
   readonly target: CallTarget
+}
+
+/** What a call asks for that no prefix leads anywhere. */
+export interface AskedModel {
+  /** `null`: it names none, or none is known yet. */
+  readonly model: string | null
+  /** `null`: unknown, so that any upstream may serve it. */
+  readonly family: ApiFamily | null
+  /** Canonical. */
+  readonly path: string
 }
 
 /** Chooses the upstream of a call. */
@@ -17,8 +29,15 @@ export interface UpstreamTable {
   byPrefix(target: CallTarget): PrefixMatch | 'misspelt' | null
   /** Whether an upstream is chosen by model name, so that the model has to be known. */
   readonly needsModel: boolean
-  /** Chooses among upstreams without a prefix: by model name, else the default one. */
-  byModel(model: string | null): Upstream
+  /** Of the upstreams without a prefix, the one that the configuration names for the model; `null`: none. */
+  byModel(asked: AskedModel & { readonly model: string }): Upstream | null
+  /**
+   * Chooses among these: by the name of the model, else by the API that the call speaks, else the default one. `null`:
+   * all of them are known to speak other APIs, or have other models. What the call holds is not theirs to see.
+   */
+  choose(asked: AskedModel): Upstream | null
+  /** The default upstream, whatever it speaks. */
+  readonly fallback: Upstream
 }
 
 /** Whether `model` is one of `patterns`: exact names or `prefix*`. */
@@ -42,9 +61,13 @@ function closeness(patterns: readonly string[], model: string): number {
   return best
 }
 
-export function buildUpstreamTable(upstreams: readonly Upstream[], defaultName: string): UpstreamTable {
-  const fallback = upstreams.find(({ name }) => name === defaultName) ?? upstreams[0]
-  if (fallback === undefined) throw new Error('an upstream table needs an upstream')
+/** @param unserved called for each call that no upstream may get, with whose API it speaks. */
+export function buildUpstreamTable(
+  upstreams: readonly Upstream[],
+  defaultName: string,
+  unserved: (family: ApiFamily) => void = () => {},
+): UpstreamTable {
+  const fallback = defaultOf(upstreams, defaultName)
   // The longest prefix comes first: otherwise /a would take the calls of /a/b.
   const prefixed = upstreams
     .filter((upstream) => upstream.pathPrefix !== null)
@@ -54,8 +77,43 @@ export function buildUpstreamTable(upstreams: readonly Upstream[], defaultName: 
     })
     .sort((a, b) => b.prefix.length - a.prefix.length)
   const named = upstreams.filter(({ pathPrefix, models }) => pathPrefix === null && models !== null)
+  const roots = upstreams.filter(({ pathPrefix }) => pathPrefix === null)
+
+  function byModel({ model, family, path }: AskedModel & { readonly model: string }): Upstream | null {
+    // Google's libraries write it so into bodies.
+    const name = model.startsWith('models/') ? model.slice('models/'.length) : model
+    let best: Upstream | null = null
+    let bestFit = -1
+    for (const upstream of named) {
+      const found = closeness(upstream.models ?? [], name)
+      const isCloser =
+        found === bestFit && best !== null
+          ? !speaks(best.provider, family, path) && speaks(upstream.provider, family, path)
+          : found > bestFit
+      if (!isCloser) continue
+      best = upstream
+      bestFit = found
+    }
+    return best
+  }
+
+  /** Without a name: the one whose own API it is, then any that serves it, the default one before the others. */
+  function byFamily({ model, family, path }: AskedModel & { readonly family: ApiFamily }): Upstream | null {
+    if (model === null && ownFamily(fallback.provider) !== family) {
+      const own = roots.find(({ provider }) => ownFamily(provider) === family)
+      if (own !== undefined) return own
+    }
+    if (speaks(fallback.provider, family, path)) return fallback
+    const found = roots.find(
+      ({ provider, models }) => speaks(provider, family, path) && (model === null || models === null),
+    )
+    if (found === undefined) unserved(family)
+    return found ?? null
+  }
+
   return {
     all: upstreams,
+    fallback,
     needsModel: named.length > 0 && upstreams.length > 1,
     byPrefix(target) {
       if (prefixed.length === 0) return null
@@ -68,18 +126,18 @@ export function buildUpstreamTable(upstreams: readonly Upstream[], defaultName: 
       const path = target.canonicalPath.toLowerCase()
       return prefixed.some(({ lowerPrefix }) => isUnder(path, lowerPrefix)) ? 'misspelt' : null
     },
-    byModel(model) {
-      if (model === null) return fallback
-      let best = fallback
-      let bestFit = -1
-      for (const upstream of named) {
-        const found = closeness(upstream.models ?? [], model)
-        if (found > bestFit) {
-          best = upstream
-          bestFit = found
-        }
-      }
-      return best
+    byModel,
+    choose(asked) {
+      const { model, family } = asked
+      const found = model === null ? null : byModel({ ...asked, model })
+      if (found !== null) return found
+      return family === null ? fallback : byFamily({ ...asked, family })
     },
   }
+}
+
+function defaultOf(upstreams: readonly Upstream[], name: string): Upstream {
+  const found = upstreams.find((upstream) => upstream.name === name) ?? upstreams[0]
+  if (found === undefined) throw new Error('an upstream table needs an upstream')
+  return found
 }

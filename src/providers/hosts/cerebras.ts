@@ -7,6 +7,7 @@ export const cerebras: HostedProvider = {
   hosts: ['api.cerebras.ai'],
   credential: BEARER,
   catalog: listedAs('cerebras'),
+  isBelowV1: true,
   openAi: USAGE_IF_ASKED,
   endpoints: [],
 }

@@ -11,6 +11,7 @@ export const fireworks: HostedProvider = {
   credential: BEARER,
   catalog: listedAs('fireworks'),
   apis: ['openai', 'anthropic'],
+  isBelowV1: true,
   openAi: USAGE_IF_ASKED,
   endpoints: [
     endpoint('POST', /\/workflows\/accounts\/[^/]+\/models\/[^/]+(?:\/text_to_image)?$/, fireworksWorkflows),

@@ -6,6 +6,7 @@ export const groq: HostedProvider = {
   hosts: ['api.groq.com'],
   credential: BEARER,
   catalog: listedAs('groq'),
+  isBelowV1: true,
   openAi: { takesIncludeUsage: false, isCompound: true },
   endpoints: [],
 }

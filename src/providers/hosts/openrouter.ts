@@ -15,6 +15,7 @@ export const openrouter: HostedProvider = {
   credential: BEARER,
   catalog: listedAs('openrouter'),
   apis: ['openai', 'anthropic'],
+  isBelowV1: true,
   openAi: {
     takesIncludeUsage: false,
     readCost: costInUsd,

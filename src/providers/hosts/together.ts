@@ -8,6 +8,7 @@ export const together: HostedProvider = {
   hosts: ['api.together.xyz', 'api.together.ai'],
   credential: BEARER,
   catalog: listedAs('together'),
+  isBelowV1: true,
   openAi: USAGE_UNASKED,
   endpoints: [],
   refusedPaths: [KEYS_REFUSED],

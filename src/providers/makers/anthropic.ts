@@ -18,6 +18,7 @@ export const anthropic: HostedProvider = {
   modelListPath: '/v1/models?limit=1000',
   catalog: madeAndListedAs('anthropic', ['anthropic']),
   apis: ['anthropic'],
+  isBelowV1: true,
   openAi: USAGE_IF_ASKED,
   endpoints: [
     postTo('/messages', anthropicMessages),

@@ -22,6 +22,7 @@ export const mistral: HostedProvider = {
   hosts: ['api.mistral.ai', 'codestral.mistral.ai'],
   credential: BEARER,
   catalog: madeAndListedAs('mistral', ['mistral', 'mistralai']),
+  isBelowV1: true,
   openAi: MISTRAL_OVERRIDES,
   endpoints: [
     postTo('/ocr', mistralOcr),

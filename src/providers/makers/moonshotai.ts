@@ -7,6 +7,7 @@ export const moonshotAi: HostedProvider = {
   credential: BEARER,
   catalog: listedAs('moonshotai'),
   apis: ['openai', 'anthropic'],
+  isBelowV1: true,
   openAi: { takesIncludeUsage: true, usageInChoices: true },
   endpoints: [],
 }

@@ -10,6 +10,7 @@ export const openAi: HostedProvider = {
   hosts: ['api.openai.com', '*.api.openai.com'],
   credential: BEARER,
   catalog: madeAndListedAs('openai', ['openai']),
+  isBelowV1: true,
   openAi: { takesIncludeUsage: true, readSearchTier: searchTool },
   endpoints: OPENAI_OWN_ENDPOINTS,
   hidesReasoning: true,

@@ -29,6 +29,7 @@ export const voyageAi: HostedProvider = {
   hosts: ['api.voyageai.com'],
   credential: BEARER,
   catalog: listedAs('voyageai'),
+  isBelowV1: true,
   openAi: USAGE_UNASKED,
   endpoints: [
     endpoint('POST', /\/(?:embeddings|multimodalembeddings|contextualizedembeddings|rerank)$/, embeddings),

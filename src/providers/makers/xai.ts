@@ -25,6 +25,7 @@ export const xai: HostedProvider = {
   credential: BEARER,
   catalog: madeAndListedAs('x-ai', ['x-ai', 'xai', 'grok']),
   apis: ['openai', 'anthropic'],
+  isBelowV1: true,
   openAi: OVERRIDES,
   endpoints: [
     // Answers a completion once, so no response id is needed against counting it twice.

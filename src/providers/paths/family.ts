@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
 import { bedrockModelInPath } from '../bedrock/bedrock-path.ts'
+import type { Dialect } from '../dialect.ts'
 import { endpointsOf } from '../dialects.ts'
 import { deploymentIn } from '../endpoint.ts'
 import { googleModelInPath } from '../google/google-path.ts'
@@ -140,7 +141,7 @@ function makeMatchers(family: ApiFamily): Matchers {
   // Formats of others stand among the endpoints that every provider may have.
   const endpoints = homes.flatMap(({ provider, entry }) =>
     family === 'openai'
-      ? endpointsOf(provider).filter(({ dialect }) => !FAMILIES.some((other) => isOf(dialect.name, other)))
+      ? endpointsOf(provider).filter(({ dialect }) => !isOfOthers(dialect))
       : entry.endpoints,
   )
   const groups = homes.flatMap(({ entry }) => [
@@ -166,9 +167,15 @@ function makeMatchers(family: ApiFamily): Matchers {
   }
 }
 
-/** A dialect's name begins with that of its family, where that is not OpenAI's. */
-function isOf(dialect: string, family: ApiFamily): boolean {
-  return family !== 'openai' && dialect.startsWith(`${family}.`)
+/** Whether it is a dialect of another family's, which every provider may have beside its own. */
+function isOfOthers(dialect: Dialect): boolean {
+  return FAMILIES.some(
+    (family) =>
+      family !== 'openai' &&
+      HOMES[family].some((provider) =>
+        entryOf(provider).endpoints.some((endpoint) => endpoint.dialect === dialect),
+      ),
+  )
 }
 
 const isFreeEverywhere = matcherOf(FREE_EVERYWHERE.flatMap(({ patterns }) => patterns))

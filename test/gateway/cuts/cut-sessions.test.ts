@@ -185,6 +185,10 @@ beforeAll(async () => {
     needsModel: false,
     byPrefix: () => null,
     byModel: () => upstreamOf(visit.session.provider),
+    choose: () => upstreamOf(visit.session.provider),
+    get fallback() {
+      return upstreamOf(visit.session.provider)
+    },
   }
   for (const options of [patient, impatient]) {
     const gateway = createServer({ shouldUpgradeCallback: () => true })
