@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { DEFAULTS, findTestFiles, pathsOf } from './test/support/suites.ts'
 
@@ -10,6 +11,8 @@ const files = findTestFiles().filter(({ isLong }) => !isLong)
 export default defineConfig({
   test: {
     ...DEFAULTS,
+    // Half of the time a test waits for a timer or for another process.
+    maxWorkers: 2 * availableParallelism(),
     globalSetup: ['test/support/servers/global-setup.ts'],
     projects: [
       {

@@ -11,11 +11,10 @@ const MAX_STEPS = 300
 /** Far more than needed after the worst; the clock moves faster where nothing does. */
 const REPAIR_ROUNDS = 260
 
+/** A schedule that breaks something. */
 export interface Outcome {
   readonly seed: number
   readonly steps: readonly Step[]
-  /** What was broken; `null`: nothing. */
-  readonly problem: string | null
 }
 
 /** A schedule by its seed. */

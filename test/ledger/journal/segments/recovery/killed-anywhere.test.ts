@@ -1,5 +1,6 @@
 // @seconds: a journal that is cut at every write
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { rounds } from '../../../../support/rounds.ts'
 import { callId } from '../../../support/calls.ts'
 import { MemoryDisk } from '../../../support/memory-disk.ts'
 import { randomFrom } from '../../../support/random.ts'
@@ -73,7 +74,7 @@ function expectNoneVanished(found: Found, { truth, journal }: SampleLog): void {
   expect(vanished).toEqual([])
 }
 
-const SEEDS = Array.from({ length: 150 }, (_, seed) => seed + 1)
+const SEEDS = Array.from({ length: rounds({ short: 50, long: 150 }) }, (_, seed) => seed + 1)
 
 describe('a process that is killed', () => {
   test('a process that is killed at any write leaves all that it had answered', {
@@ -95,7 +96,7 @@ describe('a process that is killed', () => {
   test('an adopter that is killed at any write leaves the log to the next one as it was', {
     timeout: 60_000,
   }, async () => {
-    for (const seed of SEEDS.slice(0, 40)) {
+    for (const seed of SEEDS.slice(0, rounds({ short: 12, long: 40 }))) {
       const random = randomFrom(seed)
       const disk = new MemoryDisk()
       disk.steps = Math.floor(random() * 80) + 20
