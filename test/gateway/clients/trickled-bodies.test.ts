@@ -95,7 +95,7 @@ test.each(
   await expect.poll(() => post(other, 10 * MIB), { timeout: 20_000 }).toBe(200)
   while (!areOver) {
     expect(await post(other, 10)).toBe(200)
-    await delay(50)
+    await delay(200)
   }
   await ended
   await expect.poll(heldBytes).toBe(0)

@@ -123,7 +123,7 @@ export async function startStack(upstreamUrl: string, options: StackOptions = {}
         if (summary.requests === requests) return summary
         if (performance.now() > until)
           throw new Error(`wanted ${requests} requests: ${JSON.stringify(summary)}`)
-        await delay(25)
+        await delay(50)
       }
     },
     async calls(client) {
