@@ -11,6 +11,7 @@ import { addRefusedCalls } from '../limits/table/refused-calls.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import type { AdmissionLimits } from './admission/admission.ts'
+import type { LearnedRatios } from './estimation/learning/learned-ratios.ts'
 import { RefusalCounts } from './limits/doors/refusal-counts.ts'
 import { CallEstimates } from './limits/estimate/call-estimates.ts'
 import type { LimiterStats } from './limits/limiter.ts'
@@ -27,6 +28,8 @@ export interface GatewayLimitsOptions {
   readonly config: GatewayConfig
   /** Those of now. */
   readonly prices: { readonly catalog: Catalog }
+  /** What estimates of tokens have learned. */
+  readonly ratios: LearnedRatios
   readonly ledger: Pick<Ledger, 'producerOf'>
   /** The clock of calls, milliseconds since 1970: a call and its budgets have one day. */
   readonly now: () => number
@@ -50,7 +53,7 @@ export interface GatewayLimits {
 
 /** Opens them, with a small pool of their own: a call's limits must not wait behind other queries. */
 export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<GatewayLimits> {
-  const { config, prices, ledger, now, log } = options
+  const { config, prices, ratios, ledger, now, log } = options
   const { redisUrl, redisPrefix } = config
   const pool = openPostgres(config.databaseUrl, {
     max: 3,
@@ -68,7 +71,7 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
     redisPrefix,
     log,
   })
-  const estimates = new CallEstimates(() => prices.catalog, config.estimates ?? DEFAULT_ESTIMATES)
+  const estimates = new CallEstimates(() => prices.catalog, config.estimates ?? DEFAULT_ESTIMATES, ratios)
   const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now })
   await settledWithin(directory.whenReady(), FIRST_READ_MS)
   return {

@@ -135,7 +135,7 @@ export async function runGateway(
   const name = nameGateway()
   const ratios = new LearnedRatios()
   const sharedRatios = shareRatios(polls, ratios, log)
-  const limits = await openGatewayLimits({ config, prices: reloadable, ledger, now: clock.now, log })
+  const limits = await openGatewayLimits({ config, prices: reloadable, ratios, ledger, now: clock.now, log })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
   const readiness = (): Readiness =>

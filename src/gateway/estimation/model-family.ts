@@ -97,20 +97,25 @@ const DEEPSEEK: ModelFamily = { ...OTHER, tokensPerToolList: 250 }
 /** Models whose templates say little more than the request does. */
 const TERSE: ModelFamily = { ...OTHER, tokensPerChat: 1, tokensPerMessage: 3, tokensPerToolList: 30 }
 
-/** By a word in the model's name; the first that is there decides. */
-const FAMILIES: readonly (readonly [word: RegExp, family: ModelFamily])[] = [
-  [/claude-(?:(?:opus|sonnet|haiku|fable|mythos)-(?:[5-9]|\d\d)(?!\d)|opus-4-[7-9])/, CLAUDE_SINCE_4_7],
-  [/claude-(?:opus|sonnet|haiku)-4-[56]/, CLAUDE_SINCE_4_5],
-  [/claude/, CLAUDE],
-  [/gpt-oss/, GPT_OSS],
-  [/gemini-(?:3\.[1-9]|[4-9]|\d\d)/, GEMINI_SINCE_3_1],
-  [/gemini|imagen|veo/, GEMINI],
-  [/deepseek/, DEEPSEEK],
-  [/grok/, GROK],
+/** By a word in the model's name; the first that is there decides. `name`: of those that share a tokenizer and a template. */
+const FAMILIES: readonly (readonly [word: RegExp, family: ModelFamily, name?: string])[] = [
+  [
+    /claude-(?:(?:opus|sonnet|haiku|fable|mythos)-(?:[5-9]|\d\d)(?!\d)|opus-4-[7-9])/,
+    CLAUDE_SINCE_4_7,
+    'claude-since-4-7',
+  ],
+  [/claude-(?:opus|sonnet|haiku)-4-[56]/, CLAUDE_SINCE_4_5, 'claude-since-4-5'],
+  [/claude/, CLAUDE, 'claude'],
+  [/gpt-oss/, GPT_OSS, 'gpt-oss'],
+  [/gemini-(?:3\.[1-9]|[4-9]|\d\d)/, GEMINI_SINCE_3_1, 'gemini-since-3-1'],
+  [/gemini|imagen|veo/, GEMINI, 'gemini'],
+  [/deepseek/, DEEPSEEK, 'deepseek'],
+  [/grok/, GROK, 'grok'],
   [/stral|mixtral|kimi|moonshot|command/, TERSE],
   [
     /(?:^|[/.:])(?:gpt|chatgpt|o\d|codex|computer-use|text-embedding|davinci|babbage|omni-moderation)/,
     OPENAI,
+    'openai',
   ],
 ]
 
@@ -127,4 +132,11 @@ export function familyOf(model: string | null, format: PromptFormat): ModelFamil
     return FAMILIES.find(([word]) => word.test(name))?.[1] ?? OTHER
   }
   return FAMILY_OF_DIALECT[format.tokenizerFamily ?? 'openai']
+}
+
+/** Names models that most likely count alike: a family, else the first word of the name (`llama`, `qwen`). */
+export function familyNameOf(model: string): string {
+  const name = model.toLowerCase()
+  const [, , family] = FAMILIES.find(([word]) => word.test(name)) ?? []
+  return family ?? /[a-z]+/.exec(name.slice(name.lastIndexOf('/') + 1))?.[0] ?? ''
 }

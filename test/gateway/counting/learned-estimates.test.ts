@@ -87,5 +87,5 @@ test('what gateways learned is averaged by calls in Postgres, and a gateway that
   await addRatios(pool, [])
   const started = new LearnedRatios()
   started.replace(await selectRatios(pool))
-  expect(started.ratioOf(of)).toBeCloseTo(Math.exp((0.3 * 40) / 41), 9)
+  expect(started.ratioOf(of)).toBeCloseTo(Math.exp((0.3 * 40) / 43), 9)
 })

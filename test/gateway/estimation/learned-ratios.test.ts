@@ -31,6 +31,8 @@ describe('what reported calls say of estimates', () => {
     expect(ratios.correct(key('a'), 1_000)).toBe(Math.round(1_000 * ratios.ratioOf(key('a'))))
     expect(Math.abs(ratios.ratioOf(key('a')) / 1.9 - 1)).toBeLessThan(0.05)
     expect(ratios.ratioOf(key('a', 'another-model'))).toBe(1)
+    // Of the same family: `made`.
+    expect(ratios.ratioOf(key('a', 'made-model-2')) / ratios.ratioOf(key('a'))).toBeGreaterThan(0.95)
     expect(ratios.ratioOf({ ...key('a'), kind: 'plain' })).toBe(1)
   })
 
@@ -76,7 +78,10 @@ describe('what reported calls say of estimates', () => {
     teach(ratios, 'a', 2, 40)
     ratios.replace([{ ...key('a'), calls: 40, logRatio: Math.log(1) }])
     expect(ratios.ratioOf(key('a'))).toBeCloseTo(Math.SQRT2, 1)
-    expect(ratios.take()).toEqual([{ ...key('a'), calls: 40, logRatio: Math.log(2) }])
+    expect(ratios.take()).toEqual([
+      { ...key('a'), calls: 40, logRatio: Math.log(2) },
+      { ...key('a', '~made'), calls: 40, logRatio: Math.log(2) },
+    ])
     expect(ratios.take()).toEqual([])
   })
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../../src/call/usage.ts'
 import type { EstimateConfig } from '../../../src/config/yaml/estimates.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
+import { LearnedRatios } from '../../../src/gateway/estimation/learning/learned-ratios.ts'
 import { CallEstimates } from '../../../src/gateway/limits/estimate/call-estimates.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { type Asking, admitted } from './admissions.ts'
@@ -23,6 +24,22 @@ function costOfMini(body: object, outputTokens: number): bigint {
   const prompt = Math.ceil(Buffer.byteLength(JSON.stringify(body)) / 2) + 16
   return BigInt(prompt * INPUT + outputTokens * OUTPUT)
 }
+
+test('a model whose prompts are known to be more than twice their estimates is reserved for more', () => {
+  const asking: Asking = { path: CHAT, body: { model: 'gpt-4o-mini', messages: HELLO, max_tokens: 1 } }
+  const admission = admitted(asking)
+  const { clientId } = admission.caller
+  const plain = open().estimateCall(admission).pico
+  const taught = (ratio: number) => {
+    const ratios = new LearnedRatios()
+    for (let call = 0; call < 400; call++)
+      ratios.add({ clientId, model: 'gpt-4o-mini', kind: 'plain_short' }, 100, 100 * ratio)
+    return new CallEstimates(() => CATALOG, SETTINGS, ratios).estimateCall(admission).pico
+  }
+  expect(taught(0.5)).toBe(plain)
+  expect(taught(1.9)).toBe(plain)
+  expect(Number(taught(3)) / Number(plain)).toBeCloseTo(1.5, 1)
+})
 
 describe('what a call may generate', () => {
   const mini = (rest: object) => ({ model: 'gpt-4o-mini', messages: HELLO, ...rest })

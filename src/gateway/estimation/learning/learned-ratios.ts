@@ -1,3 +1,5 @@
+import { familyNameOf } from '../model-family.ts'
+
 /**
  * What is learned apart: prompts with and without tools, and the answers to each; short ones too, as what a template or the
  * call of a tool adds weighs most there. Pictures and sound are not: no bytes of a request tell how many tokens they are.
@@ -34,13 +36,16 @@ const MAX_MEASURING = 2
 const MAX_LOG_RATIO = Math.log(4)
 /** Older calls weigh as so many: models and templates change. */
 export const MAX_WEIGHT = 200
-/** What the constants say, or the others, counts as one call. */
-const PRIOR_CALLS = 1
+/** What the constants say counts as three calls, what was learned of calls like these as so many at most. */
+const CONSTANT_CALLS = 3
+const LIKE_CALLS = 4
 /** Others are believed where so many clients agree, each with so many calls: one alone moves a median of three by nothing. */
 const MIN_CLIENTS = 3
 const MIN_CALLS = 5
 /** Names of models are input, so there must be an end. */
 const MAX_KEPT = 10_000
+
+type Weighed = Pick<KnownRatio, 'calls' | 'logRatio'>
 
 interface Learned extends RatioKey {
   calls: number
@@ -74,12 +79,15 @@ export class LearnedRatios {
     this.#measuring -= 1
   }
 
-  /** A call was estimated at `estimated` tokens and reported `reported`. */
+  /** A call was estimated at `estimated` tokens and reported `reported`: it teaches of its model, and of its family. */
   add(key: RatioKey, estimated: number, reported: number): void {
     if (!(estimated > 0 && reported > 0)) return
-    const learned = this.#open(key)
-    if (learned.fresh.length >= MAX_WEIGHT) learned.fresh.shift()
-    learned.fresh.push(bounded(Math.log(reported / estimated)))
+    const logRatio = bounded(Math.log(reported / estimated))
+    for (const taught of [key, familyKeyOf(key)]) {
+      const { fresh } = this.#open(taught)
+      if (fresh.length >= MAX_WEIGHT) fresh.shift()
+      fresh.push(logRatio)
+    }
   }
 
   /** An estimate as what was learned corrects it. */
@@ -87,13 +95,30 @@ export class LearnedRatios {
     return Math.round(estimated * this.ratioOf(key))
   }
 
-  /** Reported over estimated tokens: what the client's own calls say, else most other clients', else 1. */
+  /**
+   * Reported over estimated tokens: what the client's own calls to the model say; before there are some, most other
+   * clients' calls to it, else the client's to models of the family, else most others' to these, else 1.
+   */
   ratioOf(key: RatioKey): number {
-    const prior = this.#others.get(groupOf(key)) ?? 0
+    const family = familyKeyOf(key)
+    const constants: Weighed = { logRatio: 0, calls: CONSTANT_CALLS }
+    const ofFamily = this.#blend(family, this.#otherClients(family) ?? constants)
+    return Math.exp(this.#blend(key, this.#otherClients(key) ?? ofFamily).logRatio)
+  }
+
+  /** What the client's own calls say, with `prior` as a few calls more. */
+  #blend(key: RatioKey, prior: Weighed): Weighed {
     const learned = this.#learned.get(nameOf(key))
-    if (learned === undefined) return Math.exp(prior)
-    const { calls, logRatio } = withFresh(learned)
-    return Math.exp((logRatio * calls + prior * PRIOR_CALLS) / (calls + PRIOR_CALLS))
+    if (learned === undefined) return prior
+    const own = withFresh(learned)
+    const weight = Math.min(prior.calls, LIKE_CALLS)
+    const calls = own.calls + weight
+    return { calls, logRatio: (own.logRatio * own.calls + prior.logRatio * weight) / calls }
+  }
+
+  #otherClients(key: RatioKey): Weighed | null {
+    const logRatio = this.#others.get(groupOf(key))
+    return logRatio === undefined ? null : { logRatio, calls: LIKE_CALLS }
   }
 
   /** What was learned since it was last asked: of each key the calls and their median. */
@@ -164,8 +189,13 @@ export function kindOfAnswer(hasTools: boolean, estimated: number): LearnedKind 
   return hasTools ? 'tool_answer' : 'answer'
 }
 
+/** The client's calls to all models of the family; no model's name begins so. */
+function familyKeyOf(key: RatioKey): RatioKey {
+  return { ...key, model: `~${familyNameOf(key.model)}` }
+}
+
 /** Of two sets of calls, by their numbers; the older one as {@link MAX_WEIGHT} calls at most. */
-function withFresh({ calls, logRatio, fresh }: Learned): Pick<KnownRatio, 'calls' | 'logRatio'> {
+function withFresh({ calls, logRatio, fresh }: Learned): Weighed {
   if (fresh.length === 0) return { calls, logRatio }
   const weight = Math.min(calls, MAX_WEIGHT)
   const sum = weight + fresh.length

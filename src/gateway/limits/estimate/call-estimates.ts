@@ -7,6 +7,7 @@ import { placeInPath } from '../../../pricing/places/upstream-places.ts'
 import type { Dialect } from '../../../providers/dialect.ts'
 import type { Admission } from '../../admission/admission.ts'
 import { type AskedSize, NOTHING_ASKED } from '../../bodies/asked/asked-size.ts'
+import { kindOfPrompt, type LearnedRatios } from '../../estimation/learning/learned-ratios.ts'
 import { showsItsPrompt } from '../../estimation/shown-prompt.ts'
 import type { LearntPrompt } from '../doors/held-limits.ts'
 import type { ExpectedUse, UpperUse } from '../limited-call.ts'
@@ -66,9 +67,14 @@ export class CallEstimates {
   readonly #rates: KnownRates
   readonly #learned = new LearnedUses()
   readonly #job: CallEstimate
+  readonly #ratios: LearnedRatios | null
 
-  /** @param catalog the one that prices calls now. */
-  constructor(catalog: () => Catalog, settings: EstimateConfig) {
+  /**
+   * @param catalog the one that prices calls now.
+   * @param ratios what estimates of tokens have learned; `null`: nothing.
+   */
+  constructor(catalog: () => Catalog, settings: EstimateConfig, ratios: LearnedRatios | null = null) {
+    this.#ratios = ratios
     this.#settings = settings
     this.#rates = new KnownRates(catalog)
     this.#job = new CallEstimate(settings.jobReservePico, 0, true, 0, null)
@@ -90,7 +96,9 @@ export class CallEstimates {
     const rates = this.#ratesOf(admission, model, tierAsked(asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
-    const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
+    const { textTokens: usual, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
+    // Its own calls tell more, once there are some.
+    const textTokens = learned === null ? this.#beyondUsual(admission, model, asked, usual) : usual
     const output = this.#outputOf(dialect, asked, learned)
     const tier = tierFor(rates, textTokens + media)
     const plainPico =
@@ -118,6 +126,14 @@ export class CallEstimates {
   /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
   learn(expected: ExpectedUse, record: CallRecord, prompt: LearntPrompt): void {
     if (expected instanceof CallEstimate) expected.learn(record, prompt)
+  }
+
+  /** The most that a text may have: estimates take half of that, so one that is more than twice too low takes more. */
+  #beyondUsual({ caller }: Admission, model: string, { hasTools }: AskedSize, textTokens: number): number {
+    if (this.#ratios === null) return textTokens
+    const { clientId } = caller
+    const ratio = this.#ratios.ratioOf({ clientId, model, kind: kindOfPrompt(hasTools, textTokens / 2) })
+    return ratio <= 2 ? textTokens : Math.ceil((textTokens * ratio) / 2)
   }
 
   #outputOf(dialect: Dialect, asked: AskedSize, learned: LearnedUse | null): number {
