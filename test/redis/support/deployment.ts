@@ -13,7 +13,7 @@ import { gatewayProcess, type TestProcess, workerProcess } from '../../support/p
 import { createTestDatabase } from '../../support/servers/database.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
-/** A gateway process and a worker process on a database of their own and the Redis of a test. */
+/** A gateway and a worker process on a database of their own and the Redis of a test. Its clients call in turn. */
 export interface Deployment {
   readonly url: string
   readonly pool: Postgres
@@ -41,6 +41,7 @@ const BODY = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello'
 export async function startDeployment(
   redisUrl: string,
   more: Readonly<Record<string, string>> = {},
+  clients = 1,
 ): Promise<Deployment> {
   const [upstream, database] = await Promise.all([startUpstream(), createTestDatabase()])
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-redis-deployment-'))
@@ -52,9 +53,13 @@ export async function startDeployment(
     applicationName: 'test',
     log,
   })
-  await createClient(pool, 'north')
-  const order = { client: 'north', name: 'default', models: null, expiresInSeconds: null }
-  const key = (await createClientKey(pool, order, pepper))?.key ?? ''
+  const keys: string[] = []
+  for (let number = 0; number < clients; number += 1) {
+    const client = number === 0 ? 'north' : `north ${number}`
+    await createClient(pool, client)
+    const order = { client, name: 'default', models: null, expiresInSeconds: null }
+    keys.push((await createClientKey(pool, order, pepper))?.key ?? '')
+  }
   const env = {
     UPSTREAM_URL: upstream.url,
     UPSTREAM_PROVIDER: 'openai',
@@ -76,11 +81,12 @@ export async function startDeployment(
     throw error
   }
   const ids: string[] = []
+  let made = 0
 
   async function callOnce(): Promise<void> {
     const answer = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${keys[made++ % keys.length]}`, 'content-type': 'application/json' },
       body: JSON.stringify(BODY),
     })
     await answer.text()
