@@ -2,7 +2,7 @@ import { DelayedError, type Job, Queue, Worker } from 'bullmq'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { atMostEvery } from '../src/lib/throttle.ts'
-import { openRedis, type Redis } from '../src/store/connection/redis.ts'
+import { isOutOfMemory, openRedis, type Redis } from '../src/store/connection/redis.ts'
 
 /** A job that BullMQ starts again and again. */
 export interface Schedule {
@@ -64,6 +64,8 @@ const STALLED_CHECK_MS = 5_000
 /** A job that is not marked as done runs again; without Redis nothing else is possible. */
 const CLOSE_MS = 2_000
 const LOG_EVERY_MS = 10_000
+/** While Redis has no memory for jobs, none is taken for so long. */
+const FULL_MS = 5_000
 /** BullMQ waits 15 s after a failed connection by default: longer than a call may take to be counted. */
 const RETRY_MS = 1_000
 
@@ -120,19 +122,30 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
   const onError = (error: Error) => {
     if (gate.passes()) log.warn({ event: 'queue.error', err: error }, 'the job queue had an error')
   }
-  queue.on('error', onError)
-  worker.on('error', onError)
-
   let isStarted = false
   let isAllowed = false
+  let rest: NodeJS.Timeout | null = null
+  queue.on('error', onError)
+  worker.on('error', (error) => {
+    onError(error)
+    // BullMQ would try again at once, thousands of times a second, as long as Redis is full.
+    if (!isOutOfMemory(error) || rest !== null) return
+    worker.pause(true).catch(onError)
+    rest = setTimeout(() => {
+      rest = null
+      if (isAllowed) worker.resume()
+    }, FULL_MS)
+    rest.unref()
+  })
+
   return {
     takeJobs(allowed) {
       isAllowed = allowed
       if (!isStarted) {
         isStarted = allowed
         if (allowed) worker.run().catch(onError)
-      } else if (allowed) worker.resume()
-      else worker.pause(true).catch(onError)
+      } else if (!allowed) worker.pause(true).catch(onError)
+      else if (rest === null) worker.resume()
     },
     async schedule({ id, job, subject, everyMs, retry }, again = false) {
       if (!isAllowed) return
@@ -151,6 +164,7 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
       if (worker.concurrency !== count) worker.concurrency = count
     },
     async close() {
+      if (rest !== null) clearTimeout(rest)
       await settledWithin(Promise.allSettled([worker.close(), queue.close()]), CLOSE_MS)
       for (const connection of [commands, jobs] satisfies Redis[]) connection.disconnect()
     },
