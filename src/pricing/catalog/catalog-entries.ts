@@ -48,7 +48,8 @@ export type PriceConstraint =
   | { readonly kind: 'from'; readonly day: UtcDay }
   /**
    * Milliseconds since midnight UTC, the end excluded; over midnight where it ends before it starts. `day`: from then
-   * on only. `weekdaysOnly`: Monday to Friday, in UTC.
+   * on only. `weekdaysOnly`: Monday to Friday, in UTC, but
+   * for the days of `notOn`.
    */
   | {
       readonly kind: 'hours'
@@ -56,6 +57,7 @@ export type PriceConstraint =
       readonly endMs: number
       readonly day?: UtcDay
       readonly weekdaysOnly?: true
+      readonly notOn?: 'chinese_holidays'
     }
 
 /** US dollars for as many of a unit as the key says; more above some sizes of prompt. */

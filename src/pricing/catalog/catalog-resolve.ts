@@ -10,7 +10,8 @@ import type { PriceOverride } from '../overrides/price-overrides.ts'
 import { joinPlace, placePriceOf, splitPlace } from '../places/place-tiers.ts'
 import type { Factor } from '../price-markups.ts'
 import type { RateClass } from '../price-rates.ts'
-import { mergePrices } from '../sources/catalog-merge.ts'
+import { byClass } from '../sources/catalog-agreement.ts'
+import { type MergedPrices, mergePrices } from '../sources/catalog-merge.ts'
 import { priceOfTier } from '../tiers/tier-prices.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { buildPriceSet, type PriceSet, USUAL_BILLING_RULES } from './catalog-price-set.ts'
@@ -155,7 +156,7 @@ function fromCatalog(
     const prices = buildPriceSet(
       {
         basis: 'linear',
-        source: tier.source,
+        source: isByRule(tier.byKey, added) ? `${tier.source}+by-rule` : tier.source,
         provider: provider.id,
         model: listed.id,
         from: now.from,
@@ -181,7 +182,15 @@ function isPricedThere(provider: string, model: string, place: string | null, da
 }
 
 function ourClasses(added: readonly AddedRate[]): ReadonlySet<RateClass> {
-  return new Set(added.map(({ rate }) => rate))
+  return new Set(added.flatMap(({ rate, isRule }) => (isRule === true ? [] : [rate])))
+}
+
+/** Whether a class has its price because the maker prices all its models so. */
+function isByRule(byKey: MergedPrices['byKey'], added: readonly AddedRate[]): boolean {
+  const rules = added.filter(({ isRule }) => isRule === true)
+  if (rules.length === 0) return false
+  const listed = byClass(byKey)
+  return listed.has('input') && rules.some(({ rate }) => !listed.has(rate))
 }
 
 /** What our own list has for models that are billed by other than tokens: a day's answer. */

@@ -1,4 +1,5 @@
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import { isChineseHoliday } from '../corrections/chinese-holidays.ts'
 import type { CatalogModel, CatalogRate, DatedPrices, PriceConstraint } from './catalog-entries.ts'
 
 /** A model's prices at a moment, and how long the same answer holds. */
@@ -67,6 +68,7 @@ function isMet(constraint: PriceConstraint | null, day: UtcDay, timeMs: number, 
   if (!hasBegun(constraint, day)) return false
   if (constraint.kind === 'from') return true
   if (constraint.weekdaysOnly === true && !weekday) return false
+  if (constraint.notOn === 'chinese_holidays' && isChineseHoliday(day)) return false
   const { startMs, endMs } = constraint
   return endMs < startMs ? timeMs >= startMs || timeMs < endMs : timeMs >= startMs && timeMs < endMs
 }

@@ -12,6 +12,11 @@ export interface AddedRate {
   readonly price:
     | { readonly usd: string; readonly per: bigint }
     | { readonly times: string; readonly of: RateClass }
+  /**
+   * So the maker prices all its models. Only where no source has a price of the class, and the price's source says
+   * `by-rule`.
+   */
+  readonly isRule?: true
   /** Also where the catalog has one. */
   readonly replaces?: true
   /** The first UTC day; left out: since ever. */

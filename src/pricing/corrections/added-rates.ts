@@ -202,6 +202,25 @@ export const ADDED_RATES: readonly AddedRate[] = [
   },
 
   ...ADDED_TOOL_RATES,
+
+  // How Anthropic prices the caches of every model since Claude 4, until a list has those of a new one.
+  ...(
+    [
+      ['cacheRead', '0.1'],
+      ['cacheWrite', '1.25'],
+      ['cacheWrite1h', '2'],
+    ] as const
+  ).map(
+    ([rate, times]): AddedRate => ({
+      providers: ['anthropic', 'azure-ai'],
+      models: /^claude-(?:opus|sonnet|haiku|fable|mythos)-/,
+      rate,
+      price: { times, of: 'input' },
+      isRule: true,
+      source: 'https://platform.claude.com/docs/en/build-with-claude/prompt-caching#pricing',
+      seen,
+    }),
+  ),
 ]
 
 /** What of a model's rates is added or replaced for calls at `provider` on `day`; by class, the first that fits. */

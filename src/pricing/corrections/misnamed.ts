@@ -37,18 +37,11 @@ export const MISNAMED: readonly Misnamed[] = [
     source: OPENAI,
     seen: '2026-11-22',
   },
-  // These now name newer models: Large 3, Small 4, Magistral Small 1.2, Nemo at its present price.
+  // It now names a newer model, Large 3.
   {
     providerId: 'mistral',
     name: 'mistral-large-latest',
     model: 'mistral-large',
-    source: MISTRAL,
-    seen: '2026-11-22',
-  },
-  {
-    providerId: 'mistral',
-    name: 'mistral-small-latest',
-    model: 'mistral-small-latest',
     source: MISTRAL,
     seen: '2026-11-22',
   },

@@ -31,6 +31,7 @@ type DatedCorrection =
         readonly start_time: string
         readonly end_time: string
         readonly weekdays_only: true
+        readonly not_on: 'chinese_holidays'
       }
       readonly prices: Prices
     }
@@ -38,10 +39,15 @@ type DatedCorrection =
 const seen = '2026-11-22'
 const DEEPSEEK = 'https://api-docs.deepseek.com/quick_start/pricing'
 
-/** Twice the price from 9:00 to 12:00 and 14:00 to 18:00 in Peking, Monday to Friday; its holidays are not known here. */
+/** Twice the price from 9:00 to 12:00 and 14:00 to 18:00 in Peking, Monday to Friday but for holidays. */
 function atPeak(offPeak: Prices, peak: Prices): readonly DatedCorrection[] {
   const hours = (start: string, end: string) => ({
-    constraint: { start_time: `${start}:00:00Z`, end_time: `${end}:00:00Z`, weekdays_only: true as const },
+    constraint: {
+      start_time: `${start}:00:00Z`,
+      end_time: `${end}:00:00Z`,
+      weekdays_only: true as const,
+      not_on: 'chinese_holidays' as const,
+    },
     prices: peak,
   })
   return [{ prices: offPeak }, hours('01', '04'), hours('06', '10')]
@@ -51,6 +57,10 @@ const DEEPSEEK_FLASH = atPeak(
   { input_mtok: 0.15, cache_read_mtok: 0.003, output_mtok: 0.6 },
   { input_mtok: 0.3, cache_read_mtok: 0.006, output_mtok: 1.2 },
 )
+
+const GEMINI = 'https://ai.google.dev/gemini-api/docs/pricing'
+const GEMINI_FLASH_USUAL = { input_mtok: 1.5, cache_read_mtok: 0.15, output_mtok: 7.5 }
+const GEMINI_FLASH_HALVED = { input_mtok: 0.75, cache_read_mtok: 0.075, output_mtok: 3.75 }
 
 /** What these two names have cost since the off-peak discount of 2025 ended, and until they were retired. */
 const DEEPSEEK_ALIASES: readonly DatedCorrection[] = [
@@ -113,6 +123,59 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
       replaces: { input_mtok: 0.135, cache_read_mtok: 0.035, output_mtok: 0.55 },
       why: 'the source has the discount by hour that ended on that day; since 2026-07-24 no model answers to the name',
       source: DEEPSEEK,
+      seen,
+    }),
+  ),
+  {
+    providerId: 'google',
+    id: 'gemini-3.6-flash',
+    prices: [
+      { prices: GEMINI_FLASH_USUAL },
+      { constraint: { start_date: '2026-08-20' }, prices: GEMINI_FLASH_HALVED },
+      { constraint: { start_date: '2027-01-01' }, prices: GEMINI_FLASH_USUAL },
+    ],
+    replaces: GEMINI_FLASH_HALVED,
+    why: 'the source has the lower price for the days before it too',
+    source: GEMINI,
+    seen,
+  },
+  {
+    providerId: 'google',
+    id: 'gemini-flash-latest',
+    prices: [
+      { prices: { input_mtok: 0.3, cache_read_mtok: 0.03, output_mtok: 2.5 } },
+      {
+        constraint: { start_date: '2026-01-21' },
+        prices: { input_mtok: 0.5, cache_read_mtok: 0.05, output_mtok: 3 },
+      },
+      {
+        constraint: { start_date: '2026-05-19' },
+        prices: { input_mtok: 1.5, cache_read_mtok: 0.15, output_mtok: 9 },
+      },
+      { constraint: { start_date: '2026-07-21' }, prices: GEMINI_FLASH_USUAL },
+      { constraint: { start_date: '2026-08-13' }, prices: GEMINI_FLASH_HALVED },
+      { constraint: { start_date: '2027-01-01' }, prices: GEMINI_FLASH_USUAL },
+    ],
+    replaces: GEMINI_FLASH_HALVED,
+    why: 'the source has the price of the model of now for all days; by the log of changes it was 2.5, 3, 3.5, 3.6, 3.7',
+    source: 'https://ai.google.dev/gemini-api/docs/changelog',
+    seen,
+  },
+  ...(['openai', 'azure'] as const).map(
+    (providerId): ModelCorrection => ({
+      providerId,
+      id: 'gpt-4o-realtime-preview-2024-10-01',
+      prices: {
+        input_mtok: 5,
+        cache_read_mtok: 2.5,
+        output_mtok: 20,
+        input_audio_mtok: 100,
+        cache_audio_read_mtok: 20,
+        output_audio_mtok: 200,
+      },
+      replaces: null,
+      why: 'the source has the audio of the revisions after it, which cost two fifths and less',
+      source: 'https://openai.com/index/introducing-the-realtime-api',
       seen,
     }),
   ),

@@ -133,9 +133,9 @@ export function staleCorrections(
   const ours = layers.filter(isCorrections)
   const others = { ...entries, layers: layers.filter((layer) => !isCorrections(layer)) }
   const moments = Array.from({ length: 7 * 24 }, (_, hour) => atMs - (hour * MS_PER_DAY) / 24)
-  return corrections.filter(({ providerId, id, names = [id] }) =>
+  return corrections.filter(({ providerId, id, names = [id], prices }) =>
     names.every((name) =>
-      moments.every((moment) => {
+      [...moments, ...evesOf(prices)].every((moment) => {
         const place = { providerId, name }
         const [listed] = findListed({ ...entries, layers: ours }, place)
         const corrected = listed === undefined ? null : pricesAt(listed.model, moment)
@@ -145,6 +145,14 @@ export function staleCorrections(
         return agree(byKey, theirs.byKey) && sharedClasses(byKey, theirs.byKey).length === byKey.size
       }),
     ),
+  )
+}
+
+/** Noon before each of the days on which a correction changes: there it may differ from what is right since. */
+function evesOf(prices: ModelCorrection['prices']): readonly number[] {
+  const dated = Array.isArray(prices) ? prices : []
+  return dated.flatMap(({ constraint }: { constraint?: { start_date?: string } }) =>
+    constraint?.start_date === undefined ? [] : [Date.parse(constraint.start_date) - MS_PER_DAY / 2],
   )
 }
 

@@ -159,10 +159,12 @@ function parseConstraint(value: unknown): PriceConstraint | undefined {
     start_time: start,
     end_time: end,
     weekdays_only: weekdays = false,
+    not_on: notOn,
     ...rest
   } = fieldsOf(value)
-  // `weekdays_only` is ours: genai-prices has no such condition yet.
+  // `weekdays_only` and `not_on` are ours: genai-prices has no such conditions yet.
   if (Object.keys(rest).length > 0 || typeof weekdays !== 'boolean') return undefined
+  if (notOn !== undefined && notOn !== 'chinese_holidays') return undefined
   if (typeof day === 'string' && start === undefined && end === undefined) {
     return (type ?? 'start_date') === 'start_date' && isDay(day) ? { kind: 'from', day } : undefined
   }
@@ -174,6 +176,7 @@ function parseConstraint(value: unknown): PriceConstraint | undefined {
     startMs,
     endMs,
     ...(weekdays ? { weekdaysOnly: true as const } : {}),
+    ...(notOn === undefined ? {} : { notOn: 'chinese_holidays' as const }),
   } as const
   if (day === undefined) return hours
   // Not in genai-prices' own data: where hourly prices have changed, and the older ones are kept.

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { catalogPlaces } from '../../../pricing/catalog/catalog-providers.ts'
+import { findKnownGap } from '../../../pricing/corrections/known-gaps.ts'
 import { findWithoutPrice } from '../../../pricing/corrections/misnamed.ts'
 import {
   findShownPrices,
@@ -54,7 +55,9 @@ export function addPricesShowCommand(prices: Command, cli: Cli): void {
 function whyWithheld(providers: readonly string[], model: string): string {
   const places = providers.flatMap((provider) => catalogPlaces(provider, model))
   const [found] = places.flatMap(({ providerId, name }) => findWithoutPrice(providerId, name) ?? [])
-  return found === undefined ? '' : `, as the sources contradict each other: ${found.why} (${found.source})`
+  if (found !== undefined) return `, as the sources contradict each other: ${found.why} (${found.source})`
+  const [gap] = providers.flatMap((provider) => findKnownGap(provider, model) ?? [])
+  return gap === undefined ? '' : `, as is known: ${gap.why} (${gap.seen})`
 }
 
 interface ShowOptions extends PriceOptions {
