@@ -13,3 +13,8 @@ export function periodOf(days: number, nowMs: number): { readonly fromDay: UtcDa
   const toDay = utcDayOf(nowMs)
   return { fromDay: addDays(toDay, 1 - days), toDay }
 }
+
+/** The day of its UTC month on which `nowMs` lies, from 1: so many days the month has had. */
+export function dayOfMonth(nowMs: number): number {
+  return new Date(nowMs).getUTCDate()
+}

@@ -1,8 +1,23 @@
-import type { ShownModel } from './routes/models.ts'
+/** A model as `/v1/models` shows it. */
+export interface ShownModel {
+  readonly id: string
+  readonly object: 'model'
+  /** Seconds since 1970; only where the source has it. */
+  readonly created?: number
+  readonly owned_by: string
+}
 
 interface ModelList {
   readonly models: readonly ShownModel[]
   readonly nextQuery: string | null
+}
+
+/** What Anthropic's and Google's lists said of a model. */
+const sources = new WeakMap<ShownModel, Readonly<Record<string, unknown>>>()
+
+/** A row of Anthropic's or Google's own list; empty where the model is from another one. */
+export function sourceOf(model: ShownModel): Readonly<Record<string, unknown>> {
+  return sources.get(model) ?? {}
 }
 
 /** OpenAI's `data`, Anthropic's pages of it, Gemini's `models`, Together's bare array. */
@@ -15,7 +30,10 @@ export function parseList(answer: unknown, provider: string): ModelList {
     if (typeof id !== 'string' || id === '') continue
     const owner = typeof row.owned_by === 'string' && row.owned_by !== '' ? row.owned_by : provider
     const created = Number.isSafeInteger(row.created) ? Number(row.created) : createdAt(row.created_at)
-    models.push(toListed(id, owner, created))
+    const model = toListed(id, owner, created)
+    // More than OpenAI's fields has only a list that is written otherwise.
+    if (!('object' in row)) sources.set(model, row)
+    models.push(model)
   }
   return { models, nextQuery: nextQueryOf(answer) }
 }

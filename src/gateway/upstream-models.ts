@@ -1,7 +1,6 @@
 import { fetchWhole } from '../http/client/fetch-answer.ts'
 import { entryOf } from '../providers/registry.ts'
-import { parseList, toListed } from './model-list.ts'
-import type { ShownModel } from './routes/models.ts'
+import { parseList, type ShownModel, toListed } from './model-list.ts'
 import type { Upstream } from './routing/upstreams.ts'
 
 const REFRESH_MS = 300_000

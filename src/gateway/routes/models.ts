@@ -2,16 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { withoutKeys } from '../../domain/api-key.ts'
 import { sendError } from '../../http/answer-error.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
+import type { ShownModel } from '../model-list.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
-
-/** A model as `/v1/models` shows it. */
-export interface ShownModel {
-  readonly id: string
-  readonly object: 'model'
-  /** Seconds since 1970; only where the source has it. */
-  readonly created?: number
-  readonly owned_by: string
-}
+import { modelShapeOf } from './model-shapes.ts'
 
 export interface ModelsOptions {
   readonly basePath: string
@@ -19,28 +12,31 @@ export interface ModelsOptions {
   readonly listModels: () => readonly ShownModel[] | Promise<readonly ShownModel[]>
 }
 
-/** `GET /v1/models` and `GET /v1/models/{id}`: answered from memory, without a call upstream. */
+/**
+ * `GET /v1/models` and `GET /v1/models/{id}`, and the same as Google's libraries ask: answered from memory, without a
+ * call upstream.
+ */
 export function models(app: FastifyInstance, options: ModelsOptions): void {
-  const path = `${options.basePath}/v1/models`
+  for (const path of ['/v1/models', '/v1beta/models'] as const) {
+    app.get(options.basePath + path, async (request, reply) => {
+      const found = await allowedModels(options, admissionOf(request).caller.models)
+      return reply.send(modelShapeOf(path, request.headers).list(found))
+    })
 
-  app.get(path, async (request, reply) => {
-    const data = await allowedModels(options, admissionOf(request).caller.models)
-    return reply.send({ object: 'list', data })
-  })
-
-  // Ids may contain slashes (`meta-llama/Llama-3`), so the id is the rest of the path.
-  app.get<{ Params: { '*': string } }>(`${path}/*`, async (request, reply) => {
-    const id = request.params['*']
-    const found = (await allowedModels(options, admissionOf(request).caller.models)).find(
-      (model) => model.id === id,
-    )
-    if (found === undefined) {
-      const message = `The model '${withoutKeys(id).slice(0, 128)}' does not exist or is not for this key.`
-      sendError(reply, 'not_found', { message }, admissionOf(request).errorShape)
-      return reply
-    }
-    return reply.send(found)
-  })
+    // Ids may contain slashes (`meta-llama/Llama-3`), so the id is the rest of the path.
+    app.get<{ Params: { '*': string } }>(`${options.basePath}${path}/*`, async (request, reply) => {
+      const id = request.params['*']
+      const found = (await allowedModels(options, admissionOf(request).caller.models)).find(
+        (model) => model.id === id,
+      )
+      if (found === undefined) {
+        const message = `The model '${withoutKeys(id).slice(0, 128)}' does not exist or is not for this key.`
+        sendError(reply, 'not_found', { message }, admissionOf(request).errorShape)
+        return reply
+      }
+      return reply.send(modelShapeOf(path, request.headers).one(found))
+    })
+  }
 }
 
 async function allowedModels(

@@ -2,8 +2,8 @@ import { AS_OF } from '../../http/as-of.ts'
 import { ERROR_NAMES } from '../../http/errors.ts'
 import { CLIENT_GROUPS } from '../../usage/query/usage-query.ts'
 import { callErrors, errors, json } from './responses.ts'
-import { ref, text } from './schema-parts.ts'
-import type { ApiOperation, Parameter, PathItem } from './types.ts'
+import { list, ref, text } from './schema-parts.ts'
+import type { ApiOperation, Parameter, PathItem, Schema } from './types.ts'
 
 /** Any one of the places where clients' libraries put a key. */
 const CLIENT_KEY: ApiOperation['security'] = [
@@ -25,13 +25,28 @@ export const DAYS: Parameter = {
   schema: { type: 'integer', minimum: 1, maximum: 365, default: 30 },
 }
 
+/** Whatever else Google's own list says of it. */
+const GOOGLE_MODEL: Schema = {
+  type: 'object',
+  properties: { name: text('Begins with models/.'), displayName: text('For people.') },
+  required: ['name', 'displayName'],
+}
+
+const MODEL_ID: Parameter = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  description: 'The rest of the path, slashes included.',
+  schema: text('An id from the list.'),
+}
+
 /** Everything under the clients' base URL. */
 export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
   '/v1/models': {
     get: {
       operationId: 'listModels',
       tags: ['clients'],
-      summary: 'The models that this key may use.',
+      summary: 'The models that this key may use, to libraries of Anthropic and Google as those expect them.',
       security: CLIENT_KEY,
       responses: {
         '200': json('From memory: no upstream is asked.', ref('ModelList')),
@@ -40,15 +55,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
     },
   },
   '/v1/models/{id}': {
-    parameters: [
-      {
-        name: 'id',
-        in: 'path',
-        required: true,
-        description: 'The rest of the path, slashes included.',
-        schema: text('An id from the list.'),
-      },
-    ],
+    parameters: [MODEL_ID],
     get: {
       operationId: 'getModel',
       tags: ['clients'],
@@ -57,6 +64,35 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
       responses: {
         '200': json('The model.', ref('Model')),
         ...errors(...KEY_ERRORS, 'not_found', 'storage_unavailable'),
+      },
+    },
+  },
+  '/v1beta/models': {
+    get: {
+      operationId: 'listModelsAsGoogle',
+      tags: ['clients'],
+      summary: 'The same as libraries of Google expect them.',
+      security: CLIENT_KEY,
+      responses: {
+        '200': json('From memory: no upstream is asked.', {
+          type: 'object',
+          properties: { models: list(GOOGLE_MODEL) },
+          required: ['models'],
+        }),
+        ...callErrors(...KEY_ERRORS, 'storage_unavailable'),
+      },
+    },
+  },
+  '/v1beta/models/{id}': {
+    parameters: [MODEL_ID],
+    get: {
+      operationId: 'getModelAsGoogle',
+      tags: ['clients'],
+      summary: 'One of those models.',
+      security: CLIENT_KEY,
+      responses: {
+        '200': json('The model.', GOOGLE_MODEL),
+        ...callErrors(...KEY_ERRORS, 'not_found', 'storage_unavailable'),
       },
     },
   },
@@ -78,6 +114,13 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
           style: 'form',
           explode: false,
           schema: { type: 'array', items: { enum: CLIENT_GROUPS }, minItems: 1 },
+        },
+        {
+          name: 'period',
+          in: 'query',
+          required: false,
+          description: 'In place of days: the calendar month to date, UTC.',
+          schema: { enum: ['month'] },
         },
         {
           name: 'include',
@@ -118,7 +161,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
       tags: ['clients'],
       summary: 'Everything else goes upstream, whatever the method, byte for byte, and is metered.',
       description:
-        'The answer is the upstream\'s own. What stands here is what the gateway answers itself; on paths of Anthropic\'s API its errors are written {"type":"error","error":{"type","message"}}.',
+        "The answer is the upstream's own. What stands here is what the gateway answers itself; its errors are written as the client library of the path reads them.",
       security: CLIENT_KEY,
       responses: {
         '2XX': {

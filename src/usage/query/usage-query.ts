@@ -1,5 +1,11 @@
 import { PAGE_LIMIT_RULE, parsePageLimit } from '../../domain/documents/page-limit.ts'
-import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays, periodOf } from '../../domain/period.ts'
+import {
+  DEFAULT_PERIOD_DAYS,
+  dayOfMonth,
+  MAX_PERIOD_DAYS,
+  parsePeriodDays,
+  periodOf,
+} from '../../domain/period.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { GROUP_DIMENSIONS, type UsageGroup } from '../dimensions.ts'
 import { isUsageSort, parseUsageCursor, USAGE_SORTS, type UsagePage } from './usage-page.ts'
@@ -38,10 +44,15 @@ export interface QueryForm {
   readonly namesClient: boolean
   /** Whether `limit`, `sort` and `cursor` may ask for some of the groups. */
   readonly hasPages: boolean
+  /** Whether `period=month` may stand in place of `days`. */
+  readonly hasMonth: boolean
   /** Whether a parameter `include` may ask for limits. */
   readonly hasLimits: boolean
 }
 
+/** The calendar month to date, UTC. */
+const PERIOD = 'period'
+const MONTH = 'month'
 /** The parameter that adds more than usage to an answer, and its only value. */
 const INCLUDE = 'include'
 const LIMITS = 'limits'
@@ -52,6 +63,7 @@ export const CLIENT_FORM: QueryForm = {
   groupsMessage: `must name ${CLIENT_GROUPS.join(', ')}, or several of them with commas between, each once`,
   namesClient: false,
   hasPages: false,
+  hasMonth: true,
   hasLimits: true,
 }
 
@@ -61,6 +73,7 @@ export const OPERATOR_FORM: QueryForm = {
   groupsMessage: `must name ${USAGE_GROUPS.join(', ')}, or several of them with commas between`,
   namesClient: true,
   hasPages: true,
+  hasMonth: false,
   hasLimits: false,
 }
 
@@ -83,19 +96,26 @@ export type ParsedQuery =
  */
 export function parseUsageQuery(search: string, form: QueryForm, nowMs: number): ParsedQuery {
   const query = new URLSearchParams(search)
-  const { groupParameter, namesClient, hasPages, hasLimits } = form
+  const { groupParameter, namesClient, hasPages, hasMonth, hasLimits } = form
   // A misspelt `days` that was ignored would answer for another period than was asked for.
   const known = [
     'days',
     groupParameter,
     ...(namesClient ? ['client'] : []),
     ...(hasPages ? ['limit', 'sort', 'cursor'] : []),
+    ...(hasMonth ? [PERIOD] : []),
     ...(hasLimits ? [INCLUDE] : []),
   ]
   const unknown = [...query.keys()].find((name) => !known.includes(name))
   if (unknown !== undefined) return problem(unknown, `There is no parameter ${unknown}.`)
 
-  const [askedDays = String(DEFAULT_PERIOD_DAYS), ...moreDays] = query.getAll('days')
+  const [askedPeriod, ...morePeriods] = query.getAll(PERIOD)
+  const isMonth = askedPeriod !== undefined
+  if (isMonth && (askedPeriod !== MONTH || morePeriods.length > 0 || query.has('days'))) {
+    return problem(PERIOD, `${PERIOD} must be ${MONTH}, once, in place of days.`)
+  }
+  const defaultDays = isMonth ? dayOfMonth(nowMs) : DEFAULT_PERIOD_DAYS
+  const [askedDays = String(defaultDays), ...moreDays] = query.getAll('days')
   const days = parsePeriodDays(askedDays)
   if (days === null || moreDays.length > 0) {
     return problem('days', `days must be one integer from 1 to ${MAX_PERIOD_DAYS}.`)

@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { parseList, type ShownModel } from '../../../src/gateway/model-list.ts'
+import { modelShapeOf } from '../../../src/gateway/routes/model-shapes.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { json } from '../../support/upstream.ts'
 
@@ -168,3 +170,58 @@ test('a list in the file is shown as it is; an upstream without one shows the ex
   expect(await shown(names)).toEqual([{ id: 'grok-4', object: 'model', owned_by: 'xai' }])
   await rm(folder, { recursive: true })
 })
+
+test('libraries of Anthropic and Google get the list and one model in their own fields', async () => {
+  const asAnthropic = { 'anthropic-version': '2023-06-01', 'x-api-key': client.key }
+  const asGoogle = { 'x-goog-api-key': client.key }
+  const get = async (path: string, headers: Record<string, string>) =>
+    Object(await (await fetch(stack.url + path, { headers })).json())
+  const first = {
+    type: 'model',
+    id: 'gpt-4o-mini',
+    display_name: 'gpt-4o-mini',
+    created_at: '2024-07-16T23:32:21.000Z',
+  }
+  const list = await get('/v1/models', asAnthropic)
+  expect(list).toMatchObject({ has_more: false, first_id: 'gpt-4o-mini', last_id: 'bare' })
+  expect(list.data[0]).toEqual(first)
+  expect(await get('/v1/models/gpt-4o-mini', asAnthropic)).toEqual(first)
+  const google = { name: 'models/gpt-4o-mini', displayName: 'gpt-4o-mini' }
+  for (const [path, headers] of [
+    ['/v1/models', asGoogle],
+    ['/v1beta/models?pageSize=1', asGoogle],
+    ['/v1beta/models/', { authorization: `Bearer ${client.key}` }],
+  ] as const) {
+    expect((await get(path, headers)).models[0]).toEqual(google)
+  }
+  expect(await get('/v1beta/models/gpt-4o-mini', asGoogle)).toEqual(google)
+  expect((await get('/v1beta/models/none', asGoogle)).error).toMatchObject({ code: 404, status: 'NOT_FOUND' })
+  expect(requests).toEqual([])
+})
+
+test('what Google and Anthropic themselves say of a model is shown to their libraries', async () => {
+  const rows = {
+    google: { name: 'models/gemini-x', displayName: 'Gemini X', inputTokenLimit: 1_000 },
+    anthropic: {
+      type: 'model',
+      id: 'claude-x',
+      display_name: 'Claude X',
+      created_at: '2026-01-02T00:00:00Z',
+    },
+  }
+  const google = toShown(rows.google)
+  const anthropic = toShown(rows.anthropic)
+  expect(modelShapeOf('/v1beta/models', {}).one(google)).toEqual(rows.google)
+  expect(modelShapeOf('/v1/models', { 'anthropic-version': 'x' }).one(anthropic)).toEqual(rows.anthropic)
+  expect(modelShapeOf('/v1/models', {}).one(google)).toEqual({
+    id: 'gemini-x',
+    object: 'model',
+    owned_by: 'gemini',
+  })
+})
+
+function toShown(row: object): ShownModel {
+  const [model] = parseList({ models: [row] }, 'gemini').models
+  if (model === undefined) throw new Error('no model')
+  return model
+}

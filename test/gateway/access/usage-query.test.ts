@@ -178,3 +178,17 @@ test('a client sees its own usage alone', async () => {
   const other = await stack.addClient('other')
   expect(await stack.usage(other)).toMatchObject({ client: 'other', requests: 0, total_tokens: 0 })
 })
+
+test('period=month is the UTC month to date, in place of days', async () => {
+  const before = new Date().getUTCDate()
+  const answer = await ask('?period=month&group_by=day')
+  const body = Object(await answer.json())
+  expect([answer.status, [before, new Date().getUTCDate()]]).toEqual([
+    200,
+    expect.arrayContaining([body.period_days]),
+  ])
+  for (const query of ['?period=week', '?period=month&days=3', '?period=month&period=month', '?period=']) {
+    const refused = await ask(query)
+    expect([refused.status, Object(await refused.json()).error.param]).toEqual([400, 'period'])
+  }
+})
