@@ -147,7 +147,9 @@ export class ObservedAnswer implements Estimates {
   /** Estimates of what the answer did not report; `null`: none are made of answers of this endpoint. */
   get estimates(): Estimates | null {
     const { dialect } = this.#context
-    return dialect === null || dialect.isFree === true || reportsNoTokens(dialect) ? null : this
+    if (dialect === null || dialect.isFree === true || reportsNoTokens(dialect)) return null
+    // What a fetch shows was generated for another call, whose prompt is not at hand.
+    return dialect.responseUse === 'fetched' ? null : this
   }
 
   async estimateInput(reported: number | null): Promise<number | null> {
