@@ -212,7 +212,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
 
-  const announced = keepAnnounced({ pool, kind: 'worker', maxConnections: () => MAX_CONNECTIONS, clock })
+  const announced = keepAnnounced({ pool, kind: 'worker', connections: { max: MAX_CONNECTIONS }, clock })
   return {
     sums: shards.sums,
     async close() {

@@ -1,3 +1,4 @@
+import { isOutOfConnections, OUT_OF_CONNECTIONS } from '../store/connection/lanes/out-of-connections.ts'
 import { sqlStateOf } from '../store/connection/postgres.ts'
 import { isQueryTimeout } from '../store/connection/query-timeout.ts'
 import { Failure } from './failure.ts'
@@ -17,6 +18,7 @@ export function explainError(error: unknown): string {
   if (isQueryTimeout(error)) {
     return `it took too long (${reason}): narrow it by fewer days, one client, or a grouping less`
   }
+  if (isOutOfConnections(error)) return `${OUT_OF_CONNECTIONS} (${reason})`
   if (state !== null) return `Postgres refused (${state}): ${reason}`
   return isConnectionError(error) ? `Postgres cannot be reached: ${reason}` : reason
 }

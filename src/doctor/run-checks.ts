@@ -12,7 +12,6 @@ import { probeRedis } from '../store/redis-probe/redis-probe.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-document.ts'
 import { checkAlerts } from './checks/alerts.ts'
-import { checkClocks } from './checks/clock.ts'
 import { checkGateway } from './checks/gateway.ts'
 import { checkGatewayPrices, type OwnPrices } from './checks/gateway-prices.ts'
 import { checkJobs } from './checks/jobs.ts'
@@ -21,13 +20,15 @@ import { checkKafka } from './checks/kafka.ts'
 import { checkKeys } from './checks/keys.ts'
 import { checkDeadLetters, checkGaps } from './checks/ledger.ts'
 import { checkPlaces, checkResponseIds, checkSuspects } from './checks/odd-calls.ts'
-import { checkMigrations, checkPostgres } from './checks/postgres.ts'
+import { checkClocks } from './checks/postgres/clock.ts'
+import { checkConnections } from './checks/postgres/connections.ts'
+import { checkMigrations, checkPostgres } from './checks/postgres/postgres.ts'
+import { checkReplica } from './checks/postgres/replica.ts'
 import { checkPriceData } from './checks/price-refresh.ts'
 import { checkBacklog, checkRedis } from './checks/redis/redis.ts'
 import { checkMemory } from './checks/redis/redis-memory.ts'
 import { checkPrefix } from './checks/redis/redis-prefix.ts'
 import { checkWorkers } from './checks/redis/workers.ts'
-import { checkReplica } from './checks/replica.ts'
 import { checkUnpriced } from './checks/unpriced.ts'
 import { reasonOf } from './explain-error.ts'
 import { type Finding, failure, warning } from './finding.ts'
@@ -85,6 +86,7 @@ async function runPostgresChecks({
     postgres,
     migrations,
     await checkClocks(pool),
+    await checkConnections(pool),
     ...(replica === null ? [] : [checkReplica(replica)]),
     ...(await unlessTooLong('keys', checkKeys(pool, keyPeppers))),
     checkGaps(ledger),

@@ -9,7 +9,7 @@ import { isOfKey } from '../limits/limit.ts'
 import { selectSpent } from '../limits/spent/select-spent.ts'
 import { addRefusedCalls } from '../limits/table/refused-calls.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
-import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
 import type { AdmissionLimits } from './admission/admission.ts'
 import type { LearnedRatios } from './estimation/learning/learned-ratios.ts'
 import { RefusalCounts } from './limits/doors/refusal-counts.ts'
@@ -17,8 +17,6 @@ import { CallEstimates } from './limits/estimate/call-estimates.ts'
 import type { LimiterStats } from './limits/limiter.ts'
 import { openLimiter } from './limits/open-limiter.ts'
 
-/** Spent figures and definitions: a Postgres that takes longer counts as away, and the last known ones hold. */
-const STATEMENT_MS = 2_000
 /** A gateway that starts waits so long to learn its limits, as calls that come before pass without. */
 const FIRST_READ_MS = 2_000
 /** At the end, for the counts of refused calls. */
@@ -31,6 +29,8 @@ export interface GatewayLimitsOptions {
   /** What estimates of tokens have learned. */
   readonly ratios: LearnedRatios
   readonly ledger: Pick<Ledger, 'producerOf'>
+  /** For definitions and spent figures: a call's limits must not wait behind other queries. */
+  readonly pool: Postgres
   /** The clock of calls, milliseconds since 1970: a call and its budgets have one day. */
   readonly now: () => number
   readonly log: Logger
@@ -47,20 +47,14 @@ export interface GatewayLimits {
   readonly isDegraded: () => boolean
   /** What a client is shown of the limits of its calls with this key. Rejects when Postgres is away. */
   readonly answer: (pool: Postgres, clientId: string, keyId: string) => Promise<readonly object[]>
-  /** After the last call has its record. Ends its connections to the stores. */
+  /** After the last call has its record. */
   readonly close: () => Promise<void>
 }
 
-/** Opens them, with a small pool of their own: a call's limits must not wait behind other queries. */
+/** Opens them. */
 export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<GatewayLimits> {
-  const { config, prices, ratios, ledger, now, log } = options
+  const { config, prices, ratios, ledger, pool, now, log } = options
   const { redisUrl, redisPrefix } = config
-  const pool = openPostgres(config.databaseUrl, {
-    max: 3,
-    statementTimeoutMs: STATEMENT_MS,
-    applicationName: 'tallygate limits',
-    log,
-  })
   const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, log })
   const limiter = openLimiter({
     limitsOf: (clientId) => directory.of(clientId),
@@ -94,7 +88,6 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
       await limiter.close()
       await settledWithin(refusals.stop(), LAST_COUNTS_MS)
       await directory.close()
-      await pool.end()
     },
   }
 }

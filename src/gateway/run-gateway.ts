@@ -98,8 +98,10 @@ export async function runGateway(
   log: Logger,
   clock = new StoreClock({ log }),
 ): Promise<RunningGateway> {
+  const { now } = clock
   const pools = openGatewayPools(config, log)
-  const { polls, summaries, operators, owners, reports } = pools
+  const { lanes, reports } = pools
+  const { polls } = lanes
   const redis = openRedis(config.redisUrl, {
     name: 'tallygate gateway',
     whenAway: 'fail',
@@ -135,7 +137,8 @@ export async function runGateway(
   const name = nameGateway()
   const ratios = new LearnedRatios()
   const sharedRatios = shareRatios(polls, ratios, log)
-  const limits = await openGatewayLimits({ config, prices: reloadable, ratios, ledger, now: clock.now, log })
+  const [pool, prices] = [lanes.limits, reloadable]
+  const limits = await openGatewayLimits({ config, prices, ratios, ledger, pool, now, log })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
   const readiness = (): Readiness =>
@@ -151,11 +154,12 @@ export async function runGateway(
       kafkaBehind: kafkaBacklog.isBehind(),
       limitsDegraded: limits.isDegraded(),
       clockOff: clock.isOff,
+      connectionShortage: lanes.shortage,
     })
 
-  const ownCalls = openOwnCalls({ config, name, pool: polls, redis, ledger, now: clock.now, log })
+  const ownCalls = openOwnCalls({ config, name, pool: polls, redis, ledger, now, log })
   const clientSummaries = new Summaries({
-    answer: (query) => answerClient(summaries, query),
+    answer: (query) => answerClient(lanes.usage, query),
     ping: () => polls.query('select'),
     limitMs: SUMMARY_MS,
   })
@@ -163,10 +167,10 @@ export async function runGateway(
     knowsModel: reloadable.pricing.knowsModel,
     ledger: () => ledger.stats(),
     keys: () => keys.stats(),
-    collisions: () => withinDeadline(selectCollisions(operators, null), SCRAPE_MS),
-    jobs: () => withinDeadline(selectWaitingJobs(operators), SCRAPE_MS),
-    kafka: () => withinDeadline(selectOutboxState(operators), SCRAPE_MS),
-    prices: () => withinDeadline(readPriceState(operators, 'genai-prices'), SCRAPE_MS),
+    collisions: () => withinDeadline(selectCollisions(lanes.reports, null), SCRAPE_MS),
+    jobs: () => withinDeadline(selectWaitingJobs(lanes.reports), SCRAPE_MS),
+    kafka: () => withinDeadline(selectOutboxState(lanes.reports), SCRAPE_MS),
+    prices: () => withinDeadline(readPriceState(lanes.reports, 'genai-prices'), SCRAPE_MS),
     replica: reports.state,
     limits,
     clockOffsetMs: () => clock.offsetMs,
@@ -176,7 +180,8 @@ export async function runGateway(
   const unattended = new Unattended()
   const objects = new Objects(
     new ObjectIndex({
-      selectOwners: (upstreams, ids) => withinDeadline(selectOwners(owners, upstreams, ids), OWNERS_MS),
+      selectOwners: (upstreams, ids) =>
+        withinDeadline(selectOwners(lanes.objects, upstreams, ids), OWNERS_MS),
     }),
   )
   const recorded = recordObjects(ledger, objects)
@@ -205,11 +210,11 @@ export async function runGateway(
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
       objects,
-      jobs: createJobSettler({ objects, pricing: reloadable.pricing, pool: owners }),
+      jobs: createJobSettler({ objects, pricing: reloadable.pricing, pool: lanes.objects }),
       unattended,
       limits: limits.admission,
       refused: limits.refused,
-      now: clock.now,
+      now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },
     tls:
@@ -221,7 +226,7 @@ export async function runGateway(
       const wholeUntilMs = await ownCalls.wholeUntilMs(query.client.id)
       return { summary: await clientSummaries.answer(query), wholeUntilMs }
     },
-    listLimits: (clientId, keyId) => withinDeadline(limits.answer(summaries, clientId, keyId), SUMMARY_MS),
+    listLimits: (clientId, keyId) => withinDeadline(limits.answer(lanes.usage, clientId, keyId), SUMMARY_MS),
     readiness,
     forward: {
       services,
@@ -243,7 +248,7 @@ export async function runGateway(
     ledgerStats: () => ledger.stats(),
     hasPrice: (provider, upstream, model, tier) => reloadable.hasPrice(provider, upstream, model, tier),
     prices: () => reloadable.shownPrices(),
-    pool: operators,
+    pool: lanes.reports,
     reports,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
@@ -252,7 +257,7 @@ export async function runGateway(
     journalDir: config.journalDir,
     baseUrl: `${config.tls === null ? 'http' : 'https'}://localhost:${config.port}${config.basePath}`,
     version: VERSION,
-    now: clock.now,
+    now,
   })
   await admin.listen({ host: config.adminHost, port: config.adminPort })
   const drainer = openConnectionDrainer(app.server)
@@ -265,10 +270,10 @@ export async function runGateway(
     redis,
     redisPrefix: config.redisPrefix,
     takesAnnouncements: () => redisWatch.problem === null,
-    now: clock.now,
+    now,
     log,
   })
-  const announced = keepAnnounced({ pool: polls, kind: 'gateway', maxConnections: () => pools.max, clock })
+  const announced = keepAnnounced({ pool: polls, kind: 'gateway', connections: lanes, clock })
   const followed = followPrices(following, stored, (newer) => {
     reloadable.takePrices(newer)
     recording.record()

@@ -1,7 +1,7 @@
 import { DeadlineError, withinDeadline } from '../lib/deadline.ts'
 import type { ClientQuery } from '../usage/query/answer-usage.ts'
 
-/** One client's queries that are worked out at once; all clients together share eight connections. */
+/** One client's queries that are worked out at once; all clients together share the connections of their lane. */
 const AT_ONCE_EACH = 2
 /** A store that answers nothing within this time is away. */
 const PING_MS = 500

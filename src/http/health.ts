@@ -5,13 +5,15 @@ export interface Readiness {
   readonly ready: boolean
   /** What does not work fully: `redis`, `postgres`, `counting`, `keys`, `journal`, `replica`, `stopping`, .... */
   readonly degraded: readonly string[]
+  /** What to do about it, in sentences; absent: the names say enough. */
+  readonly advice?: readonly string[]
 }
 
 /** `GET /healthz` (the process runs) and `GET /readyz` (calls are accepted). Neither needs a key. */
 export function health(app: FastifyInstance, prefix: string, readiness: () => Readiness): void {
   app.get(`${prefix}/healthz`, (_request, reply) => reply.send({ status: 'ok' }))
   app.get(`${prefix}/readyz`, (_request, reply) => {
-    const { ready, degraded } = readiness()
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'unavailable', degraded })
+    const { ready, ...state } = readiness()
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'unavailable', ...state })
   })
 }

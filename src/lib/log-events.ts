@@ -92,6 +92,8 @@ export const LOG_EVENTS = {
   'postgres.away': 'Postgres does not answer; records wait in the journal',
   'postgres.back': 'Postgres answers again',
   'postgres.connection_broken': 'a connection to Postgres broke',
+  'postgres.connections_back': 'Postgres gives connections again',
+  'postgres.out_of_connections': 'Postgres has no connection left: the message says what to do',
   'postgres.pooler': 'a pooler stands before Postgres; settings go with each transaction',
 
   'replica.left': 'reports come from the primary: the replica is away or too far behind',

@@ -114,6 +114,7 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'postgres',
     'migrations',
     'clock',
+    'connections',
     'keys',
     'gaps',
     'dead letters',

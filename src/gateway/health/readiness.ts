@@ -21,6 +21,8 @@ export interface GatewayState {
   readonly limitsDegraded: boolean
   /** The clock and Postgres's differ by more than a second. */
   readonly clockOff: boolean
+  /** What to do about a Postgres without connections for it; `null`: it has some. */
+  readonly connectionShortage: string | null
 }
 
 /** Whether calls can be taken, and what does not work fully. */
@@ -37,9 +39,11 @@ export function readinessOf(state: GatewayState): Readiness {
     ['kafka', state.kafkaBehind],
     ['limits', state.limitsDegraded],
     ['clock', state.clockOff],
+    ['connections', state.connectionShortage !== null],
   ]
   return {
     ready: !stopping && keysReady && (state.passesUnmetered || canTakeCalls),
     degraded: lacking.filter(([, isLacking]) => isLacking).map(([name]) => name),
+    ...(state.connectionShortage === null ? {} : { advice: [state.connectionShortage] }),
   }
 }

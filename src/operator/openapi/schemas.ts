@@ -73,10 +73,14 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ModelList: object({ object: { const: 'list' }, data: list(ref('Model')) }),
 
   Alive: object({ status: { const: 'ok' } }),
-  Readiness: object({
-    status: { enum: ['ready', 'unavailable'] },
-    degraded: { ...list({ type: 'string' }), description: 'What works less well just now.' },
-  }),
+  Readiness: object(
+    {
+      status: { enum: ['ready', 'unavailable'] },
+      degraded: { ...list({ type: 'string' }), description: 'What works less well just now.' },
+      advice: { ...list({ type: 'string' }), description: 'What to do, where the names do not say it.' },
+    },
+    ['advice'],
+  ),
 
   Client: object({
     id: text('Begins with cli_.'),

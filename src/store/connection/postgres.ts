@@ -1,5 +1,7 @@
 import pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
+import { atMostEvery } from '../../lib/throttle.ts'
+import { isOutOfConnections, OUT_OF_CONNECTIONS } from './lanes/out-of-connections.ts'
 import { clientClass, connectInTurn, connectorOf, ServerConnector } from './sessions/connector.ts'
 import { beginTransaction, isPooled } from './sessions/session-settings.ts'
 
@@ -7,7 +9,7 @@ import { beginTransaction, isPooled } from './sessions/session-settings.ts'
  * A pool of connections to Postgres. `int8` and `numeric` arrive as strings, `date` as YYYY-MM-DD. Statements that
  * cannot run in a transaction need a connection of their own: behind a pooler, `query` makes a transaction of each.
  */
-export type Postgres = pg.Pool
+export type Postgres = Pick<pg.Pool, 'connect' | 'query' | 'on' | 'end'>
 /** One connection of the pool, for a transaction. */
 export type PostgresSession = pg.PoolClient
 
@@ -30,6 +32,8 @@ export interface PostgresPoolOptions {
 
 /** The server cannot be written to: a standby, or a primary that was taken out of service. */
 const READ_ONLY = '25006'
+/** Each attempt is refused, and there are some a second. */
+const SHORTAGE_LOG_MS = 60_000
 
 /**
  * Opens a pool. It never throws because the server is away: queries reject then, and succeed again when it is back.
@@ -53,21 +57,40 @@ export function openPostgres(url: string, options: PostgresPoolOptions): Postgre
   pool.on('error', (error) =>
     log.warn({ event: 'postgres.connection_broken', err: error }, 'a connection to Postgres broke'),
   )
-  return routed(pool, connector)
+  return routed(pool, connector, log)
 }
 
 /** The driver's pool, but its connections lead to the right server, and the settings hold behind a pooler too. */
-function routed(pool: pg.Pool, connector: ServerConnector): Postgres {
+function routed(pool: pg.Pool, connector: ServerConnector, log: Logger): Postgres {
   const driver = { connect: pool.connect.bind(pool) }
-  const take = (): Promise<PostgresSession> => driver.connect()
-  async function connect(): Promise<PostgresSession> {
-    for (;;) {
-      const session = await connectInTurn(connector, take)
-      if (!connector.isOutdated(session)) return session
-      session.release(true)
+  const gate = atMostEvery(SHORTAGE_LOG_MS)
+  const connect = async (): Promise<PostgresSession> => {
+    try {
+      return await takeSession(driver, connector)
+    } catch (error) {
+      if (isOutOfConnections(error) && gate.passes())
+        log.warn({ event: 'postgres.out_of_connections', open: pool.totalCount }, OUT_OF_CONNECTIONS)
+      throw error
     }
   }
-  async function query<Row extends pg.QueryResultRow>(
+  return Object.assign(pool, { connect, query: queryOver(connect) })
+}
+
+/** A connection to the server that is the right one now. */
+export async function takeSession(
+  driver: { connect(): Promise<PostgresSession> },
+  connector: ServerConnector,
+): Promise<PostgresSession> {
+  for (;;) {
+    const session = await connectInTurn(connector, () => driver.connect())
+    if (!connector.isOutdated(session)) return session
+    session.release(true)
+  }
+}
+
+/** One statement on a connection of its own. Behind a pooler it is a transaction, in which our settings hold. */
+export function queryOver(connect: () => Promise<PostgresSession>) {
+  return async function query<Row extends pg.QueryResultRow>(
     statement: string | pg.QueryConfig,
     values?: unknown[],
   ): Promise<pg.QueryResult<Row>> {
@@ -80,7 +103,6 @@ function routed(pool: pg.Pool, connector: ServerConnector): Postgres {
       return result
     })
   }
-  return Object.assign(pool, { connect, query })
 }
 
 const READ_COMMITTED = 'isolation level read committed'

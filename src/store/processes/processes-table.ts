@@ -19,6 +19,9 @@ export const ANNOUNCE_MS = 10_000
 /** A process that has not said it for so long has stopped, or cannot reach Postgres. */
 const SILENT_SECONDS = 45
 
+/** SQL: a process that runs. */
+export const LIVE = `at > now() - make_interval(secs => ${SILENT_SECONDS})`
+
 /** @throws When Postgres is away. */
 export async function announceProcess(pool: Postgres, running: RunningProcess): Promise<void> {
   const { process, kind, maxConnections, clockOffsetMs } = running
@@ -47,7 +50,7 @@ export async function selectProcesses(pool: Postgres): Promise<readonly RunningP
     clock_offset_ms: string | null
   }>(
     `select process, kind, max_connections, clock_offset_ms from ${SCHEMA}.processes
-     where at > now() - make_interval(secs => ${SILENT_SECONDS}) order by kind, process`,
+     where ${LIVE} order by kind, process`,
   )
   return rows.map((row) => ({
     process: row.process,

@@ -7,6 +7,7 @@ import {
   readSessionState,
   type SessionLimits,
   setInTransactions,
+  silenceLimitMs,
   startupOptions,
 } from './session-settings.ts'
 
@@ -21,8 +22,6 @@ export interface ServerConnectorOptions extends SessionLimits {
 const CONNECT_TIMEOUT_MS = 3_000
 /** A host that swallows packets costs less where another one may answer. */
 const CONNECT_ONE_OF_MS = 2_000
-/** How long the server may be silent beyond the statement's own limit before the client closes the connection. */
-const SILENCE_MS = 5_000
 
 const DATE_OID = 1082
 /** A pooler answers so to a parameter that it does not know. */
@@ -63,7 +62,7 @@ export class ServerConnector {
     this.#config = {
       application_name: url.applicationName ?? options.applicationName,
       connectionTimeoutMillis: this.connectTimeoutMs,
-      query_timeout: options.statementTimeoutMs + SILENCE_MS,
+      query_timeout: silenceLimitMs(options),
       ...PIPELINED,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,

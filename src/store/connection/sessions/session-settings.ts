@@ -57,6 +57,41 @@ export function setInTransactions(session: object, limits: SessionLimits): void 
   LOCAL_SETTINGS.set(session, localSettings(limits))
 }
 
+/** What a connection was given last; absent: what it began with. */
+const GIVEN = new WeakMap<object, SessionLimits>()
+
+/**
+ * Gives a connection other limits, for as long as it is lent: one round trip less than a statement of its own, as it is
+ * sent ahead of the next one and not waited for.
+ */
+export function useLimits(session: pg.ClientBase, limits: SessionLimits): void {
+  if (GIVEN.get(session) === limits) return
+  GIVEN.set(session, limits)
+  limitSilence(session, limits)
+  if (isPooled(session)) setInTransactions(session, limits)
+  else session.query(sessionSettings(limits)).catch(() => {}) // it broke, and the next statement says so
+}
+
+function sessionSettings({ statementTimeoutMs, workMemoryMb }: SessionLimits): string {
+  const memory = workMemoryMb === null ? 'reset work_mem' : `set work_mem = '${workMemoryMb}MB'`
+  return `set statement_timeout = ${statementTimeoutMs}; ${memory}`
+}
+
+/** How long the server may be silent beyond the statement's own limit before the client closes the connection. */
+const SILENCE_MS = 5_000
+
+/** The driver's limit for an answer, of statements that name none themselves. */
+export function silenceLimitMs({ statementTimeoutMs }: SessionLimits): number {
+  return statementTimeoutMs + SILENCE_MS
+}
+
+/** The driver reads it at each statement. */
+function limitSilence(session: object, limits: SessionLimits): void {
+  const parameters: unknown = Reflect.get(session, 'connectionParameters')
+  if (typeof parameters === 'object' && parameters !== null)
+    Reflect.set(parameters, 'query_timeout', silenceLimitMs(limits))
+}
+
 /** Whether the settings hold in transactions only: each server connection may serve other clients in between. */
 export function isPooled(session: object): boolean {
   return LOCAL_SETTINGS.has(session)

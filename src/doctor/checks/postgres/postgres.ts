@@ -1,7 +1,8 @@
-import { selectPendingMigrations } from '../../store/connection/pending-migrations.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
-import { reasonOf } from '../explain-error.ts'
-import { type Finding, failure, ok } from '../finding.ts'
+import { isOutOfConnections, OUT_OF_CONNECTIONS } from '../../../store/connection/lanes/out-of-connections.ts'
+import { selectPendingMigrations } from '../../../store/connection/pending-migrations.ts'
+import type { Postgres } from '../../../store/connection/postgres.ts'
+import { reasonOf } from '../../explain-error.ts'
+import { type Finding, failure, ok } from '../../finding.ts'
 
 /** The first release that supports everything the migrations use. */
 const OLDEST_MAJOR = 14
@@ -16,6 +17,8 @@ export async function checkPostgres(pool: Postgres): Promise<Finding> {
     if (Number.parseInt(version, 10) >= OLDEST_MAJOR) return ok('postgres', answer)
     return failure('postgres', answer, `use PostgreSQL ${OLDEST_MAJOR} or newer`)
   } catch (error) {
+    if (isOutOfConnections(error))
+      return failure('postgres', `refuses: ${reasonOf(error)}`, OUT_OF_CONNECTIONS)
     return failure('postgres', `not reachable: ${reasonOf(error)}`, 'start it, or correct DATABASE_URL')
   }
 }

@@ -1,5 +1,5 @@
-import type { ReplicaState } from '../../store/replica/reports.ts'
-import { type Finding, ok, warning } from '../finding.ts'
+import type { ReplicaState } from '../../../store/replica/reports.ts'
+import { type Finding, ok, warning } from '../../finding.ts'
 
 /** Checks that reports come from the replica of DATABASE_READ_URL. */
 export function checkReplica({ isUsed, lagMs, problem }: ReplicaState): Finding {

@@ -1,8 +1,8 @@
-import { describeMs } from '../../domain/duration.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
-import { type RunningProcess, selectProcesses } from '../../store/processes/processes-table.ts'
-import { CLOCK_FAR_MS, CLOCK_OFF_MS } from '../../store/processes/store-clock.ts'
-import { type Finding, failure, ok } from '../finding.ts'
+import { describeMs } from '../../../domain/duration.ts'
+import type { Postgres } from '../../../store/connection/postgres.ts'
+import { type RunningProcess, selectProcesses } from '../../../store/processes/processes-table.ts'
+import { CLOCK_FAR_MS, CLOCK_OFF_MS } from '../../../store/processes/store-clock.ts'
+import { type Finding, failure, ok } from '../../finding.ts'
 
 const SET_THEM = 'set the clocks of these hosts, by NTP (timedatectl, chronyc tracking)'
 

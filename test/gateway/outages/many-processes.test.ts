@@ -1,0 +1,148 @@
+// @long: starts twenty gateway processes
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrate } from '../../../src/store/connection/migrate.ts'
+import { openPostgres } from '../../../src/store/connection/postgres.ts'
+import { selectConnectionUse } from '../../../src/store/processes/connection-use.ts'
+import { run } from '../../cli/command-line.ts'
+import { quiet } from '../../rollup/records.ts'
+import { startPrivatePostgres, type TestServer } from '../../support/servers/servers.ts'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { type GatewayProcess, startGatewayProcess } from '../gateway-process.ts'
+
+const GATEWAYS = 5
+const PROCESSES_EACH = 4
+const CALLS = 600
+const AT_ONCE = 60
+const REFUSED = /too many clients|remaining connection slots/
+
+let postgres: TestServer
+let upstream: TestUpstream
+let stack: TestStack
+let folder: string
+let client: TestClient
+const gateways: GatewayProcess[] = []
+const others: pg.Client[] = []
+let made = 0
+
+beforeAll(async () => {
+  upstream = await startUpstream()
+  postgres = await startPrivatePostgres({ durable: true }) // of 100 connections
+  await migrate(postgres.url, quiet)
+  stack = await startStack(upstream.url, { databaseUrl: postgres.url })
+  client = await stack.addClient('many')
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-many-'))
+  const starting = Array.from({ length: GATEWAYS }, (_, gateway) =>
+    startGatewayProcess({
+      ...stack.env,
+      GATEWAY_PROCESSES: `${PROCESSES_EACH}`,
+      JOURNAL_DIR: join(folder, `${gateway}`),
+    }),
+  )
+  gateways.push(...(await Promise.all(starting)))
+}, 300_000)
+
+afterAll(async () => {
+  await Promise.all(others.map((other) => other.end()))
+  for (const { child } of gateways) child.kill('SIGTERM')
+  await Promise.all(gateways.map(({ exited }) => exited))
+  await stack?.stop()
+  await upstream?.close()
+  await postgres?.stop()
+  await rm(folder, { recursive: true, force: true })
+}, 60_000)
+
+const use = () => selectConnectionUse(stack.pool)
+const serverLog = () => readFileSync(join(postgres.folder, 'postgres.log'), 'utf8')
+const logged = (event: string) =>
+  gateways.flatMap(({ log }) => log.filter((line) => line.includes(`"event":"${event}"`)))
+
+async function ask(path: string, init: RequestInit = {}, key = client.key): Promise<number> {
+  const gateway = gateways[made % GATEWAYS]
+  // A connection each: they go to the processes in turn.
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' }
+  const answer = await fetch(`${gateway?.url}${path}`, { ...init, headers })
+  await answer.arrayBuffer()
+  return answer.status
+}
+
+/** Calls, and beside each what else a gateway asks of Postgres. Gives how often each status answered a call. */
+async function load(calls: number): Promise<Readonly<Record<number, number>>> {
+  const statuses: Record<number, number> = {}
+  let left = calls
+  const body = '{"model":"gpt-4o-mini","messages":[]}'
+  const caller = async () => {
+    while (left > 0) {
+      left -= 1
+      made += 1
+      const beside = [
+        ask('/v1/usage?group_by=day,model&days=30'),
+        ask('/v1/files/file-of-none'),
+        fetch(`${gateways[made % GATEWAYS]?.adminUrl}/metrics`).then((answer) => answer.arrayBuffer()),
+      ][made % 3]
+      const status = await ask('/v1/chat/completions', { method: 'POST', body })
+      await beside?.catch(() => {})
+      statuses[status] = (statuses[status] ?? 0) + 1
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, caller))
+  return statuses
+}
+
+test('twenty gateway processes under load share a Postgres of 100 connections, and none is refused one', async () => {
+  await expect
+    .poll(async () => (await use()).gateways, { timeout: 120_000, interval: 1_000 })
+    .toBeGreaterThanOrEqual(GATEWAYS * PROCESSES_EACH)
+  expect(await load(CALLS)).toEqual({ 200: CALLS })
+  const { gatewaysMay, workersMay, most, reserved } = await use()
+  expect(gatewaysMay + workersMay).toBeLessThan(most - reserved)
+  expect(serverLog()).not.toMatch(REFUSED)
+  expect(logged('postgres.out_of_connections')).toEqual([])
+  await stack.usageOf(client, CALLS)
+  expect((await run({ ...stack.env }, 'doctor')).out).toMatch(
+    /note {3}connections .*-> max_connections = \d+/,
+  )
+}, 300_000)
+
+test('where another program has the rest, calls go on, and one sentence says what to do', async () => {
+  const spare = openPostgres(postgres.url, {
+    max: 1,
+    statementTimeoutMs: 5_000,
+    applicationName: 'spare',
+    log: quiet,
+  })
+  await spare.query('select 1')
+  for (;;) {
+    const other = new pg.Client({ connectionString: postgres.url })
+    const connected = await other.connect().then(
+      () => true,
+      () => false,
+    )
+    if (!connected) break
+    others.push(other)
+  }
+  expect(await load(CALLS)).toEqual({ 200: CALLS })
+  const { out, code } = await run({ ...stack.env }, 'doctor')
+  expect(code).toBe(1)
+  expect(out).toMatch(/WRONG {2}postgres .*-> PostgreSQL has no connection left: raise max_connections/)
+  // A start finds none at all, and says so where it is asked.
+  const starting = startStack(upstream.url, { databaseUrl: postgres.url, workers: false })
+  const late = await starting
+  await expect
+    .poll(async () => (await fetch(`${late.url}/readyz`)).json())
+    .toMatchObject({
+      status: 'unavailable',
+      degraded: expect.arrayContaining(['keys', 'connections']),
+      advice: [expect.stringContaining('raise max_connections')],
+    })
+  await Promise.all(others.splice(0).map((other) => other.end()))
+  await expect.poll(async () => (await fetch(`${late.url}/readyz`)).status, { timeout: 60_000 }).toBe(200)
+  await late.stop()
+  await spare.end()
+  await stack.usageOf(client, 2 * CALLS)
+}, 300_000)
