@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { madeResponses } from '../fixtures/made-responses.ts'
 import { madeCases } from '../support/replay/replay-cases.ts'
-import { playCosts } from './said-costs.ts'
+import { HOSTS, playCosts } from './said-costs.ts'
 
 const costs = madeResponses.map(({ expected }) => expected.reportedCostPico ?? 0n)
 const said = madeCases().flatMap((replayed, index) => {
   const pico = costs[index] ?? 0n
-  return pico === 0n ? [] : [{ replayed, usd: Number(pico) / 1e12 }]
+  return pico === 0n || !(replayed.provider in HOSTS) ? [] : [{ replayed, usd: Number(pico) / 1e12 }]
 })
 const apart = playCosts(said)
 

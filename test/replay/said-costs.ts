@@ -8,8 +8,11 @@ import { replay } from '../support/replay/replay-client.ts'
 import { type ReplayUpstream, startReplayUpstream } from '../support/replay/replay-upstream.ts'
 import { startStack, type TestStack } from '../support/servers/stack.ts'
 
-/** Where those providers are called that say in their answers what a call cost. */
-const HOSTS: Readonly<Record<string, string>> = {
+/**
+ * Where those providers are called that say in their answers what a call cost. Others name list prices, which are no
+ * cost of a call.
+ */
+export const HOSTS: Readonly<Record<string, string>> = {
   openrouter: 'openrouter.ai',
   xai: 'api.x.ai',
   perplexity: 'api.perplexity.ai',

@@ -160,6 +160,7 @@ test('the longest body that is looked at takes milliseconds', () => {
     const bytes = Buffer.from(body)
     const startedAt = performance.now()
     expect(showsItsPrompt(bytes, ['gpt-4.1'])).toBe(true)
-    expect(performance.now() - startedAt).toBeLessThan(500)
+    // Milliseconds, on a machine that does nothing else; the square of it would be half a minute.
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
   }
 })

@@ -121,7 +121,8 @@ describe('a Redis of one’s own', () => {
       const startedAtMs = performance.now()
       for (let from = 101; from <= 2_000; from += 100)
         numbers.push(...(await makeCalls(ledger, from, from + 99)))
-      expect(performance.now() - startedAtMs).toBeLessThan(1_000)
+      // Were each to wait until Redis is given up, it would be a minute.
+      expect(performance.now() - startedAtMs).toBeLessThan(10_000)
       await vi.waitFor(() => expect(ledger.stats().redisConnected).toBe(false), SOON)
       server.thaw()
       await site.expectCounted(numbers)

@@ -156,7 +156,7 @@ for (const [what, fetched, problem] of UNREADABLE) {
     const judged = judge(fetched)
     expect(judged.kind).toBe('unreadable')
     expect(judged.kind === 'unreadable' ? judged.problems.join() : '').toMatch(problem)
-    expect(performance.now() - beganMs).toBeLessThan(5_000)
+    expect(performance.now() - beganMs).toBeLessThan(30_000)
   })
 }
 
