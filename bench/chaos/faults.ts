@@ -6,11 +6,13 @@ import { networkFaults } from './faults/network.ts'
 import { postgresFaults } from './faults/postgres.ts'
 import { processFaults } from './faults/processes.ts'
 import { redisFaults } from './faults/redis.ts'
+import { strainedRedisFaults } from './faults/strained-redis.ts'
 
 /** Every fault there is. */
 export const FAULTS: readonly Fault[] = [
   ...processFaults,
   ...redisFaults,
+  ...strainedRedisFaults,
   ...postgresFaults,
   ...networkFaults,
   ...diskFaults,

@@ -3,10 +3,12 @@ import { type Lags, measureLags, PROBES } from './probes.ts'
 import { startLagRig } from './rig.ts'
 
 /**
- * How long a call takes to be in the totals, and how long a client waits for its usage right after its own call, while
- * others call at a fixed rate: a real gateway, workers, Redis and PostgreSQL, all of them durable, on this machine.
+ * How long a call takes to be in the totals, and how long a client waits for its usage right after its own call, asked
+ * at another gateway than the one that took it, while others call at a fixed rate: real gateways, workers, Redis and
+ * PostgreSQL, all of them durable, on this machine.
  *
- *   npm run bench:lag -- [--rates 200,1000] [--seconds 30] [--shards 1] [--workers 1] [--clients 10]
+ *   npm run bench:lag -- [--rates 200,1000] [--seconds 30] [--shards 1] [--workers 1] [--clients 10] [--gateways 2]
+ *     [--processes 1]
  */
 const { values } = parseArgs({
   options: {
@@ -15,6 +17,10 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '30' },
     shards: { type: 'string', default: '1' },
     workers: { type: 'string', default: '1' },
+    /** With one, usage is asked for where the call was made. */
+    gateways: { type: 'string', default: '2' },
+    /** Of each gateway. */
+    processes: { type: 'string', default: '1' },
     /** That call beside the probes. */
     clients: { type: 'string', default: '10' },
   },
@@ -27,19 +33,21 @@ const rig = await startLagRig({
   clients: Number(values.clients) + PROBES,
   workers: Number(values.workers),
   shards: Number(values.shards),
+  gateways: Number(values.gateways),
+  processes: Number(values.processes),
 })
 await measureLags(rig, WARM_UP_RATE, WARM_UP_S)
-console.log(`${values.shards} shards, ${values.workers} workers; milliseconds
+console.log(`${values.shards} shards, ${values.workers} workers, ${values.gateways} gateways of ${values.processes}; milliseconds
 
-| calls/s | made | failed | lag p50 | p99 | max | of | own usage p50 | p99 | max | of | without the call | usage of one without calls p50 | p99 | max | of |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|`)
+| calls/s | made | failed | lag p50 | p99 | max | of | own usage p50 | p99 | max | of | without the call | and not marked | usage of one without calls p50 | p99 | max | of |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|`)
 for (const rate of values.rates.split(',').map(Number))
   console.log(rowOf(rate, await measureLags(rig, rate, Number(values.seconds))))
 await rig.stop()
 process.exit(0)
 
-function rowOf(rate: number, { lagMs, ownMs, idleMs, unseen, calls, failed }: Lags): string {
-  const probes = [...spread(lagMs), ...spread(ownMs), unseen, ...spread(idleMs)]
+function rowOf(rate: number, { lagMs, ownMs, idleMs, unseen, unmarked, calls, failed }: Lags): string {
+  const probes = [...spread(lagMs), ...spread(ownMs), unseen, unmarked, ...spread(idleMs)]
   return `| ${[rate, calls, failed, ...probes].join(' | ')} |`
 }
 

@@ -20,8 +20,9 @@ export interface Lags {
   readonly ownMs: number[]
   /** And for a client that makes no calls, so that nothing is waited for: the rest of those above. */
   readonly idleMs: number[]
-  /** Answers of those that lacked the call. */
+  /** Answers of those that lacked the call, and those among them that did not say that they might. */
   unseen: number
+  unmarked: number
   /** Calls made by others, and those that failed. */
   calls: number
   failed: number
@@ -34,7 +35,7 @@ export interface Lags {
 export async function measureLags(rig: LagRig, perSecond: number, seconds: number): Promise<Lags> {
   const agent = new Agent({ connections: 256 })
   const probing = new Agent({ connections: PROBES })
-  const lags: Lags = { lagMs: [], ownMs: [], idleMs: [], unseen: 0, calls: 0, failed: 0 }
+  const lags: Lags = { lagMs: [], ownMs: [], idleMs: [], unseen: 0, unmarked: 0, calls: 0, failed: 0 }
   const [watched, asking, idle] = rig.clients.slice(-PROBES)
   if (watched === undefined || asking === undefined || idle === undefined)
     throw new Error(`${PROBES} clients at least`)
@@ -64,7 +65,7 @@ async function keepCalling(
     for (; lags.calls < ((nowMs - beganMs) * perSecond) / 1_000; lags.calls += 1) {
       const client = clients[lags.calls % clients.length]
       if (client === undefined) break
-      const call = callOnce(rig, agent, client)
+      const call = callOnce(rig, agent, client, lags.calls)
         .catch(() => {
           lags.failed += 1
         })
@@ -95,9 +96,10 @@ async function probeOwn(rig: LagRig, agent: Agent, client: BenchClient, untilMs:
     await callOnce(rig, agent, client)
     const endedMs = performance.now()
     made += 1
-    const requests = await usageOf(rig, agent, client)
+    const { requests, isMarked } = await usageOf(rig, agent, client)
     lags.ownMs.push(performance.now() - endedMs)
     if (requests < made) lags.unseen += 1
+    if (requests < made && !isMarked) lags.unmarked += 1
     await delay(Math.random() * 2 * PROBE_EVERY_MS)
   }
 }
@@ -111,21 +113,26 @@ async function probeIdle(rig: LagRig, agent: Agent, client: BenchClient, untilMs
   }
 }
 
-/** The requests that the client's usage has. */
-async function usageOf(rig: LagRig, agent: Agent, client: BenchClient): Promise<number> {
-  const { body } = await agent.request({
-    origin: `http://127.0.0.1:${rig.port}`,
+/** What the client's usage says at the last gateway. */
+async function usageOf(
+  rig: LagRig,
+  agent: Agent,
+  client: BenchClient,
+): Promise<{ readonly requests: number; readonly isMarked: boolean }> {
+  const { headers, body } = await agent.request({
+    origin: `http://127.0.0.1:${rig.ports.at(-1)}`,
     path: '/v1/usage?days=1',
     method: 'GET',
     headers: { authorization: `Bearer ${client.key}` },
   })
   const { requests } = (await body.json()) as { readonly requests: number }
-  return requests
+  return { requests, isMarked: headers['x-tallygate-as-of'] !== undefined }
 }
 
-async function callOnce(rig: LagRig, agent: Agent, client: BenchClient): Promise<void> {
+/** At the first gateway, or the one that is next. */
+async function callOnce(rig: LagRig, agent: Agent, client: BenchClient, next = 0): Promise<void> {
   const { statusCode, body } = await agent.request({
-    origin: `http://127.0.0.1:${rig.port}`,
+    origin: `http://127.0.0.1:${rig.ports[next % rig.ports.length]}`,
     path: '/v1/chat/completions',
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },

@@ -13,9 +13,10 @@ import { startPrivatePostgres, startPrivateRedis } from '../../test/support/serv
 import { stopWithMe } from '../../test/support/stop-with-me.ts'
 import { type Child, childProcess } from '../chaos/child.ts'
 
-/** One gateway, its workers and its stores, each a process of its own as in production. */
+/** Gateways, workers and stores, each a process of its own as in production. */
 export interface LagRig {
-  readonly port: number
+  /** One for each gateway. */
+  readonly ports: readonly number[]
   readonly clients: readonly BenchClient[]
   /** Straight to Postgres. */
   readonly pool: Postgres
@@ -31,6 +32,9 @@ export interface LagRigOptions {
   readonly clients: number
   readonly workers: number
   readonly shards: number
+  readonly gateways: number
+  /** Of each gateway. */
+  readonly processes: number
 }
 
 const ANSWER = JSON.stringify({
@@ -42,16 +46,18 @@ const ANSWER = JSON.stringify({
 })
 
 /** Starts it on free loopback ports; all ends with this process. */
-export async function startLagRig({ clients, workers, shards }: LagRigOptions): Promise<LagRig> {
+export async function startLagRig(options: LagRigOptions): Promise<LagRig> {
+  const { clients, workers, shards, gateways, processes } = options
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-lag-'))
   const end = stopWithMe(folder)
   const log = createLog('silent', 'lag')
-  const [postgres, redis, upstream, port] = await Promise.all([
+  const [postgres, redis, upstream] = await Promise.all([
     startPrivatePostgres({ durable: true }),
     startPrivateRedis({ durable: true }),
     startUpstream(),
-    freePort(),
   ])
+  const ports: number[] = []
+  for (let number = 0; number < gateways; number += 1) ports.push(await freePort())
   await migrate(postgres.url, log)
   const pool = openPostgres(postgres.url, {
     max: 4,
@@ -78,23 +84,26 @@ export async function startLagRig({ clients, workers, shards }: LagRigOptions): 
     KEY_PEPPER: pepper,
     LOG_LEVEL: 'warn',
   }
-  const gateway = childProcess({
-    name: 'gateway',
-    script: 'src/gateway/server.ts',
-    env: {
-      ...env,
-      HOST: '127.0.0.1',
-      PORT: `${port}`,
-      ADMIN_PORT: '0',
-      JOURNAL_DIR: join(folder, 'journal'),
-    },
-    logFile: join(folder, 'gateway.log'),
-    isReady: async () =>
-      await fetch(`http://127.0.0.1:${port}/readyz`).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-  })
+  const taking = ports.map((port, number) =>
+    childProcess({
+      name: `gateway ${number}`,
+      script: 'src/gateway/server.ts',
+      env: {
+        ...env,
+        HOST: '127.0.0.1',
+        PORT: `${port}`,
+        ADMIN_PORT: '0',
+        GATEWAY_PROCESSES: `${processes}`,
+        JOURNAL_DIR: join(folder, 'journal'),
+      },
+      logFile: join(folder, `gateway-${number}.log`),
+      isReady: async () =>
+        await fetch(`http://127.0.0.1:${port}/readyz`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+    }),
+  )
   const counting = Array.from({ length: workers }, (_, number) =>
     childProcess({
       name: `worker ${number}`,
@@ -104,10 +113,10 @@ export async function startLagRig({ clients, workers, shards }: LagRigOptions): 
       isReady: async () => true,
     }),
   )
-  const children: readonly Child[] = [gateway, ...counting]
+  const children: readonly Child[] = [...taking, ...counting]
   await Promise.all(children.map((child) => child.start()))
   return {
-    port,
+    ports,
     clients: made,
     pool,
     async stop() {

@@ -15,6 +15,9 @@ const GATEWAY_GRACE_MS = 50_000
 const WORKER_GRACE_MS = 15_000
 /** Longer than BullMQ's lock of a job and Postgres's patience with an idle transaction, both 10 s. */
 const FROZEN_MS = 12_000
+/** Longer than the stores' patience with a connection. */
+const PROCESS_FROZEN_MIN_MS = 2_000
+const PROCESS_FROZEN_MAX_MS = 6_000
 const FREEZE_TRIES = 400
 /** From just longer than a worker's lease lasts, to longer than others take to count the shard in its place. */
 const LEASE_LOST_MIN_MS = 1_600
@@ -66,6 +69,20 @@ export const processFaults: readonly Fault[] = [
     missing: ({ gateways }) =>
       gateways.some(({ processes }) => processes > 1) ? null : 'no gateway has several processes',
     inject: killOneOfCluster,
+  },
+  {
+    name: 'one process of a cluster frozen',
+    part: 'gateways',
+    alone: false,
+    missing: ({ gateways }) =>
+      gateways.some(({ processes }) => processes > 1) ? null : 'no gateway has several processes',
+    async inject({ gateways }, random) {
+      const clusters = gateways.filter(({ processes }) => processes > 1)
+      const { pid } = random.pick(pickRunning(clusters, random).takers())
+      sendSignal(pid, 'SIGSTOP')
+      await delay(random.between(PROCESS_FROZEN_MIN_MS, PROCESS_FROZEN_MAX_MS))
+      sendSignal(pid, 'SIGCONT')
+    },
   },
   {
     name: 'gateway SIGTERM',
