@@ -69,7 +69,9 @@ export function compareRows(query: RowsQuery): ComparedRows {
           doubts.push({ provider, model, name, why })
       }
       if (past === null || past.every(({ prices }) => Object.keys(prices).length === 0)) {
-        doubt(absurdOf(tail) ?? freeOf(name, tail) ?? witness.contradiction(provider, name, tail))
+        const isBelieved = believed.has(provider)
+        const contradiction = isBelieved ? null : witness.contradiction(provider, name, tail)
+        doubt(absurdOf(tail) ?? freeOf(name, tail) ?? contradiction)
         continue
       }
       counts.known += 1

@@ -30,15 +30,17 @@ export function witnessOf(others: readonly CatalogEntries[], atMs: number): Witn
   return {
     confirms(provider, name, now) {
       const prices = parsed(now)
-      return said(provider, name).filter((other) => prices !== null && agree(prices, other)).length >= ENOUGH
+      return said(provider, name).filter((other) => prices !== null && says(other, prices)).length >= ENOUGH
     },
     contradiction(provider, name, now) {
       const prices = parsed(now)
       const shared = said(provider, name).map((other) =>
         prices === null ? [] : sharedClasses(prices, other),
       )
+      // Sources often differ on caches and pictures, and a line that is mixed up shows in its input.
       const isFar = (classes: ReturnType<typeof sharedClasses>) =>
-        classes.some(({ one, other }) => {
+        classes.some(({ rate, one, other }) => {
+          if (rate !== 'input') return false
           const [a, b] = [one, other].map(({ base }) => Number(base.digits) / 10 ** base.scale)
           return a !== undefined && b !== undefined && (a > b * FAR || a < b / FAR)
         })
@@ -46,6 +48,13 @@ export function witnessOf(others: readonly CatalogEntries[], atMs: number): Witn
     },
   }
 }
+
+/** Whether a source agrees, and has no price of input or output that the other lacks. */
+function says(other: DatedPrices['byKey'], prices: DatedPrices['byKey']): boolean {
+  return agree(prices, other) && PLAIN_KEYS.every((key) => prices.has(key) || !other.has(key))
+}
+
+const PLAIN_KEYS = ['input_mtok', 'output_mtok']
 
 /** The prices at a plain hour of the first day; `null`: they cannot be read. */
 function parsed([first]: readonly PricesDocument[]): DatedPrices['byKey'] | null {

@@ -1,0 +1,79 @@
+// @seconds: the whole of the bundled data is judged several times
+import { expect, test } from 'vitest'
+import { judgeRefresh } from '../../../src/pricing/history/catalog-refresh.ts'
+import { bundledEntries, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
+import type { CatalogDocument, ModelDocument } from '../../../src/pricing/sources/catalog-document.ts'
+
+const NOW = Date.parse('2026-11-25T12:00:00Z')
+const OTHERS = [bundledEntries('models.dev'), bundledEntries('litellm')]
+const BEFORE: CatalogDocument = JSON.parse(bundledText())
+
+type Rates = Readonly<Record<string, number>>
+
+/** What a line that is written wrong looks like; each is given the prices of a model with plain ones. */
+const MUTATIONS: Readonly<Record<string, (rates: Rates) => Record<string, unknown>>> = {
+  'a hundred times dearer': (rates) => mapRates(rates, (dollars) => dollars * 100),
+  'a hundredth of it': (rates) => mapRates(rates, (dollars) => dollars / 100),
+  'for nothing': (rates) => mapRates(rates, () => 0),
+  'input and output exchanged': (rates) => ({
+    ...rates,
+    input_mtok: rates.output_mtok,
+    output_mtok: rates.input_mtok,
+  }),
+  'cut before its output': ({ output_mtok: _, ...rates }) => rates,
+  'not a number': (rates) => ({ ...rates, input_mtok: 'NaN' }),
+}
+
+function mapRates(rates: Rates, change: (dollars: number) => number): Record<string, number> {
+  return Object.fromEntries(Object.entries(rates).map(([key, dollars]) => [key, change(dollars)]))
+}
+
+/** Of a model with one price, all of it plain, and output dearer than input. */
+function plainRates({ prices }: ModelDocument): Rates | null {
+  const rates = prices[0]?.prices ?? {}
+  const isPlain = Object.values(rates).every((rate) => typeof rate === 'number')
+  const { input_mtok: input = 0, output_mtok: output = 0 } = rates as Rates
+  return prices.length === 1 && isPlain && input > 0 && output > input * 2 ? (rates as Rates) : null
+}
+
+const key = (provider: string, model: string) => `${provider}/${model}`
+
+test.each(Object.entries(MUTATIONS))(
+  'one row in a thousand is %s: it keeps its price, and all sound rows have their newer ones',
+  (_, mutate) => {
+    const plain = BEFORE.flatMap(({ id, models }) =>
+      models.flatMap((model) => (plainRates(model) === null ? [] : [key(id, model.id)])),
+    )
+    const rows = BEFORE.reduce((sum, { models }) => sum + models.length, 0)
+    const every = Math.floor(plain.length / Math.ceil(rows / 1_000))
+    const mutated = new Set(plain.filter((_name, index) => index % every === 0))
+    // Sound ones beside them: a tenth dearer.
+    const sound = new Set(plain.filter((_name, index) => index % every !== 0 && index % 10 === 3))
+    const after = BEFORE.map(({ models, ...provider }) => ({
+      ...provider,
+      models: models.map((model) => {
+        const name = key(provider.id, model.id)
+        const rates = plainRates(model)
+        if (rates === null || !(mutated.has(name) || sound.has(name))) return model
+        const changed = mutated.has(name) ? mutate(rates) : mapRates(rates, (dollars) => dollars * 1.1)
+        return { ...model, prices: [{ prices: changed }] }
+      }),
+    }))
+    const inForce = { text: bundledText(), dataDay: null }
+    const judged = judgeRefresh(inForce, JSON.stringify(after), { nowMs: NOW, others: OTHERS })
+    if (judged.kind !== 'read') throw new Error(judged.problems.join('; '))
+    expect(judged.doubts).toEqual([])
+    expect(new Set(judged.held.map(({ provider, model }) => key(provider, model)))).toEqual(mutated)
+    const taken: CatalogDocument = JSON.parse(judged.text ?? '[]')
+    const last = (document: CatalogDocument) =>
+      new Map(
+        document.flatMap(({ id, models }) =>
+          models.map((model) => [key(id, model.id), model.prices.at(-1)?.prices] as const),
+        ),
+      )
+    const [before, now] = [last(BEFORE), last(taken)]
+    for (const name of mutated) expect(now.get(name), name).toEqual(before.get(name))
+    for (const name of sound) expect(now.get(name), name).not.toEqual(before.get(name))
+  },
+  120_000,
+)
