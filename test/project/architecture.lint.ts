@@ -61,19 +61,17 @@ test('a circle is found where there is one', () => {
   expect(findCircles(imports).map((circle) => circle.sort())).toEqual([['a', 'b', 'c']])
 })
 
-test.each(FOLDERS)('%s holds 2 to 14 files', (folder) => {
+test.each(FOLDERS)('%s holds 2 to 20 files', (folder) => {
   const files = readdirSync(folder, { withFileTypes: true }).filter(
     (entry) => entry.isFile() && entry.name !== 'README.md',
   )
   expect(files.length).toBeGreaterThanOrEqual(2)
-  expect(files.length).toBeLessThanOrEqual(14)
+  expect(files.length).toBeLessThanOrEqual(20)
 })
 
-test('files are short: median under 80 lines, nine of ten under 170, none over 350', () => {
-  const lines = SOURCES.map((file) => ({ file, lines: linesOf(file) })).sort((a, b) => a.lines - b.lines)
-  expect(lines[Math.floor(lines.length / 2)]?.lines).toBeLessThan(80)
-  expect(lines[Math.floor(lines.length * 0.9)]?.lines).toBeLessThan(170)
-  expect(lines.filter((file) => file.lines > 350)).toEqual([])
+// A smaller limit would be a target: files would be parted because a number is full, not because an idea is.
+test('no file is over 400 lines', () => {
+  expect(SOURCES.filter((file) => linesOf(file) > 400)).toEqual([])
 })
 
 /** The folders that may import a package; others use what these offer. */
