@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { DEFAULTS, findTestFiles, pathsOf } from './test/support/suites.ts'
+import { UnitsLast } from './test/support/units-last.ts'
 
 const files = findTestFiles().filter(({ isLong }) => !isLong)
 
@@ -13,6 +14,7 @@ export default defineConfig({
     ...DEFAULTS,
     // Half of the time a test waits for a timer or for another process.
     maxWorkers: 2 * availableParallelism(),
+    sequence: { sequencer: UnitsLast },
     globalSetup: ['test/support/servers/global-setup.ts'],
     projects: [
       {

@@ -9,8 +9,8 @@ import { type ReplayUpstream, startReplayUpstream } from '../support/replay/repl
 import { startStack, type TestStack } from '../support/servers/stack.ts'
 
 /**
- * Where those providers are called that say in their answers what a call cost. Others name list prices, which are no
- * cost of a call.
+ * Where those providers are called that say in their answers what a call cost. Others name list prices: a call may
+ * cost less.
  */
 export const HOSTS: Readonly<Record<string, string>> = {
   openrouter: 'openrouter.ai',
