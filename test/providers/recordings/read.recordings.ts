@@ -44,10 +44,13 @@ const extraShape = z.object({
     .optional(),
 })
 
-function checkExtra({ provider, meta }: Recording, { reportedCostPico, units }: Observation): void {
+function checkExtra({ provider, meta }: Recording, { raw, reportedCostPico, units }: Observation): void {
   const extra = extraShape.parse(meta.extra ?? {})
   const hasCost = provider === 'openrouter' || provider === 'vercel-gateway'
-  if (hasCost && extra.cost !== undefined) expect(Number(reportedCostPico) / 1e12).toBeCloseTo(extra.cost, 12)
+  const costUsd = Number(reportedCostPico) / 1e12
+  // On a client's own key the router takes nothing, and the provider something.
+  if (hasCost && extra.cost === 0 && /"is_byok":\s*true/.test(raw ?? '')) expect(costUsd).toBeGreaterThan(0)
+  else if (hasCost && extra.cost !== undefined) expect(costUsd).toBeCloseTo(extra.cost, 12)
   if (extra.web_search_requests !== undefined) expect(units.webSearches).toBe(extra.web_search_requests)
   if (extra.audio_seconds !== undefined) expect(units.audioMs).toBe(extra.audio_seconds * 1000)
   if (extra.usage_info !== undefined) expect(units.pages).toBe(extra.usage_info.pages_processed)

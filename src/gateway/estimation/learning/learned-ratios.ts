@@ -32,7 +32,8 @@ const MEASURED_FIRST = 64
 const MEASURED_ONE_IN = 1_024
 /** Measured at once in a process: each has a text counted in a thread that others wait for. */
 const MAX_MEASURING = 2
-/** What no tokenizer does is a mistake or a lie, and moves a median no further than this. */
+/** What no tokenizer does is a mistake or a lie. Less matters more: a client may gain by it. */
+const MIN_LOG_RATIO = Math.log(0.5)
 const MAX_LOG_RATIO = Math.log(4)
 /** Older calls weigh as so many: models and templates change. */
 export const MAX_WEIGHT = 200
@@ -210,7 +211,7 @@ function medianOf(values: readonly number[]): number {
 }
 
 function bounded(logRatio: number): number {
-  return Math.max(-MAX_LOG_RATIO, Math.min(MAX_LOG_RATIO, logRatio))
+  return Math.max(MIN_LOG_RATIO, Math.min(MAX_LOG_RATIO, logRatio))
 }
 
 function nameOf({ clientId, model, kind }: RatioKey): string {
