@@ -9,7 +9,8 @@ import type { CallContext } from '../recording/call-context.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { announcedLength, isPlainEventStream, writableReason } from './answer-parts.ts'
 import { answerFailure } from './failures/answer-failure.ts'
-import { forwardableResponseHeaders, forwardableTrailers } from './headers/headers.ts'
+import { forwardableResponseHeaders, forwardableTrailers } from './headers/answer-headers.ts'
+import { withoutNullUsage } from './null-usage.ts'
 import type { MapAddress } from './own-addresses.ts'
 import { UsageEventFilter } from './usage-event-filter.ts'
 
@@ -111,11 +112,16 @@ export class Delivery implements HoldableDelivery {
   pass(chunk: Buffer, hasNoUsage: boolean): void {
     this.#passedBytes += chunk.length
     if (this.#clientGone) return
-    if (this.#filter === null || (hasNoUsage && this.#filter.passes(chunk))) {
-      this.#write(chunk)
-      return
-    }
-    for (const piece of this.#filter.push(chunk)) this.#write(piece)
+    if (this.#filter === null) this.#write(chunk)
+    else if (hasNoUsage && this.#filter.passes(chunk)) this.#write(withoutNullUsage(chunk))
+    else this.#writeEvents(this.#filter.push(chunk))
+  }
+
+  /** An event that came in several pieces goes on in one. */
+  #writeEvents(pieces: readonly Buffer[]): void {
+    const [first] = pieces
+    if (first === undefined) return
+    this.#write(withoutNullUsage(pieces.length === 1 ? first : Buffer.concat(pieces)))
   }
 
   hold(): void {
@@ -145,7 +151,8 @@ export class Delivery implements HoldableDelivery {
       const { rates, ownsOrigins } = this.#context
       this.#trailers = forwardableTrailers(trailers, headers, { rates, ownsOrigins })
     }
-    if (this.#filter !== null && !this.#clientGone) this.#held.push(...this.#filter.end())
+    if (this.#filter !== null && !this.#clientGone)
+      this.#held.push(...this.#filter.end().map(withoutNullUsage))
   }
 
   /** The upstream broke off. What came of the answer is the client's. */

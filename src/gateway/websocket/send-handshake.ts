@@ -4,7 +4,8 @@ import type { Duplex } from 'node:stream'
 import { UpstreamError } from '../../http/client/upstream-error.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
-import { forwardableRequestHeaders, forwardableResponseHeaders } from '../proxy/headers/headers.ts'
+import { forwardableResponseHeaders } from '../proxy/headers/answer-headers.ts'
+import { forwardableRequestHeaders } from '../proxy/headers/headers.ts'
 import { headText } from './refuse-handshake.ts'
 
 /** What becomes of a handshake. After a `failed` another may follow, which says nothing new. */

@@ -40,62 +40,51 @@ const MODEL_ID: Parameter = {
   schema: text('An id from the list.'),
 }
 
+/** The list at `path`, and one model of it; `ending` tells the operations apart. */
+function modelPaths(
+  path: string,
+  ending: string,
+  many: Schema,
+  one: Schema,
+): Readonly<Record<string, PathItem>> {
+  const operation = { tags: ['clients'], security: CLIENT_KEY }
+  return {
+    [path]: {
+      get: {
+        ...operation,
+        operationId: `listModels${ending}`,
+        summary:
+          'The models that this key may use, to libraries of Anthropic and Google as those expect them.',
+        responses: {
+          '200': json('From memory: no upstream is asked.', many),
+          ...callErrors(...KEY_ERRORS, 'storage_unavailable'),
+        },
+      },
+    },
+    [`${path}/{id}`]: {
+      parameters: [MODEL_ID],
+      get: {
+        ...operation,
+        operationId: `getModel${ending}`,
+        summary: 'One of those models.',
+        responses: {
+          '200': json('The model.', one),
+          ...callErrors(...KEY_ERRORS, 'not_found', 'storage_unavailable'),
+        },
+      },
+    },
+  }
+}
+
 /** Everything under the clients' base URL. */
 export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
-  '/v1/models': {
-    get: {
-      operationId: 'listModels',
-      tags: ['clients'],
-      summary: 'The models that this key may use, to libraries of Anthropic and Google as those expect them.',
-      security: CLIENT_KEY,
-      responses: {
-        '200': json('From memory: no upstream is asked.', ref('ModelList')),
-        ...errors(...KEY_ERRORS, 'storage_unavailable'),
-      },
-    },
-  },
-  '/v1/models/{id}': {
-    parameters: [MODEL_ID],
-    get: {
-      operationId: 'getModel',
-      tags: ['clients'],
-      summary: 'One of those models.',
-      security: CLIENT_KEY,
-      responses: {
-        '200': json('The model.', ref('Model')),
-        ...errors(...KEY_ERRORS, 'not_found', 'storage_unavailable'),
-      },
-    },
-  },
-  '/v1beta/models': {
-    get: {
-      operationId: 'listModelsAsGoogle',
-      tags: ['clients'],
-      summary: 'The same as libraries of Google expect them.',
-      security: CLIENT_KEY,
-      responses: {
-        '200': json('From memory: no upstream is asked.', {
-          type: 'object',
-          properties: { models: list(GOOGLE_MODEL) },
-          required: ['models'],
-        }),
-        ...callErrors(...KEY_ERRORS, 'storage_unavailable'),
-      },
-    },
-  },
-  '/v1beta/models/{id}': {
-    parameters: [MODEL_ID],
-    get: {
-      operationId: 'getModelAsGoogle',
-      tags: ['clients'],
-      summary: 'One of those models.',
-      security: CLIENT_KEY,
-      responses: {
-        '200': json('The model.', GOOGLE_MODEL),
-        ...callErrors(...KEY_ERRORS, 'not_found', 'storage_unavailable'),
-      },
-    },
-  },
+  ...modelPaths('/v1/models', '', ref('ModelList'), ref('Model')),
+  ...modelPaths(
+    '/v1beta/models',
+    'AsGoogle',
+    { type: 'object', properties: { models: list(GOOGLE_MODEL) }, required: ['models'] },
+    GOOGLE_MODEL,
+  ),
   '/v1/usage': {
     get: {
       operationId: 'getUsage',

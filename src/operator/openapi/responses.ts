@@ -1,7 +1,39 @@
 import { ERRORS, type ErrorName } from '../../http/errors.ts'
 import { errorBody } from '../../http/shapes/error-body.ts'
-import { ref } from './schema-parts.ts'
+import { count, object, ref, text } from './schema-parts.ts'
 import type { Response, Schema } from './types.ts'
+
+/** Errors, as each client library reads them. */
+export const ERROR_SCHEMAS: Readonly<Record<string, Schema>> = {
+  Error: object({
+    error: object({
+      message: text('For people.'),
+      type: text('The kind of error.'),
+      param: { type: ['string', 'null'], description: 'The parameter at fault.' },
+      code: { type: ['string', 'null'], description: 'For programs; null where the type says it all.' },
+    }),
+  }),
+  GoogleError: object({
+    error: object({
+      code: count('The status.'),
+      message: text('For people.'),
+      status: text('As gRPC names it: UNAUTHENTICATED, RESOURCE_EXHAUSTED, ...'),
+      details: { type: 'array', items: { type: 'object' } },
+    }),
+  }),
+  TextError: object({ error: text('For people. On paths of Ollama, and at xAI.'), code: text('At xAI.') }, [
+    'code',
+  ]),
+  MessageError: {
+    type: 'object',
+    properties: { message: text('For people. On paths of AWS and Cohere, and at Mistral.') },
+    required: ['message'],
+  },
+  AnthropicError: object({
+    type: { const: 'error' },
+    error: object({ type: text('The kind of error.'), message: text('For people.') }),
+  }),
+}
 
 /** A JSON answer. */
 export function json(description: string, schema: Schema): Response {
@@ -13,11 +45,9 @@ export function errors(...names: readonly ErrorName[]): Readonly<Record<string, 
   return errorResponses(ref('Error'), names)
 }
 
-const CALL_ERRORS = ['Error', 'AnthropicError', 'GoogleError', 'TextError', 'MessageError'] as const
-
 /** As `errors`, for calls that go upstream: written as the client library of the path reads them. */
 export function callErrors(...names: readonly ErrorName[]): Readonly<Record<string, Response>> {
-  return errorResponses({ anyOf: CALL_ERRORS.map(ref) }, names)
+  return errorResponses({ anyOf: Object.keys(ERROR_SCHEMAS).map(ref) }, names)
 }
 
 function errorResponses(schema: Schema, names: readonly ErrorName[]): Readonly<Record<string, Response>> {

@@ -1,6 +1,7 @@
 import { ALERT_SCHEMAS } from './alert-schemas.ts'
 import { LIMIT_SCHEMAS } from './limit-schemas.ts'
 import { PRICE_SCHEMAS } from './price-schemas.ts'
+import { ERROR_SCHEMAS } from './responses.ts'
 import { count, countOrNull, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 import { USAGE_SCHEMAS } from './usage-schemas.ts'
@@ -29,34 +30,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...LIMIT_SCHEMAS,
   ...ALERT_SCHEMAS,
 
-  Error: object({
-    error: object({
-      message: text('For people.'),
-      type: text('The kind of error.'),
-      param: { type: ['string', 'null'], description: 'The parameter at fault.' },
-      code: { type: ['string', 'null'], description: 'For programs; null where the type says it all.' },
-    }),
-  }),
-  GoogleError: object({
-    error: object({
-      code: count('The status.'),
-      message: text('For people.'),
-      status: text('As gRPC names it: UNAUTHENTICATED, RESOURCE_EXHAUSTED, ...'),
-      details: { type: 'array', items: { type: 'object' } },
-    }),
-  }),
-  TextError: object({ error: text('For people. On paths of Ollama, and at xAI.'), code: text('At xAI.') }, [
-    'code',
-  ]),
-  MessageError: {
-    type: 'object',
-    properties: { message: text('For people. On paths of AWS and Cohere, and at Mistral.') },
-    required: ['message'],
-  },
-  AnthropicError: object({
-    type: { const: 'error' },
-    error: object({ type: text('The kind of error.'), message: text('For people.') }),
-  }),
+  ...ERROR_SCHEMAS,
 
   Model: object(
     {

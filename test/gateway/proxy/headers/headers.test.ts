@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import {
   type AnswerHeadOptions,
+  forwardableResponseHeaders,
+} from '../../../../src/gateway/proxy/headers/answer-headers.ts'
+import {
   credentialHeader,
   forwardableRequestHeaders,
-  forwardableResponseHeaders,
   type RequestHeaderOptions,
 } from '../../../../src/gateway/proxy/headers/headers.ts'
 import { PROVIDERS } from '../../../../src/providers/registry.ts'
