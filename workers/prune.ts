@@ -4,6 +4,7 @@ import { pruneObjects } from '../src/objects/table/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
 import { tryLockPruning } from '../src/store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
+import { SCHEMA } from '../src/store/connection/schema.ts'
 import {
   dropCallDay,
   finishDroppedCallDays,
@@ -49,7 +50,7 @@ async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<P
       await dropCallDay(session, day)
       dropped.push(day)
     }
-    await session.query("delete from estimate_ratios where at < now() - interval '90 days'")
+    await session.query(`delete from ${SCHEMA}.estimate_ratios where at < now() - interval '90 days'`)
     return {
       dropped,
       responsesPruned: await pruneResponses(session, RESPONSE_DAYS),

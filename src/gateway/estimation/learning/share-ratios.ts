@@ -1,5 +1,6 @@
 import type { Logger } from '../../../lib/log.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
+import { SCHEMA } from '../../../store/connection/schema.ts'
 import {
   type KnownRatio,
   LEARNED_KINDS,
@@ -15,7 +16,7 @@ const MAX_READ = 10_000
 export async function addRatios(pool: Postgres, ratios: readonly KnownRatio[]): Promise<void> {
   if (ratios.length === 0) return
   await pool.query(
-    `insert into estimate_ratios as known (client_id, model, kind, calls, log_ratio)
+    `insert into ${SCHEMA}.estimate_ratios as known (client_id, model, kind, calls, log_ratio)
     select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::double precision[])
     on conflict (client_id, model, kind) do update set
       log_ratio = (known.log_ratio * least(known.calls, $6) + excluded.log_ratio * excluded.calls)
@@ -41,9 +42,10 @@ export async function selectRatios(pool: Postgres): Promise<readonly KnownRatio[
     kind: string
     calls: string
     log_ratio: number
-  }>('select client_id, model, kind, calls::text, log_ratio from estimate_ratios order by at desc limit $1', [
-    MAX_READ,
-  ])
+  }>(
+    `select client_id, model, kind, calls::text, log_ratio from ${SCHEMA}.estimate_ratios order by at desc limit $1`,
+    [MAX_READ],
+  )
   return rows.flatMap(({ client_id, model, kind, calls, log_ratio }) =>
     isKind(kind) ? [{ clientId: client_id, model, kind, calls: Number(calls), logRatio: log_ratio }] : [],
   )
