@@ -60,6 +60,9 @@ describe('the ids that a body names', () => {
   test('the ids of a body are those that the endpoint takes', async () => {
     expect(await idsOf('{"input_file_id":"file-1"}', CHAT)).toEqual([])
     expect(await idsOf('{"input_file_id":"file-1"}', BATCHES)).toEqual(['file-1'])
+    expect(await idsOf('{"agent_id":"ag_01234567"}', CHAT)).toEqual([])
+    // Mistral's.
+    expect(await idsOf('{"agent_id":"ag_01234567"}', '/v1/agents/completions')).toEqual(['ag_01234567'])
   })
 
   test('the ids of a long body are found, also across the places where it is cut', async () => {

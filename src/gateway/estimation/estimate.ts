@@ -1,4 +1,5 @@
 import type { Dialect, PromptFormat } from '../../providers/dialect.ts'
+import { asUtf8 } from '../bodies/body-text.ts'
 import { BodyWindows, type KeptBytes } from './body-windows.ts'
 import { EstimateThread, tokensByLength } from './estimate-thread.ts'
 import { type GeneratedText, generatedTextIn, textInCutJson } from './generated-text.ts'
@@ -76,11 +77,11 @@ class WindowedSample implements DeliveredSample {
   async estimateOutput(model: string | null): Promise<number> {
     const { head, tail, between: bytesBetween } = this.kept()
     if (bytesBetween === 0) {
-      const all = tail.length === 0 ? head : Buffer.concat([head, tail])
+      const all = readable(tail.length === 0 ? head : Buffer.concat([head, tail]))
       return this.#count(generatedTextIn(all, this.#dialect).text || textInCutJson(all, this.#dialect), model)
     }
     const first = generatedTextIn(head, this.#dialect)
-    const cutText = first.text === '' ? textInCutJson(head, this.#dialect) : ''
+    const cutText = first.text === '' ? textInCutJson(readable(head), this.#dialect) : ''
     if (cutText !== '') {
       const tokens = await this.#count(cutText, model)
       return Math.round((tokens * (head.length + bytesBetween + tail.length)) / head.length)
@@ -110,4 +111,11 @@ class WindowedSample implements DeliveredSample {
   async #count(text: string, model: string | null): Promise<number> {
     return text === '' ? 0 : thread.estimate(this.#clientId, text, model, this.#dialect)
   }
+}
+
+/** Of text in UTF-16, which no server should send and some readers take, in UTF-8. */
+function readable(bytes: Buffer): Buffer {
+  const even = bytes.length % 2 === 0 ? bytes : bytes.subarray(0, -1)
+  const utf8 = asUtf8(even)
+  return utf8 === even ? bytes : utf8
 }
