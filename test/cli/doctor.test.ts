@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -164,6 +165,43 @@ test('a clock that is off is wrong, and where all machines agree it is that of P
     detail: 'gateway a:1 is 5.0 s behind PostgreSQL, gateway b:1 is 5.2 s behind PostgreSQL',
     mend: expect.stringContaining('set the clock of the PostgreSQL host'),
   })
+})
+
+test('connections are held against max_connections, with the number that all processes would use', async () => {
+  const found = await runChecks('connections')
+  expect(found?.detail).toMatch(
+    /^\d+ in use of \d+, \d+ of them for superusers; 0 gateway processes may take 0/,
+  )
+  const most = Number(/ in use of (\d+)/.exec(found?.detail ?? '')?.[1])
+  const gateways = Math.ceil(most / 8)
+  for (let gateway = 0; gateway < gateways; gateway += 1)
+    await announceProcess(pool, {
+      process: `a:${gateway}`,
+      kind: 'gateway',
+      maxConnections: 4,
+      clockOffsetMs: 0,
+    })
+  const crowded = await runChecks('connections')
+  expect(crowded).toMatchObject({ state: 'note', detail: expect.stringContaining('take turns at fewer') })
+  expect(Number(/max_connections = (\d+)/.exec(crowded?.mend ?? '')?.[1])).toBeGreaterThan(most)
+})
+
+test('a Postgres without a connection left is no server that is away: one sentence says what to do', async () => {
+  const role = `doctor_${randomBytes(6).toString('hex')}`
+  await pool.query(`create role ${role} login password 'x' connection limit 0`)
+  const url = new URL(database.url)
+  url.username = role
+  url.password = 'x'
+  const full = { ...env, DATABASE_URL: url.href }
+  expect(await runChecks('postgres', full)).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringContaining('refuses: too many connections for role'),
+    mend: expect.stringContaining('raise max_connections'),
+  })
+  expect((await run(full, 'client', 'list')).err).toMatch(
+    /^tallygate: PostgreSQL has no connection left: raise/,
+  )
+  await pool.query(`drop role ${role}`)
 })
 
 test('a database that lacks migrations names them', async () => {
