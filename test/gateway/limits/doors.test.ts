@@ -167,7 +167,7 @@ describe('a call that is refused', () => {
     await open()
     limiter.refusal = TOO_MANY
     limiter.rateFigures = RATES
-    const answer = await doors.knock('http', { ...CHAT, target: '/gw/v1/messages' })
+    const answer = await doors.knock('http', { ...CHAT, target: '/gw/other/v1/messages' })
     expect(JSON.parse(answer.body.toString())).toEqual({
       type: 'error',
       error: { type: 'rate_limit_error', message: TOO_MANY.detail.message },
