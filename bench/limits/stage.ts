@@ -29,6 +29,7 @@ function limitOf(kind: LimitKind, amount: bigint): Limit {
     since: null,
     countsCached: true,
     allowsUnpriced: false,
+    whenAlone: 'refuse',
   }
 }
 

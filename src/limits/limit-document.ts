@@ -23,6 +23,7 @@ export function renderTerms(limit: Limit) {
     since: limit.since,
     cached: kind === 'tokens' ? (limit.countsCached ? 'count' : 'ignore') : null,
     unpriced: kind === 'budget' && !isSoft ? (limit.allowsUnpriced ? 'allow' : 'refuse') : null,
+    when_alone: kind === 'budget' && !isSoft ? limit.whenAlone : null,
   }
 }
 

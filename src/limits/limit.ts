@@ -10,6 +10,14 @@ export const BUDGET_PERIODS = ['day', 'week', 'month', 'total'] as const
 
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
 
+/**
+ * What a gateway that cannot ask the others does with calls that its share has no room for: it refuses them, or takes
+ * its even part of what was left when it last knew.
+ */
+export const WHEN_ALONE = ['refuse', 'share'] as const
+
+export type WhenAlone = (typeof WHEN_ALONE)[number]
+
 /** A higher amount for a while. */
 export interface Raise {
   readonly amount: bigint
@@ -43,6 +51,8 @@ export interface Limit {
   readonly countsCached: boolean
   /** Of a hard budget: calls whose model has no price may pass. */
   readonly allowsUnpriced: boolean
+  /** Of a hard budget. */
+  readonly whenAlone: WhenAlone
 }
 
 /** Whether calls with this key count. */

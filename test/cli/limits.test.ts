@@ -43,6 +43,7 @@ const limitShape = z.strictObject({
   since: z.iso.date().nullable(),
   cached: z.enum(['count', 'ignore']).nullable(),
   unpriced: z.enum(['allow', 'refuse']).nullable(),
+  when_alone: z.enum(['refuse', 'share']).nullable(),
   spent_usd: z.string().nullable(),
   charged_usd: z.string().nullable(),
   left_usd: z.string().nullable(),
@@ -68,7 +69,15 @@ test('several limits are set at once and shown as they stand, always in the same
   const standing = await limits('set', ...args, '--concurrent', '8', '--cached', 'ignore')
   const common = { client: 'acme', key: null, model: null, raised_to: null, soft: false, since: null }
   expect(standing).toMatchObject([
-    { ...common, kind: 'budget', limit: '10.5', per: 'day', unpriced: 'refuse', cached: null },
+    {
+      ...common,
+      kind: 'budget',
+      limit: '10.5',
+      per: 'day',
+      unpriced: 'refuse',
+      when_alone: 'refuse',
+      cached: null,
+    },
     { ...common, kind: 'requests', limit: 60, per: null, unpriced: null, spent_usd: null, left_usd: null },
     { ...common, kind: 'tokens', limit: 100_000, cached: 'ignore', period_from: null },
     { ...common, kind: 'concurrent', limit: 8 },
@@ -206,6 +215,7 @@ describe('what cannot be', () => {
     [set(), 'say what: --budget USD, --rpm N, --tpm N or --concurrent N'],
     [set('--rpm', '1', '--cached', 'ignore'), '--cached needs --tpm N'],
     [set('--rpm', '1', '--unpriced', 'allow'), '--unpriced needs --budget USD without --soft'],
+    [set('--rpm', '1', '--when-alone', 'share'), '--when-alone needs --budget USD without --soft'],
     [set('--budget', '1', '--per', 'day', '--since', '2026-01-01'), '--since needs --per total'],
     [set('--budget', '1', '--per', 'total', '--since', '2099-01-01'), '--since 2099-01-01 is still to come'],
     [set('--rpm', '1', '--model', 'a*b'), 'a * may only end it'],

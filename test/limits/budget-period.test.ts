@@ -33,6 +33,7 @@ test('a raise holds until its end, and never lowers', () => {
     since: null,
     countsCached: true,
     allowsUnpriced: false,
+    whenAlone: 'refuse',
   }
   expect(amountAt(limit, 999)).toBe(20n)
   expect(amountAt(limit, 1_000)).toBe(10n)

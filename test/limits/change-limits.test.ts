@@ -40,11 +40,11 @@ test('what is set as it was changes nothing, and what is left out stays', async 
   await setLimits(database.pool, scopeOf(clientId), [{ ...tokens, countsCached: false }], 'ann')
   await setLimits(database.pool, scopeOf(clientId), [tokens], 'ann')
   expect(await historyOf(clientId)).toHaveLength(1)
-  const total = budget(5n, { per: 'total', since: '2026-01-02', allowsUnpriced: true })
+  const total = budget(5n, { per: 'total', since: '2026-01-02', allowsUnpriced: true, whenAlone: 'share' })
   await setLimits(database.pool, scopeOf(clientId), [total], 'ann')
   const more = budget(6n, { per: 'total' })
   expect(await setLimits(database.pool, scopeOf(clientId), [more], 'ann')).toMatchObject([
-    { amount: 6n, since: '2026-01-02', allowsUnpriced: true },
+    { amount: 6n, since: '2026-01-02', allowsUnpriced: true, whenAlone: 'share' },
   ])
 })
 

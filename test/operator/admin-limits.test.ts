@@ -39,6 +39,7 @@ test('a limit is set once, shown with what is spent, changed, raised and lifted,
       limit: '10.000000000001',
       soft: false,
       unpriced: 'refuse',
+      when_alone: 'refuse',
       spent_usd: '1.500000000001',
       left_usd: '8.5',
       period_from: `${TODAY.slice(0, 7)}-01`,
@@ -48,8 +49,8 @@ test('a limit is set once, shown with what is spent, changed, raised and lifted,
   const id = idOf(first)
   const change = (method: 'PUT' | 'POST', path: string, payload: object) =>
     operator.ask({ method, url: `/admin/v1/limits/${id}${path}`, payload })
-  expect(await change('PUT', '', { limit: 12, unpriced: 'allow' })).toMatchObject({
-    document: { id, limit: '12', unpriced: 'allow' },
+  expect(await change('PUT', '', { limit: 12, unpriced: 'allow', when_alone: 'share' })).toMatchObject({
+    document: { id, limit: '12', unpriced: 'allow', when_alone: 'share' },
   })
   expect(await change('POST', '/raise', { to: '15', until: '1h' })).toMatchObject({
     document: { id, limit: '12', raised_to: '15', left_usd: '13.499999999999' },
@@ -144,6 +145,7 @@ test.each([
   [{ ...budget, per: 'total', since: '2099-01-01' }, 'since', 'since is still to come.'],
   [{ ...budget, per: 'total', since: '2026-02-30' }, 'since', /^since must be a day that exists/],
   [{ ...budget, soft: true, unpriced: 'allow' }, 'unpriced', 'unpriced is of hard budgets alone.'],
+  [{ ...budget, soft: true, when_alone: 'share' }, 'when_alone', 'when_alone is of hard budgets alone.'],
   [{ ...budget, soft: 1 }, 'soft', 'soft must be true or false.'],
   [{ ...budget, cached: 'count' }, 'cached', 'cached is of tokens alone.'],
   [{ ...budget, model: 'a*b' }, 'model', 'model must be the name of a model; a * may only end it.'],

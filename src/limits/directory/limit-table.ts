@@ -112,6 +112,7 @@ function isSameLimit(one: Limit, other: Limit): boolean {
     one.since === other.since &&
     one.countsCached === other.countsCached &&
     one.allowsUnpriced === other.allowsUnpriced &&
+    one.whenAlone === other.whenAlone &&
     one.clientId === other.clientId &&
     one.keyId === other.keyId &&
     one.formerKeys.length === other.formerKeys.length &&

@@ -1,7 +1,7 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import type { BudgetPeriod, Limit, LimitKind } from '../limit.ts'
+import type { BudgetPeriod, Limit, LimitKind, WhenAlone } from '../limit.ts'
 import { addLimitChanges } from './limit-changes.ts'
 import { LIMIT_COLUMNS, type LimitRow, limitFrom } from './limit-rows.ts'
 import { takeLimitVersion } from './limit-version.ts'
@@ -28,6 +28,7 @@ export interface LimitOrder extends LimitSort {
   readonly since?: UtcDay | undefined
   readonly countsCached?: boolean | undefined
   readonly allowsUnpriced?: boolean | undefined
+  readonly whenAlone?: WhenAlone | undefined
 }
 
 /**
@@ -61,19 +62,21 @@ async function setLimit(
   const since = order.per === 'total' ? (order.since ?? before?.since ?? null) : null
   const countsCached = order.countsCached ?? before?.countsCached ?? true
   const allowsUnpriced = order.allowsUnpriced ?? before?.allowsUnpriced ?? false
+  const whenAlone = order.whenAlone ?? before?.whenAlone ?? 'refuse'
   if (
     before?.amount === order.amount &&
     before.since === since &&
     before.countsCached === countsCached &&
-    before.allowsUnpriced === allowsUnpriced
+    before.allowsUnpriced === allowsUnpriced &&
+    before.whenAlone === whenAlone
   )
     return before
   const after =
     before === null
-      ? await insertLimit(session, scope, { ...order, countsCached, allowsUnpriced }, version)
+      ? await insertLimit(session, scope, { ...order, countsCached, allowsUnpriced, whenAlone }, version)
       : await updateLimit(
           session,
-          { ...before, amount: order.amount, since, countsCached, allowsUnpriced },
+          { ...before, amount: order.amount, since, countsCached, allowsUnpriced, whenAlone },
           version,
         )
   await addLimitChanges(session, [{ who, action: 'set', before, after }])
@@ -102,25 +105,39 @@ async function insertLimit(
   order: LimitOrder,
   version: string,
 ): Promise<Limit> {
-  const { kind, amount, per, isSoft, since, countsCached, allowsUnpriced } = order
+  const { kind, amount, per, isSoft, since, countsCached, allowsUnpriced, whenAlone = 'refuse' } = order
   // Without a day, one for all time counts from the day it is set, by the database's clock.
   const { rows } = await session.query<LimitRow>(
     `insert into ${SCHEMA}.limits as l
-       (client_id, key_id, model, kind, amount, per, soft, since, counts_cached, allows_unpriced, version)
+       (client_id, key_id, model, kind, amount, per, soft, since, counts_cached, allows_unpriced, version,
+        when_alone)
      values ($1, $2, $3, $4, $5, $6, $7,
-       case when $6 = 'total' then coalesce($8::date, (now() at time zone 'UTC')::date) end, $9, $10, $11)
+       case when $6 = 'total' then coalesce($8::date, (now() at time zone 'UTC')::date) end, $9, $10, $11, $12)
      returning ${LIMIT_COLUMNS}`,
-    [clientId, keyId, model, kind, amount, per, isSoft, since ?? null, countsCached, allowsUnpriced, version],
+    [
+      clientId,
+      keyId,
+      model,
+      kind,
+      amount,
+      per,
+      isSoft,
+      since ?? null,
+      countsCached,
+      allowsUnpriced,
+      version,
+      whenAlone,
+    ],
   )
   return onlyLimit(rows)
 }
 
 /** Writes what of a limit can change. */
 export async function updateLimit(session: PostgresSession, limit: Limit, version: string): Promise<Limit> {
-  const { id, amount, raise, since, countsCached, allowsUnpriced } = limit
+  const { id, amount, raise, since, countsCached, allowsUnpriced, whenAlone } = limit
   const { rows } = await session.query<LimitRow>(
     `update ${SCHEMA}.limits l set amount = $2, raised_to = $3, raised_until = $4, since = $5, counts_cached = $6,
-       allows_unpriced = $7, changed_at = now(), version = $8
+       allows_unpriced = $7, changed_at = now(), version = $8, when_alone = $9
      where id = $1 returning ${LIMIT_COLUMNS}`,
     [
       id,
@@ -131,6 +148,7 @@ export async function updateLimit(session: PostgresSession, limit: Limit, versio
       countsCached,
       allowsUnpriced,
       version,
+      whenAlone,
     ],
   )
   return onlyLimit(rows)

@@ -1,7 +1,14 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { BUDGET_PERIODS, type BudgetPeriod, LIMIT_KINDS, type Limit, type LimitKind } from '../limit.ts'
+import {
+  BUDGET_PERIODS,
+  type BudgetPeriod,
+  LIMIT_KINDS,
+  type Limit,
+  type LimitKind,
+  WHEN_ALONE,
+} from '../limit.ts'
 
 /** A row of `limits`, as Postgres gives it. */
 export interface LimitRow {
@@ -19,11 +26,12 @@ export interface LimitRow {
   readonly since: UtcDay | null
   readonly counts_cached: boolean
   readonly allows_unpriced: boolean
+  readonly when_alone: string
 }
 
 /** Its columns, of the table `l`. */
 export const LIMIT_COLUMNS = `l.id, l.client_id, l.key_id, l.former_keys, l.model, l.kind, l.amount, l.raised_to,
-  l.raised_until, l.per, l.soft, l.since, l.counts_cached, l.allows_unpriced`
+  l.raised_until, l.per, l.soft, l.since, l.counts_cached, l.allows_unpriced, l.when_alone`
 
 /** @throws When a later release has written a kind or a period that this one does not know. */
 export function limitFrom(row: LimitRow): Limit {
@@ -45,6 +53,7 @@ export function limitFrom(row: LimitRow): Limit {
     since: row.since,
     countsCached: row.counts_cached,
     allowsUnpriced: row.allows_unpriced,
+    whenAlone: WHEN_ALONE.find((name) => name === row.when_alone) ?? 'refuse',
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isModelPattern } from '../../domain/names.ts'
 import { GatewayError } from '../../http/errors.ts'
-import { BUDGET_PERIODS, LIMIT_KINDS, type LimitKind } from '../../limits/limit.ts'
+import { BUDGET_PERIODS, LIMIT_KINDS, type LimitKind, WHEN_ALONE } from '../../limits/limit.ts'
 import { describeAmounts, parseAmount } from '../../limits/limit-amounts.ts'
 import type { LimitOrder, LimitSort } from '../../limits/table/change-limits.ts'
 import { isDay } from '../../pricing/sources/catalog-parse.ts'
@@ -18,6 +18,7 @@ const settings = {
   since: z.string('must be a day').refine(isDay, 'must be a day that exists, such as 2026-01-31').optional(),
   cached: z.enum(['count', 'ignore'], 'must be count or ignore').optional(),
   unpriced: z.enum(['allow', 'refuse'], 'must be allow or refuse').optional(),
+  when_alone: z.enum(WHEN_ALONE, 'must be refuse or share').optional(),
 }
 
 /** The body that sets a limit. */
@@ -64,7 +65,7 @@ export function readLimitOrder(
   body: z.output<typeof limitChangeBody>,
   today: string,
 ): LimitOrder {
-  const { since, cached, unpriced } = body
+  const { since, cached, unpriced, when_alone: whenAlone } = body
   if (kind === 'budget' && per === null) throw invalid('per', 'is missing: a budget is for a period')
   if (kind !== 'budget' && per !== null) throw invalid('per', 'is of budgets alone')
   if (kind !== 'budget' && isSoft) throw invalid('soft', 'is of budgets alone')
@@ -73,6 +74,8 @@ export function readLimitOrder(
   if (cached !== undefined && kind !== 'tokens') throw invalid('cached', 'is of tokens alone')
   if (unpriced !== undefined && (kind !== 'budget' || isSoft))
     throw invalid('unpriced', 'is of hard budgets alone')
+  if (whenAlone !== undefined && (kind !== 'budget' || isSoft))
+    throw invalid('when_alone', 'is of hard budgets alone')
   return {
     kind,
     per,
@@ -81,6 +84,7 @@ export function readLimitOrder(
     since,
     countsCached: cached === undefined ? undefined : cached === 'count',
     allowsUnpriced: unpriced === undefined ? undefined : unpriced === 'allow',
+    whenAlone,
   }
 }
 

@@ -1,4 +1,4 @@
-import { BUDGET_PERIODS, LIMIT_KINDS } from '../../limits/limit.ts'
+import { BUDGET_PERIODS, LIMIT_KINDS, WHEN_ALONE } from '../../limits/limit.ts'
 import { RAISE_END_FORMS } from '../../limits/raise-end.ts'
 import { LIMIT_ACTIONS } from '../../limits/table/limit-changes.ts'
 import { count, nullableText, object, ref, text, time, timeOrNull } from './schema-parts.ts'
@@ -38,6 +38,10 @@ const TERMS: Readonly<Record<string, Schema>> = {
     enum: ['allow', 'refuse', null],
     description: 'Of a hard budget: whether calls of models without a price pass.',
   },
+  when_alone: {
+    enum: [...WHEN_ALONE, null],
+    description: 'Of a hard budget: what a gateway does with calls beyond its share while Redis is away.',
+  },
 }
 const ANY_TERMS: Schema = { anyOf: [ref('LimitTerms'), { type: 'null' }] }
 
@@ -48,6 +52,7 @@ const SETTINGS: Readonly<Record<string, Schema>> = {
   }),
   cached: { enum: ['count', 'ignore'], description: 'Of tokens; new and without it: count.' },
   unpriced: { enum: ['allow', 'refuse'], description: 'Of a hard budget; new and without it: refuse.' },
+  when_alone: { enum: WHEN_ALONE, description: 'Of a hard budget; new and without it: refuse.' },
 }
 
 /** The schemas of limits. */
@@ -62,7 +67,7 @@ export const LIMIT_SCHEMAS: Readonly<Record<string, Schema>> = {
     period_from: { ...DAY, description: 'The first UTC day of the period.' },
     period_to: { ...DAY, description: 'Its last one; null: it has none.' },
   }),
-  LimitTerms: object(TERMS, ['former_keys']),
+  LimitTerms: object(TERMS, ['former_keys', 'when_alone']),
   NewLimit: object(
     {
       client: nullableText('The name of a client; null: the default of all that have none like it.'),
@@ -73,9 +78,9 @@ export const LIMIT_SCHEMAS: Readonly<Record<string, Schema>> = {
       soft: { type: 'boolean', description: 'Of a budget: it alerts and refuses nothing.', default: false },
       ...SETTINGS,
     },
-    ['key', 'model', 'per', 'soft', 'since', 'cached', 'unpriced'],
+    ['key', 'model', 'per', 'soft', 'since', 'cached', 'unpriced', 'when_alone'],
   ),
-  LimitChange: object(SETTINGS, ['since', 'cached', 'unpriced']),
+  LimitChange: object(SETTINGS, ['since', 'cached', 'unpriced', 'when_alone']),
   LimitRaise: object({
     to: SENT_AMOUNT,
     until: text(`${RAISE_END_FORMS.charAt(0).toUpperCase()}${RAISE_END_FORMS.slice(1)}.`),

@@ -128,6 +128,7 @@ export function limitOf(id: string, changes: Partial<Limit> = {}): Limit {
     since: null,
     countsCached: true,
     allowsUnpriced: false,
+    whenAlone: 'refuse',
     ...changes,
   }
 }

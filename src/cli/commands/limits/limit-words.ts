@@ -11,6 +11,7 @@ export function describeAmountsOf(limit: Limit, nowMs: number): string {
   if (limit.since !== null) words.push(`since ${limit.since}`)
   if (kind === 'tokens' && !limit.countsCached) words.push('cached ones not counted')
   if (limit.allowsUnpriced) words.push('unpriced models pass')
+  if (limit.whenAlone === 'share') words.push('goes on when alone')
   if (raise !== null && amountAt(limit, nowMs) > limit.amount) {
     const until = `${new Date(raise.untilMs).toISOString().slice(0, 16)}Z`
     words.push(`raised to ${renderAmount(limit, raise.amount)} until ${until}`)

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import { utcDayOf } from '../../../domain/utc-day.ts'
+import { WHEN_ALONE, type WhenAlone } from '../../../limits/limit.ts'
 import { setLimits } from '../../../limits/table/change-limits.ts'
 import { parseDay } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
@@ -19,6 +20,7 @@ import { printLimits, readStandingLimits } from './standing-limits.ts'
 
 interface SetOptions extends ScopeOptions, AmountOptions {
   readonly unpriced?: 'allow' | 'refuse'
+  readonly whenAlone?: WhenAlone
   readonly cached?: 'count' | 'ignore'
   readonly since?: string
   readonly by?: string
@@ -35,6 +37,12 @@ export function addSetCommand(limits: Command, cli: Cli): void {
       ).choices(['allow', 'refuse']),
     )
     .addOption(
+      new Option(
+        '--when-alone <what>',
+        'of a hard budget: calls beyond its share, at a gateway that cannot ask the others (default: refuse)',
+      ).choices(WHEN_ALONE),
+    )
+    .addOption(
       new Option('--cached <what>', 'of --tpm: cached prompt tokens (default: count)').choices([
         'count',
         'ignore',
@@ -45,7 +53,7 @@ export function addSetCommand(limits: Command, cli: Cli): void {
       checkScope(command, options)
       const amounts = readAmounts(command, options)
       checkSettings(command, options)
-      const { unpriced, cached, since } = options
+      const { unpriced, whenAlone, cached, since } = options
       const standing = await cli.withServers(async ({ pool, announce }) => {
         const scope = await scopeOfOptions(pool, options)
         const orders = amounts.map((amount) => ({
@@ -54,6 +62,7 @@ export function addSetCommand(limits: Command, cli: Cli): void {
           countsCached: amount.kind === 'tokens' && cached !== undefined ? cached === 'count' : undefined,
           allowsUnpriced:
             amount.kind === 'budget' && unpriced !== undefined ? unpriced === 'allow' : undefined,
+          whenAlone: amount.kind === 'budget' ? whenAlone : undefined,
         }))
         await setLimits(pool, scope, orders, options.by ?? operatorName())
         await announce()
@@ -64,9 +73,11 @@ export function addSetCommand(limits: Command, cli: Cli): void {
 }
 
 function checkSettings(command: Command, options: SetOptions): void {
-  const { budget, soft, per, tpm, unpriced, cached, since } = options
+  const { budget, soft, per, tpm, unpriced, whenAlone, cached, since } = options
   if (unpriced !== undefined && (budget === undefined || soft === true))
     refuseOptions(command, '--unpriced needs --budget USD without --soft: other limits pass every model')
+  if (whenAlone !== undefined && (budget === undefined || soft === true))
+    refuseOptions(command, '--when-alone needs --budget USD without --soft: only such budgets are shared out')
   if (cached !== undefined && tpm === undefined) refuseOptions(command, '--cached needs --tpm N')
   if (since !== undefined && per !== 'total')
     refuseOptions(command, '--since needs --per total: other periods have their days')
