@@ -74,6 +74,8 @@ export async function measureStage(limits: readonly Limit[], calls: number): Pro
     }),
     producerOf: () => 'producer',
     gatewayId: 'bench',
+    hadPeers: async () => false,
+    lifeSigns: { give: async () => undefined, findMissing: async () => new Map() },
     store: new RedisStandIn(clock),
     now: () => performance.now(),
     wallNow: Date.now,

@@ -19,9 +19,7 @@ grant insert, update, delete on tallygate.gateway_journals to tallygate_gateway;
 -- Receivers of alerts, set on the operator's listener, and the alert that no worker runs.
 grant insert, update on tallygate.alert_receivers to tallygate_gateway;
 grant insert on tallygate.alerts, tallygate.alert_deliveries to tallygate_gateway;
--- That it lives while Redis is away.
+-- That it runs while Redis is away.
 grant insert, update on tallygate.cut_off_gateways to tallygate_gateway;
--- Receivers of alerts, set on the operator's listener, and what gateways say of their journals.
-grant insert, update on tallygate.alert_receivers, tallygate.gateway_journals to tallygate_gateway;
 grant insert on tallygate.alert_receiver_changes to tallygate_gateway;
 grant update on tallygate.alert_deliveries to tallygate_gateway;

@@ -1,9 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import type { GatewayConfig } from '../config/config.ts'
 import { DEFAULT_ESTIMATES } from '../config/yaml/estimates.ts'
+import { gatewayChannel } from '../domain/redis/redis-names.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { settledWithin } from '../lib/deadline.ts'
 import type { Logger } from '../lib/log.ts'
 import { answerLimits } from '../limits/client-limits.ts'
+import { hadGateways, saySelfCutOff, selectCutOff } from '../limits/cut-off-gateways.ts'
 import { openLimitDirectory } from '../limits/directory/limit-directory.ts'
 import { isOfKey } from '../limits/limit.ts'
 import { selectSpent } from '../limits/spent/select-spent.ts'
@@ -55,11 +58,17 @@ export interface GatewayLimits {
 export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<GatewayLimits> {
   const { config, prices, ratios, ledger, pool, now, log } = options
   const { redisUrl, redisPrefix } = config
-  const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, log })
+  const gatewayId = randomBytes(9).toString('base64url')
+  const channels = [gatewayChannel(redisPrefix, gatewayId)]
+  const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, channels, log })
   const limiter = openLimiter({
     limitsOf: (clientId) => directory.of(clientId),
     wallNow: now,
     readSpent: (budgets, producers) => selectSpent(pool, budgets, producers),
+    gatewayId,
+    sayCutOff: () => saySelfCutOff(pool, gatewayId),
+    selectCutOff: (gatewayIds) => selectCutOff(pool, gatewayIds),
+    hadPeers: () => hadGateways(pool),
     producerOf: (clientId) => ledger.producerOf(clientId),
     redisUrl,
     redisPrefix,

@@ -30,6 +30,7 @@ export async function announceKeyChange(
  * Calls `onChange` after an announcement, and whenever announcements may have been missed.
  *
  * @param name Of the connection.
+ * @param channels That it listens on beside.
  */
 export function listenForKeyChanges(
   redisUrl: string,
@@ -37,11 +38,12 @@ export function listenForKeyChanges(
   log: Logger,
   onChange: () => void,
   name = 'tallygate keys',
+  channels: readonly string[] = [],
 ): { close(): void } {
   const redis = openRedis(redisUrl, { name, whenAway: 'fail', silenceMs: SILENCE_MS, log })
   redis.on('message', onChange)
   redis.on('ready', () => {
-    redis.subscribe(keyChannel(redisPrefix)).then(onChange, () => {
+    redis.subscribe(keyChannel(redisPrefix), ...channels).then(onChange, () => {
       // The connection broke again: the next `ready` subscribes.
     })
   })

@@ -23,6 +23,24 @@ export const limits: Area = {
       says: 'calls under way count for no budget',
     },
     {
+      file: 'src/gateway/limits/client-entry.ts',
+      find: "      if (account.limit.whenAlone !== 'share') continue\n",
+      replace: '',
+      says: 'a gateway takes a share of its own while Redis is away',
+    },
+    {
+      file: 'src/gateway/limits/sharing/client-exchange.ts',
+      find: 'const isSettled = !isBlank && presence.isSettled(this.#answersSinceMs, sentAtMs)',
+      replace: 'const isSettled = true',
+      says: 'a gateway takes what others hold, as Redis was flushed',
+    },
+    {
+      file: 'src/gateway/limits/sharing/gateway-lives.ts',
+      find: 'return nowMs < this.#signsToMs && this.#signsFromMs < reportedAtMs + KEEPS_MS',
+      replace: 'return true',
+      says: 'a gateway that reaches no store spends what others have taken over',
+    },
+    {
       file: 'src/limits/budget-period.ts',
       find: '.getUTCDay() + 6) % 7',
       replace: '.getUTCDay()) % 7',

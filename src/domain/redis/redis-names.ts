@@ -33,6 +33,16 @@ export function limitsName(redisPrefix: string, clientId: string): string {
   return `${redisPrefix}limits:${clientId}`
 }
 
+/** Since when Redis keeps those hashes. */
+export function limitsSinceName(redisPrefix: string): string {
+  return `${redisPrefix}limits`
+}
+
+/** The channel that one gateway process listens on for as long as it runs. Nothing is said there. */
+export function gatewayChannel(redisPrefix: string, gatewayId: string): string {
+  return `${redisPrefix}limits:${gatewayId}`
+}
+
 /** The text that begins all keys of the job queue, which uses many of them in one script. */
 export function queuePrefix(redisPrefix: string): string {
   return `${redisPrefix}{bull}`

@@ -18,6 +18,8 @@ export class CallLimits {
   /** Budgets that refuse; those that only alert are not asked here. */
   readonly budgets: readonly Limit[]
   readonly refusesUnpriced: boolean
+  /** Whether each budget says that a gateway goes on alone. */
+  readonly sharesAlone: boolean
   readonly hasTokens: boolean
   /** The accounts of the day that was asked for last. */
   #day: UtcDay | null = null
@@ -27,6 +29,7 @@ export class CallLimits {
     this.rates = rates
     this.budgets = budgets
     this.refusesUnpriced = budgets.some(({ allowsUnpriced }) => !allowsUnpriced)
+    this.sharesAlone = budgets.every(({ whenAlone }) => whenAlone === 'share')
     this.hasTokens = rates.some(({ kind }) => kind === 'tokens')
   }
 

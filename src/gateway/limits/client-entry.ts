@@ -1,14 +1,15 @@
 import type { CallLimits } from './call-limits.ts'
 import type { LimitedClient } from './limited-client.ts'
 import type { ClientExchange } from './sharing/client-exchange.ts'
+import type { GatewayLives } from './sharing/gateway-lives.ts'
 import { DEAD_MS } from './sharing/known-gateways.ts'
 import type { RedisPresence } from './sharing/redis-presence.ts'
 import { rateWhileAway } from './sharing/share-sizes.ts'
 
 /** Others drop what a gateway holds of rates when it was silent for 5 s. It stops to use it before that. */
-const RATES_VALID_MS = 3_000
-/** The same of money, of which they drop it after 30 s. */
-const MONEY_VALID_MS = 25_000
+const RATES_VALID_MS = 4_000
+/** What is held could not be reported for so long: it is said in another way that this gateway runs. */
+const CUT_OFF_MS = 1_700
 /** From this part of a limit on, gateways report to each other ten times a second. */
 const NEAR_PERCENT = 80
 
@@ -44,17 +45,30 @@ export class ClientEntry {
   /** How many gateways had this client at the last exchange, this one included. */
   gateways = 1
 
-  constructor(client: LimitedClient, exchange: ClientExchange, nowMs: number) {
+  readonly #lives: GatewayLives
+
+  constructor(client: LimitedClient, exchange: ClientExchange, lives: GatewayLives, nowMs: number) {
     this.client = client
+    this.#lives = lives
     this.exchange = exchange
     this.usedAtMs = nowMs
   }
 
-  /** Whether what this gateway holds may be used without asking. */
-  isCurrent(limits: CallLimits, presence: RedisPresence, nowMs: number): boolean {
+  /** Whether what this gateway holds of rates may be used without asking. */
+  hasRates({ rates }: CallLimits, presence: RedisPresence, nowMs: number): boolean {
     if (this.epoch !== presence.epoch) return false
-    if (presence.isAway) return true
-    return nowMs - this.exchange.reportedAtMs < (limits.rates.length > 0 ? RATES_VALID_MS : MONEY_VALID_MS)
+    return rates.length === 0 || presence.isAway || nowMs - this.exchange.reportedAtMs < RATES_VALID_MS
+  }
+
+  /** The same of a budget, or of all that a call has: `sharesAlone` where each says that a gateway goes on alone. */
+  hasMoney(sharesAlone: boolean, presence: RedisPresence, nowMs: number): boolean {
+    if (presence.isAway && sharesAlone) return this.epoch === presence.epoch
+    return this.#lives.keeps(this.exchange.reportedAtMs, nowMs)
+  }
+
+  /** Whether this gateway holds something, and could not report it for a while. */
+  isCutOff(nowMs: number): boolean {
+    return nowMs - this.exchange.reportedAtMs > CUT_OFF_MS && (!this.hasGivenBack || this.isRunning)
   }
 
   isIdle(nowMs: number): boolean {
@@ -67,12 +81,16 @@ export class ClientEntry {
     if (!presence.isAway) {
       if (this.epoch === presence.epoch) return
       this.epoch = presence.epoch
-      for (const account of client.accounts.values()) account.ceiling = account.confirmed
-      for (const holding of client.rates.values()) holding.ceiling = holding.confirmed
+      // An exchange may be under way that gives some of it back.
+      for (const account of client.accounts.values())
+        if (account.confirmed < account.ceiling) account.ceiling = account.confirmed
+      for (const holding of client.rates.values())
+        holding.ceiling = Math.min(holding.ceiling, holding.confirmed)
       return
     }
     const gateways = Math.max(this.gateways, this.exchange.isKnown ? 1 : fleet)
     for (const account of client.accounts.values()) {
+      if (account.limit.whenAlone !== 'share') continue
       const isNew = account.takeShare(this.exchange.knownAtMs, gateways)
       if (!isNew && this.epoch === presence.epoch) continue
       const { share, confirmed } = account
@@ -115,7 +133,7 @@ export class ClientEntry {
     }
     for (const { amount, charged, reserved, view } of this.client.accounts.values()) {
       if (charged === null || view === null || view.wants) return true
-      if ((charged + reserved + view.othersHeld) * 100n > amount * BigInt(NEAR_PERCENT)) return true
+      if ((charged + reserved + view.othersReserved) * 100n > amount * BigInt(NEAR_PERCENT)) return true
     }
     return false
   }

@@ -9,6 +9,7 @@ import { LimitedClient } from './limited-client.ts'
 import type { ModelsRun } from './models-run.ts'
 import { refuseByRate, refuseReserved } from './refusals.ts'
 import { ClientExchange } from './sharing/client-exchange.ts'
+import { GatewayLives, type LifeSigns } from './sharing/gateway-lives.ts'
 import type { LimitStore, ReadSpent } from './sharing/limit-store.ts'
 import { RedisPresence } from './sharing/redis-presence.ts'
 import { isReadingDue, SnapshotReader } from './sharing/snapshot-reader.ts'
@@ -21,6 +22,9 @@ export interface LimitEngineOptions {
   readonly limitsOf: (clientId: string) => readonly Limit[]
   readonly store: LimitStore
   readonly readSpent: ReadSpent
+  readonly lifeSigns: LifeSigns
+  /** Whether another gateway may have run shortly before. Rejects when that cannot be known. */
+  readonly hadPeers: () => Promise<boolean>
   /** Who numbers a client's records in this process. */
   readonly producerOf: (clientId: string) => string
   /** Monotonic milliseconds, and milliseconds since 1970. */
@@ -38,8 +42,6 @@ const SWEEP_MS = 5_000
 const DROP_MS = 60_000
 /** Clients of which it is kept which models their names run. */
 const MAX_MODELS_KEPT = 1_000
-/** Never a token of a hash: Redis is only asked whether it is there. */
-const PROBE = '?'
 
 /** The clients that this process has something of in memory: what of them is reported, read, and waited for. */
 export class ClientsAtWork {
@@ -48,6 +50,7 @@ export class ClientsAtWork {
   readonly #gatewayId: string
   readonly #options: LimitEngineOptions
   readonly #reader: SnapshotReader
+  readonly #lives: GatewayLives
   /** Of clients that were at work. */
   readonly #models = new Map<string, ModelsRun>()
   readonly #busy = new Set<ClientEntry>()
@@ -57,7 +60,7 @@ export class ClientsAtWork {
   #counter = 0
   /** Most gateways that a client had: taken where nothing is known of a client. */
   #fleet = 1
-  #isProbing = false
+  #isAsking = false
   readonly #nextCounter = () => ++this.#counter
   readonly #onFreed = (client: LimitedClient) => this.#free(client)
   readonly #serveFreed = () => {
@@ -77,6 +80,11 @@ export class ClientsAtWork {
       this.#reportSoon(entry)
       this.#serve(entry)
     })
+    this.#lives = new GatewayLives(options.lifeSigns, options.now, () => this.#reportAll())
+    const onPeers = (hadPeers: boolean) => hadPeers || this.presence.isAlone()
+    options.hadPeers().then(onPeers, () => {
+      // Not known, so there may be some.
+    })
   }
 
   /** Calls that wait now. */
@@ -90,11 +98,23 @@ export class ClientsAtWork {
   tick(): void {
     const nowMs = this.#options.now()
     const wallMs = this.#options.wallNow()
-    if (this.presence.shouldTry(nowMs)) void this.#probe()
-    for (const entry of this.#busy) this.#check(entry, nowMs, wallMs)
+    if (this.presence.shouldAsk(nowMs)) void this.#askRedis()
+    let isCutOff = false
+    for (const entry of this.#busy) {
+      this.#check(entry, nowMs, wallMs)
+      if (entry.isCutOff(nowMs)) isCutOff = true
+    }
+    this.#lives.tick(isCutOff)
     if (nowMs - this.#sweptAtMs < SWEEP_MS) return
     this.#sweptAtMs = nowMs
     for (const entry of this.clients.values()) if (!entry.isBusy) this.#sweep(entry, nowMs, wallMs)
+  }
+
+  /** The connection to Redis is another one: what Redis knows may be older than it was. */
+  reconnected(): void {
+    this.presence.reconnected(this.#options.now())
+    if (this.presence.isAway) void this.#askRedis()
+    else this.#reportAll()
   }
 
   /** What this gateway holds and does not use is given back. */
@@ -112,10 +132,20 @@ export class ClientsAtWork {
     const { producerOf, store, now, wallNow } = this.#options
     const gatewayId = this.#gatewayId
     const models = this.#models.get(clientId)
-    const client = new LimitedClient(clientId, producerOf(clientId), gatewayId, limits, wallNow, models)
+    const lives = this.#lives
+    const client = new LimitedClient(
+      clientId,
+      producerOf(clientId),
+      gatewayId,
+      lives,
+      limits,
+      wallNow,
+      models,
+    )
     const nextCounter = this.#nextCounter
-    const exchange = new ClientExchange({ client, gatewayId, store, nextCounter, now, wallNow })
-    const entry = new ClientEntry(client, exchange, now())
+    const { presence } = this
+    const exchange = new ClientExchange({ client, gatewayId, store, nextCounter, presence, now, wallNow })
+    const entry = new ClientEntry(client, exchange, lives, now())
     this.clients.set(clientId, entry)
     return entry
   }
@@ -172,6 +202,8 @@ export class ClientsAtWork {
     const entry = this.clients.get(client.id)
     if (entry?.client !== client) return
     this.#changed(entry)
+    // Now, and so before the end of the answer: its client may kill this process as soon as it has that.
+    if (!this.presence.isAway && client.owesReport) void this.#exchange(entry)
     if (client.waiting.size === 0) return
     if (this.#freed.size === 0) this.#options.defer(this.#serveFreed)
     this.#freed.add(entry)
@@ -211,7 +243,7 @@ export class ClientsAtWork {
       entry.countGateways(now())
       this.#fleet = Math.max(this.#fleet, entry.gateways)
     } catch {
-      this.presence.failed(now())
+      this.presence.failed()
       entry.isChanged = true
       entry.needsShare()
     }
@@ -231,23 +263,27 @@ export class ClientsAtWork {
     this.#askSoon(entry)
   }
 
-  async #probe(): Promise<void> {
-    if (this.#isProbing) return
-    this.#isProbing = true
+  /** Whether it is there, and has what it had. */
+  async #askRedis(): Promise<void> {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    const { presence } = this
+    const wasAway = presence.isAway
+    const { now, store } = this.#options
     try {
-      await this.#options.store.exchange({
-        clientId: '',
-        token: PROBE,
-        newToken: '',
-        gatewayId: '',
-        writes: [],
-      })
-      this.presence.answered()
-      for (const entry of this.#busy) this.#reportSoon(entry)
+      const { beganMs, ageMs } = await store.keptSince()
+      presence.answered()
+      if (presence.keeps(beganMs, ageMs, now()) || wasAway) this.#reportAll()
     } catch {
-      this.presence.failed(this.#options.now())
+      presence.failed()
     }
-    this.#isProbing = false
+    this.#isAsking = false
+  }
+
+  /** Redis may lack what this gateway has reported. */
+  #reportAll(): void {
+    for (const entry of this.clients.values())
+      if (entry.isBusy || entry.client.hasUncounted) this.#reportSoon(entry)
   }
 
   #check(entry: ClientEntry, nowMs: number, wallMs: number): void {

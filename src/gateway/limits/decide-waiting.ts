@@ -3,7 +3,7 @@ import { fitsAccount, fitsRate } from './held-reservation.ts'
 import type { BudgetAccount } from './holdings/budget-account.ts'
 import type { RateHolding } from './holdings/rate-holding.ts'
 import type { LimitRefusal } from './limited-call.ts'
-import { refuseByBudget, refuseByRate, refuseRateReserved, refuseReserved } from './refusals.ts'
+import { refuseAlone, refuseByBudget, refuseByRate, refuseRateReserved, refuseReserved } from './refusals.ts'
 import type { RedisPresence } from './sharing/redis-presence.ts'
 import type { WaitingCall } from './waiting-calls.ts'
 
@@ -11,6 +11,8 @@ import type { WaitingCall } from './waiting-calls.ts'
 const RATE_WAIT_MS = 500
 /** So long it waits for running calls that hold the rest of a limit. */
 const RUNNING_WAIT_MS = 5_000
+/** So long at most it waits, while it is not known yet what others hold. */
+const SETTLING_WAIT_MS = 8_000
 /** So long it waits for what Postgres has of a budget. */
 const UNKNOWN_WAIT_MS = 1_000
 /** A reading of Postgres of which it is believed that jobs still wait. */
@@ -41,25 +43,34 @@ export function decideWaiting(
   const { exchange } = entry
   const isKnown =
     presence.isAway || exchange.knownAtMs >= call.sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
-  const isCurrent = entry.isCurrent(call.limits, presence, nowMs)
+  const hasRates = entry.hasRates(call.limits, presence, nowMs)
   const reportedAtMs = presence.isAway ? Number.POSITIVE_INFINITY : exchange.reportedAtMs
   // Before rates: their refusals invite to try again, which is in vain while the budget is spent.
   const spentBudget = isKnown && call.call.estimatedPico > 0n ? call.accounts.find(isSpent) : undefined
   if (spentBudget?.spent != null) return refuseByBudget(spentBudget, spentBudget.spent)
-  let answer: 'take' | 'wait' = isCurrent ? 'take' : 'wait'
+  let answer: 'take' | 'wait' = hasRates ? 'take' : 'wait'
   for (const holding of call.limits.rates) {
-    if (isCurrent && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
+    if (hasRates && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
     const refusal = isKnown ? refusalByRate(holding, call, reportedAtMs, nowMs) : null
     if (refusal !== null) return refusal
     answer = 'wait'
   }
   if (call.call.estimatedPico > 0n)
     for (const account of call.accounts) {
-      if (isCurrent && !blocked.has(account) && fitsAccount(account, call.call.estimatedPico)) continue
-      if (isKnown && !blocked.has(account) && passesAnyway(account, call, entry, presence)) continue
+      const sharesAlone = account.limit.whenAlone === 'share'
+      const hasMoney = entry.hasMoney(sharesAlone, presence, nowMs)
+      const mayPass = !blocked.has(account)
+      if (hasMoney && mayPass && fitsAccount(account, call.call.estimatedPico)) continue
+      // Redis is back, and it is known in a moment what others hold.
+      const isSettling = !presence.isAway && !exchange.isSettled && call.waitedMs < SETTLING_WAIT_MS
+      const hasWaited = call.waitedMs >= RUNNING_WAIT_MS && !isSettling
+      if (sharesAlone && (hasWaited || (isKnown && mayPass)) && passesAlone(account, call, entry, presence))
+        continue
       if (isKnown && isHeldByJobs(account, call, entry)) return refuseReserved(account)
-      if (call.waitedMs >= RUNNING_WAIT_MS || isHopeless(account, entry, presence))
-        return refuseReserved(account)
+      if (hasWaited || (sharesAlone && isHopeless(account, entry, presence)))
+        return hasMoney && isKnown && !presence.isAway && account.view !== null
+          ? refuseReserved(account)
+          : refuseAlone(account)
       answer = 'wait'
     }
   if (answer === 'wait') block(call, blocked)
@@ -116,8 +127,11 @@ function isHeldByJobs(
   return snapshot !== undefined && exchange.redisNowMs - snapshot.takenAtMs < RECENT_MS
 }
 
-/** Whether a call passes that does not fit: nothing can be known, or none runs beside it while Redis is away. */
-function passesAnyway(
+/**
+ * Whether a call passes that does not fit, of a budget that says that a gateway goes on alone: nothing can be known, or no
+ * call runs beside it while Redis is away.
+ */
+function passesAlone(
   account: BudgetAccount,
   { call, sinceMs, waitedMs }: WaitingCall,
   { readFailedAtMs, epoch }: ClientEntry,

@@ -44,7 +44,8 @@ export class LimitEngine implements Limiter {
     entry.usedAtMs = nowMs
     const accounts = entry.client.accountsOf(limits, call.arrivedAtMs)
     if (
-      entry.isCurrent(limits, this.#work.presence, nowMs) &&
+      entry.hasRates(limits, this.#work.presence, nowMs) &&
+      (accounts.length === 0 || entry.hasMoney(limits.sharesAlone, this.#work.presence, nowMs)) &&
       (entry.client.waiting.size === 0 || !isWaitedFor(limits, accounts)) &&
       fits(limits, accounts, call, nowMs)
     )
@@ -87,6 +88,11 @@ export class LimitEngine implements Limiter {
   /** Reports what is due to the others, reads what is due, and sees to calls that wait. */
   tick(): void {
     this.#work.tick()
+  }
+
+  /** The connection to Redis is another one. */
+  reconnected(): void {
+    this.#work.reconnected()
   }
 
   /** What this gateway holds and does not use is given back. */

@@ -5,6 +5,7 @@ import { type CallLimits, CallLimitsTable } from './call-limits.ts'
 import { accountKey, BudgetAccount } from './holdings/budget-account.ts'
 import { RateHolding } from './holdings/rate-holding.ts'
 import { ModelsRun } from './models-run.ts'
+import type { GatewayLives } from './sharing/gateway-lives.ts'
 import { KnownGateways } from './sharing/known-gateways.ts'
 import { viewRate, viewSpent } from './sharing/others-views.ts'
 import { isAhead, mergeSnapshots, type SharedSnapshot } from './sharing/spent-snapshots.ts'
@@ -16,6 +17,8 @@ const KEEP_ACCOUNT_MS = 3_600_000
 const NEXT_PERIOD_MS = 60_000
 /** A reading of Postgres that has counted less than the one before is taken only after this long. */
 const REGRESSED_MS = 600_000
+/** Records are reported at once that are more than this part of what is left of a budget. */
+const OWED_PARTS = 16n
 const NOT_LEARNED = (): readonly string[] => []
 
 /** One client's limits, and what this gateway holds of them. */
@@ -47,6 +50,7 @@ export class LimitedClient {
     id: string,
     producer: string,
     gatewayId: string,
+    lives: GatewayLives,
     limits: readonly Limit[],
     wallNow: () => number,
     models = new ModelsRun(),
@@ -54,7 +58,7 @@ export class LimitedClient {
     this.id = id
     this.models = models
     this.producer = producer
-    this.gateways = new KnownGateways(gatewayId)
+    this.gateways = new KnownGateways(gatewayId, lives)
     this.limits = limits
     this.#wallNow = wallNow
     this.#table = this.#makeTable()
@@ -101,7 +105,7 @@ export class LimitedClient {
   checkClock(wallMs: number): void {
     for (const holding of this.rates.values()) holding.amount = Number(amountAt(holding.limit, wallMs))
     for (const [key, account] of this.accounts) {
-      account.amount = amountAt(account.limit, wallMs)
+      account.setAmount(amountAt(account.limit, wallMs))
       const isOver = wallMs > account.endsAtMs + KEEP_ACCOUNT_MS
       if (isOver && account.reserved === 0n && account.costs.size === 0) this.accounts.delete(key)
     }
@@ -164,7 +168,7 @@ export class LimitedClient {
     const { others } = this.gateways
     const wallMs = this.#wallNow()
     for (const account of this.accounts.values()) {
-      account.view = viewSpent(account, this.snapshots, others, nowMs, wallMs)
+      account.view = viewSpent(account, this.snapshots, this.gateways, nowMs, wallMs)
       if (account.view !== null) account.isOpen = false
     }
     for (const holding of this.rates.values()) holding.others = viewRate(holding, others, nowMs)
@@ -178,6 +182,26 @@ export class LimitedClient {
     for (const { reserved, costs } of this.accounts.values())
       if (reserved > 0n || costs.size > 0) return false
     return true
+  }
+
+  /**
+   * Whether what was recorded and not reported is much of what is left: were this process killed, others would spend
+   * that again.
+   */
+  get owesReport(): boolean {
+    for (const account of this.accounts.values()) {
+      const owed = account.recorded - account.reported
+      if (owed <= 0n) continue
+      const { charged, amount } = account
+      if (charged === null || owed * OWED_PARTS > amount - charged) return true
+    }
+    return false
+  }
+
+  /** Whether it recorded costs that Postgres may not have counted. */
+  get hasUncounted(): boolean {
+    for (const { costs } of this.accounts.values()) if (costs.size > 0) return true
+    return false
   }
 
   readonly #isUsed = (id: string): boolean => {

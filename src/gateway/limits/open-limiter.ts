@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { settledWithin } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Limit } from '../../limits/limit.ts'
@@ -20,6 +19,13 @@ export interface OpenLimiterOptions {
   readonly producerOf: (clientId: string) => string
   /** Milliseconds since 1970: periods of budgets begin and end by it. */
   readonly wallNow: () => number
+  /** Unlike that of any other process; the process listens on the channel of this name. */
+  readonly gatewayId: string
+  /** Says in Postgres that this process cannot reach Redis; and which of these others have said so just now. */
+  readonly sayCutOff: () => Promise<void>
+  readonly selectCutOff: (gatewayIds: readonly string[]) => Promise<ReadonlySet<string>>
+  /** Whether another gateway may have run shortly before. */
+  readonly hadPeers: () => Promise<boolean>
   readonly redisUrl: string
   readonly redisPrefix: string
   readonly log: Logger
@@ -33,9 +39,19 @@ export interface RunningLimiter extends Limiter {
 
 /** Opens the limits of this gateway process. It never throws because a store is away. */
 export function openLimiter(options: OpenLimiterOptions): RunningLimiter {
-  const store = new RedisLimitStore(options)
+  const store = new RedisLimitStore({ ...options, onConnected: () => engine.reconnected() })
   const engine = new LimitEngine({
-    gatewayId: randomBytes(9).toString('base64url'),
+    gatewayId: options.gatewayId,
+    hadPeers: options.hadPeers,
+    lifeSigns: {
+      give: options.sayCutOff,
+      async findMissing(gatewayIds) {
+        const deaf = await store.findDeaf(gatewayIds)
+        const cutOff = await options.selectCutOff(gatewayIds)
+        const missing = gatewayIds.filter((id) => !cutOff.has(id))
+        return new Map(missing.map((id) => [id, deaf.includes(id) ? 'ended' : 'silent']))
+      },
+    },
     limitsOf: options.limitsOf,
     readSpent: options.readSpent,
     producerOf: options.producerOf,

@@ -5,6 +5,8 @@ import type { RateHolding } from './holdings/rate-holding.ts'
 import type { LimitRefusal } from './limited-call.ts'
 
 const SECOND_MS = 1_000
+/** A Redis that is away is seldom back at once. */
+const ALONE_RETRY_SECONDS = '5'
 /** Jobs run for minutes to hours. */
 const JOB_RETRY_SECONDS = '30'
 
@@ -37,7 +39,7 @@ export function refuseRateReserved({ limit, amount }: RateHolding): LimitRefusal
   }
 }
 
-/** Calls that run hold what is left of a budget, or the gateways that could share it cannot be asked. */
+/** Calls that run hold what is left of a budget. */
 export function refuseReserved({ limit, amount, jobsReserved }: BudgetAccount): LimitRefusal {
   if (jobsReserved > 0n)
     return {
@@ -58,6 +60,20 @@ export function refuseReserved({ limit, amount, jobsReserved }: BudgetAccount): 
         `Calls that are running hold the rest of ${nameOf(limit, amount)}. ` +
         'Try again when some of them have ended.',
       headers: { 'retry-after': '1' },
+    },
+  }
+}
+
+/** This gateway cannot learn what is left of a budget, and its share has no room for the call. */
+export function refuseAlone({ limit, amount }: BudgetAccount): LimitRefusal {
+  return {
+    error: 'rate_limit_exceeded',
+    reason: 'reserved',
+    detail: {
+      message:
+        `What is left of ${nameOf(limit, amount)} cannot be asked for now, and this call does not fit into what this ` +
+        `gateway holds of it. Try again in ${ALONE_RETRY_SECONDS} s.`,
+      headers: { 'retry-after': ALONE_RETRY_SECONDS },
     },
   }
 }

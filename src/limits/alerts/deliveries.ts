@@ -123,5 +123,6 @@ export async function pruneAlerts(session: Postgres | PostgresSession): Promise<
   )
   await session.query(`delete from ${SCHEMA}.gateway_journals where at < now() - interval '1 day'`)
   await session.query(`delete from ${SCHEMA}.processes where at < now() - interval '1 day'`)
+  await session.query(`delete from ${SCHEMA}.cut_off_gateways where at < now() - interval '1 day'`)
   return rowCount ?? 0
 }

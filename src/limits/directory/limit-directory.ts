@@ -14,6 +14,8 @@ export interface LimitDirectoryOptions {
   /** Announces changes; `null`: polling only. */
   readonly redisUrl: string | null
   readonly redisPrefix: string
+  /** Channels that the connection listens on beside. */
+  readonly channels?: readonly string[]
   readonly log: Logger
 }
 
@@ -74,13 +76,13 @@ class PolledLimitDirectory implements LimitDirectory {
   #closed = false
 
   constructor(options: LimitDirectoryOptions) {
-    const { redisUrl, redisPrefix, log } = options
+    const { redisUrl, redisPrefix, channels, log } = options
     this.#options = options
     const onAnnounced = (): void => void this.#refresh.request()
     this.#announcements =
       redisUrl === null
         ? null
-        : listenForKeyChanges(redisUrl, redisPrefix, log, onAnnounced, 'tallygate limits')
+        : listenForKeyChanges(redisUrl, redisPrefix, log, onAnnounced, 'tallygate limits', channels)
     this.#poll()
   }
 

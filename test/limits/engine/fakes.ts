@@ -5,6 +5,7 @@ import type {
   BudgetToRead,
   ExchangeReply,
   ExchangeRequest,
+  KeptSince,
   LimitStore,
 } from '../../../src/gateway/limits/sharing/limit-store.ts'
 import type { Limit } from '../../../src/limits/limit.ts'
@@ -32,11 +33,25 @@ export class RedisStandIn implements LimitStore {
   /** It answers whether it is there, and no client's exchange. */
   isHalfAway = false
   exchanges = 0
+  keptFromMs: number | null = null
   /** How far its clock is off. */
   offMs = 0
 
   constructor(clock: TestClock) {
     this.#clock = clock
+  }
+
+  async keptSince(): Promise<KeptSince> {
+    await Promise.resolve()
+    if (this.isAway) throw new Error('Redis is away')
+    this.keptFromMs ??= this.#clock.wallMs
+    return { beganMs: this.keptFromMs, ageMs: this.#clock.wallMs - this.keptFromMs }
+  }
+
+  /** FLUSHALL. */
+  flush(): void {
+    this.hashes.clear()
+    this.keptFromMs = null
   }
 
   async exchange(request: ExchangeRequest): Promise<ExchangeReply> {
@@ -148,7 +163,7 @@ export function callOf(changes: Partial<CallToLimit> = {}): CallToLimit {
 
 /** Lets all that waits for answers go on, until nothing more happens. */
 export async function settled(): Promise<void> {
-  for (let turn = 0; turn < 60; turn += 1) await Promise.resolve()
+  for (let turn = 0; turn < 200; turn += 1) await Promise.resolve()
 }
 
 /** What becomes of a call; `undefined`: it waits. */
@@ -176,17 +191,50 @@ export class Fleet {
   readonly postgres = new PostgresStandIn()
   limits: readonly Limit[]
   readonly gateways: LimitEngine[] = []
+  /** When gateways said in Postgres that they run, and those that were killed. */
+  readonly #signs = new Map<string, number>()
+  readonly #killed = new Set<string>()
+  readonly #dead = new Set<LimitEngine>()
+  readonly standsStill = new Set<LimitEngine>()
+  /** Gateways that cannot reach Redis, those whose connection is gone as Redis sees it, and those without Postgres. */
+  readonly cutOff = new Set<string>()
+  readonly closed = new Set<string>()
+  readonly withoutPostgres = new Set<string>()
 
   constructor(limits: readonly Limit[], gateways = 1) {
     this.limits = limits
     for (let number = 1; number <= gateways; number += 1) this.start(`p${number}`)
   }
 
-  start(producer: string): LimitEngine {
+  start(producer: string, hadPeers = false): LimitEngine {
+    const gatewayId = `g${producer}`
+    const reach = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+      if (this.cutOff.has(gatewayId)) throw new Error('Redis cannot be reached')
+      return await ask()
+    }
     const engine = new LimitEngine({
-      gatewayId: `g${producer}`,
+      gatewayId,
+      hadPeers: async () => hadPeers,
+      lifeSigns: {
+        give: async () => {
+          await Promise.resolve()
+          if (this.postgres.isAway || this.withoutPostgres.has(gatewayId)) throw new Error('Postgres is away')
+          this.#signs.set(gatewayId, this.clock.nowMs)
+        },
+        findMissing: async (ids) => {
+          await Promise.resolve()
+          if (this.postgres.isAway || this.redis.isAway) throw new Error('not known')
+          const silent = ids.filter((id) => this.clock.nowMs - (this.#signs.get(id) ?? 0) >= 4_000)
+          return new Map(
+            silent.map((id) => [id, this.#killed.has(id) || this.closed.has(id) ? 'ended' : 'silent']),
+          )
+        },
+      },
       limitsOf: (clientId) => (clientId === 'c' ? this.limits : []),
-      store: this.redis,
+      store: {
+        exchange: (request) => reach(() => this.redis.exchange(request)),
+        keptSince: () => reach(() => this.redis.keptSince()),
+      },
       readSpent: this.postgres.readSpent,
       producerOf: () => producer,
       now: () => this.clock.nowMs,
@@ -195,6 +243,12 @@ export class Fleet {
     })
     this.gateways.push(engine)
     return engine
+  }
+
+  /** kill -9. */
+  kill(gateway: LimitEngine): void {
+    this.#killed.add(`gp${this.gateways.indexOf(gateway) + 1}`)
+    this.#dead.add(gateway)
   }
 
   get first(): LimitEngine {
@@ -206,7 +260,8 @@ export class Fleet {
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= 100) {
       this.clock.pass(Math.min(left, 100))
-      for (const gateway of this.gateways) gateway.tick()
+      for (const gateway of this.gateways)
+        if (!this.#dead.has(gateway) && !this.standsStill.has(gateway)) gateway.tick()
       await settled()
     }
   }

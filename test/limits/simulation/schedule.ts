@@ -5,12 +5,27 @@ import { oneOf, randomOf } from '../../model/faults/random.ts'
 import { limitOf, USD } from '../engine/fakes.ts'
 import { type CallInWorld, type Rule, settle, World } from './world.ts'
 
-/** `strict`: nothing fails but Postgres. `room`: all fails, and limits are far. `faults`: all fails. `rates`: as strict. */
-export const PROFILES = ['strict', 'room', 'faults', 'rates', 'midnight'] as const
+/**
+ * `strict`: nothing fails but Postgres. `room`: all fails, limits are far, and gateways go on alone. `restarts`: Redis is
+ * never away for long, limits are far, and gateways refuse when alone. `stalls`: Redis stands still again and again.
+ * `faults`: all fails. `rates`: as strict. `midnight`: stalls and strict, in turn.
+ */
+export const PROFILES = ['strict', 'room', 'restarts', 'stalls', 'faults', 'rates', 'midnight'] as const
 export type Profile = (typeof PROFILES)[number]
 
-/** Others count on a gateway that stands still for so long, and no longer: 5 s for rates, 30 s for money. */
-const PAUSE_MS = { strict: 20_000, room: 40_000, faults: 40_000, rates: 2_000, midnight: 20_000 }
+/**
+ * Others count on a gateway that stands still for so long, and no longer: 5 s for rates; for money 30 s, and 4 s where its
+ * connection ends meanwhile, as it does with Redis.
+ */
+const PAUSE_MS: Readonly<Record<Profile, number>> = {
+  strict: 20_000,
+  room: 40_000,
+  restarts: 3_000,
+  stalls: 20_000,
+  faults: 3_000,
+  rates: 2_000,
+  midnight: 20_000,
+}
 const NOON_MS = Date.UTC(2026, 10, 22, 12)
 const STEPS = 60
 const CENT = USD / 100n
@@ -22,10 +37,12 @@ export interface Played {
 }
 
 function limitsOf(profile: Profile): readonly Limit[] {
-  if (profile === 'room')
+  const isFar = profile === 'room' || profile === 'restarts'
+  const whenAlone = profile === 'room' ? 'share' : 'refuse'
+  if (isFar)
     return [
-      limitOf('b', { amount: 1_000n * USD }),
-      limitOf('w', { per: 'week', amount: 1_000n * USD }),
+      limitOf('b', { amount: 1_000n * USD, whenAlone }),
+      limitOf('w', { per: 'week', amount: 1_000n * USD, whenAlone }),
       limitOf('r', { kind: 'requests', amount: 40_000n }),
       limitOf('t', { kind: 'tokens', amount: 4_000_000n }),
       limitOf('n', { kind: 'concurrent', amount: 20_000n }),
@@ -45,10 +62,12 @@ export async function play(seed: number, profile: Profile, without: Rule | null 
   const start = profile === 'midnight' ? Date.UTC(2026, 10, 23) - 20_000 : NOON_MS
   const world = new World(random, limitsOf(profile), start, without)
   const hasFaults = profile === 'room' || profile === 'faults'
+  const hasStalls = profile === 'stalls' || (profile === 'midnight' && seed % 2 === 1)
+  const isFar = profile === 'room' || profile === 'restarts'
   const count = 1 + random(4)
   for (let number = 0; number < count; number += 1)
     world.start(profile === 'midnight' || hasFaults ? random(4_001) - 2_000 : 0)
-  // Where nothing was ever known, calls pass: that is not what is shown here.
+  if (hasStalls) world.redis.stallAgainAndAgain(350, 900)
   for (const gateway of world.alive) world.call(gateway, CENT, 0n)
   await world.pass(1_000)
   for (const call of world.running) world.end(call)
@@ -59,17 +78,14 @@ export async function play(seed: number, profile: Profile, without: Rule | null 
     problem ??= `${profile} ${seed}: ${text}`
   }
   const check = () => {
-    const broken = profile === 'rates' ? checkRates(world) : checkSpent(world, profile, killed, over)
+    const broken = profile === 'rates' ? checkRates(world) : checkSpent(world, killed, over)
     if (broken !== null) report(broken)
-    if (profile === 'room' && world.refusals.length > 0)
+    if (isFar && world.refusals.length > 0)
       report(`a false refusal: ${JSON.stringify(world.refusals[0]?.refusal)}`)
   }
   for (let step = 0; step < STEPS && problem === null; step += 1) {
     const dice = random(100)
     const gateway = oneOf(world.alive, random)
-    const isAway = world.redisAwayUntilMs > world.nowMs || world.slowPercent > 0
-    // What a gateway does that never knew anything is not what is shown here.
-    const mayStart = profile !== 'faults' || (!isAway && world.postgresAwayUntilMs < world.nowMs)
     if (gateway === undefined) world.start()
     else if (dice < 40)
       for (let calls = 1 + random(8); calls > 0; calls -= 1) {
@@ -85,22 +101,23 @@ export async function play(seed: number, profile: Profile, without: Rule | null 
         if (call !== undefined) world.end(call, random(20) > 0)
       }
     else if (dice < 80) for (const each of world.gateways) world.ship(each, random(10))
-    else if (dice < 82) world.postgresAwayUntilMs = world.nowMs + random(20_000)
-    else if (dice < 84 && profile !== 'rates' && profile !== 'midnight') {
+    else if (dice < 82 && profile !== 'restarts') world.postgresAwayUntilMs = world.nowMs + random(20_000)
+    else if (dice < 84 && profile !== 'restarts' && profile !== 'rates' && profile !== 'midnight') {
       const day = utcDayOf(world.wallMs)
       const credit = BigInt(random(10)) * CENT
       if ((world.committed.get(day) ?? 0n) > credit)
         world.committed.set(day, (world.committed.get(day) ?? 0n) - credit)
-    } else if (dice < 86 && mayStart) {
-      for (const call of world.running) if (call.gateway === gateway) killed.push(call)
+    } else if (dice < 86) {
+      killed.push(...world.unknownOf(gateway))
       world.kill(gateway)
       world.start()
-    } else if (dice < 88 && mayStart && world.gateways.length < 7) world.start()
+    } else if (dice < 88 && world.gateways.length < 7) world.start()
     else if (dice < 90) {
       // It reports in between.
       if (gateway.pausedUntilMs < world.nowMs - 2_500)
         gateway.pausedUntilMs = world.nowMs + random(PAUSE_MS[profile])
-    } else if (hasFaults) fault(world, dice)
+    } else if (profile === 'restarts') restart(world, dice)
+    else if (hasFaults) fault(world, dice)
     await world.pass(oneOf([0, 0, 1, 5, 20, 100, 300, 1_000, 2_000, 6_000], random) ?? 0)
     check()
   }
@@ -110,29 +127,36 @@ export async function play(seed: number, profile: Profile, without: Rule | null 
 
 function fault(world: World, dice: number): void {
   const { random } = world
-  if (dice < 92) world.redisAwayUntilMs = world.nowMs + random(15_000)
-  else if (dice < 94) world.hash = new Map()
-  else if (dice < 96) world.hash = new Map(oneOf(world.past, random) ?? [])
-  else if (dice < 98) world.slowPercent = random(3) === 0 ? 30 : 0
-  else world.redisOffMs = (random(3) - 1) * random(2) * 3_600_000
+  const { redis } = world
+  if (dice < 92) redis.ends(random(15_000))
+  else if (dice < 93) redis.stalledUntilMs = world.nowMs + random(4_000)
+  else if (dice < 94) redis.flush()
+  else if (dice < 96) redis.ends(random(5_000), random(20))
+  else if (dice < 97) redis.cutOff(oneOf(world.alive, random), random(40_000))
+  else if (dice < 98) redis.slowPercent = random(3) === 0 ? 30 : 0
+  else redis.offMs = (random(3) - 1) * random(2) * 3_600_000
 }
 
-function checkSpent(
-  world: World,
-  profile: Profile,
-  killed: readonly CallInWorld[],
-  over: bigint,
-): string | null {
+/** What no call may be refused for, as the gateways are alone for a moment only. */
+function restart(world: World, dice: number): void {
+  const { redis, random } = world
+  if (world.nowMs < redis.failedAtMs + 10_000) return
+  redis.failedAtMs = world.nowMs
+  if (dice < 93) redis.ends(random(1_500), random(20))
+  else if (dice < 96) redis.flush()
+  else redis.stalledUntilMs = world.nowMs + random(1_500)
+}
+
+function checkSpent(world: World, killed: readonly CallInWorld[], over: bigint): string | null {
   const longest = 12n * CENT
   const allowance = longest + over + killed.reduce((sum, { cost }) => sum + cost, 0n)
   const days = new Set(world.calls.map(({ call }) => utcDayOf(call.arrivedAtMs)))
   for (const limit of world.limits) {
     if (limit.kind !== 'budget') continue
-    const factor = profile === 'faults' ? 2n : 1n
     const ofDays = limit.per === 'day' ? [...days].map((day) => [day]) : [[...days]]
     for (const period of ofDays) {
       const spent = period.reduce((sum, day) => sum + world.truthOf(day), 0n)
-      const bound = factor * limit.amount + allowance
+      const bound = limit.amount + allowance
       if (spent > bound)
         return `${picoToUsdText(spent)} USD spent of ${picoToUsdText(limit.amount)}, ${picoToUsdText(bound)} at most`
     }
@@ -162,10 +186,8 @@ async function mend(
   check: () => void,
   problem: () => string | null,
 ): Promise<string | null> {
-  world.redisAwayUntilMs = 0
+  world.redis.mend()
   world.postgresAwayUntilMs = 0
-  world.slowPercent = 0
-  world.redisOffMs = 0
   // Those that stand still go on by then. No sooner, or they would tick while their answers and deadlines still wait.
   await world.pass(41_000)
   for (let round = 0; round < 12; round += 1) {
@@ -175,7 +197,7 @@ async function mend(
   check()
   if (problem() !== null) return problem()
   for (const gateway of world.gateways) world.ship(gateway, 10_000)
-  if (profile === 'rates' || profile === 'room') return leftovers(world, seed)
+  if (profile === 'rates' || profile === 'room' || profile === 'restarts') return leftovers(world, seed)
   // Each gateway is asked by a call that has to be refused: the limit is under what was spent.
   world.limits = world.limits.map((limit) => ({ ...limit, amount: limit.per === 'day' ? 1n : 1_000n * USD }))
   for (let round = 0; round < 20; round += 1) {
@@ -209,7 +231,7 @@ async function leftovers(world: World, seed: number): Promise<string | null> {
   }
   await settle()
   for (const gateway of world.alive) {
-    const text = world.hash.get(`g:${gateway.gatewayId}`)
+    const text = world.redis.hash.get(`g:${gateway.gatewayId}`)
     if (text === undefined) continue
     if (/"r":"(?!0")/.test(text)) return `${seed}: a reservation is left: ${text}`
     if (gateway.engine.stats().waiting > 0) return `${seed}: a call waits for ever`

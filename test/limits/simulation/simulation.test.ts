@@ -25,8 +25,10 @@ const GUARANTEES = {
   strict:
     'while Redis is there a budget is never overspent by more than one call, and refusals name the truth',
   room: 'whatever fails, a call far within its limits is never refused',
-  faults:
-    'while Redis comes and goes, all together spend at most twice the budget, and refusals name the truth',
+  restarts:
+    'while Redis is flushed, fails over and stands still, a call far within its limits is never refused',
+  stalls: 'while Redis stands still again and again, no more is spent than while it is there',
+  faults: 'whatever fails, all together spend no more than while Redis is there, and refusals name the truth',
   rates: 'requests in a minute and calls at once never go over their limits',
   midnight:
     'a budget is never overspent by more than one call, also as its period changes, and refusals name the truth',

@@ -2,14 +2,10 @@ import { picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import { utcDayOf } from '../../../src/domain/utc-day.ts'
 import { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
-import { reportedFieldName, TOKEN_FIELD } from '../../../src/gateway/limits/sharing/known-gateways.ts'
-import type {
-  BudgetToRead,
-  ExchangeReply,
-  ExchangeRequest,
-} from '../../../src/gateway/limits/sharing/limit-store.ts'
+import type { BudgetToRead } from '../../../src/gateway/limits/sharing/limit-store.ts'
 import type { Limit } from '../../../src/limits/limit.ts'
 import type { Random } from '../../model/faults/random.ts'
+import { RedisInWorld } from './redis-in-world.ts'
 
 /** What the engine relies on, each of which can be taken out. */
 export const RULES = {
@@ -45,6 +41,9 @@ export class GatewayInWorld {
   readonly producer: string
   readonly journal: JournalRecord[] = []
   readonly clockOffMs: number
+  /** As Redis sees it, and as the gateway does: one that is cut off may be connected still, as Redis sees it. */
+  isConnected = true
+  canReach = true
   shipped = 0
   isDead = false
   killedAtMs = Number.POSITIVE_INFINITY
@@ -57,7 +56,20 @@ export class GatewayInWorld {
     this.engine = new LimitEngine({
       gatewayId: this.gatewayId,
       limitsOf: (clientId) => (clientId === 'c' ? world.limits : []),
-      store: { exchange: (request) => world.exchange(request, this) },
+      store: {
+        exchange: (request) => world.redis.ask(this, () => world.redis.script(request)),
+        keptSince: () => world.redis.ask(this, () => world.redis.keptSince()),
+      },
+      hadPeers: async () => true,
+      lifeSigns: {
+        give: () => world.overPostgres(this, () => void world.signs.set(this.gatewayId, world.nowMs)),
+        findMissing: async (ids) => {
+          const deaf = await world.redis.ask(this, () => ids.filter((id) => !world.redis.hears(id)))
+          const cutOff = await world.overPostgres(this, () => ids.filter((id) => world.hasSign(id)))
+          const missing = ids.filter((id) => !cutOff.includes(id))
+          return new Map(missing.map((id) => [id, deaf.includes(id) ? 'ended' : 'silent']))
+        },
+      },
       readSpent: (budgets, producers) => world.readSpent(budgets, producers, this),
       producerOf: () => (world.has('ownProducer') ? producer : 'p1'),
       now: () => world.nowMs,
@@ -77,8 +89,6 @@ interface Timer {
   readonly isDeadline: boolean
 }
 
-const ANSWER_LIMIT_MS = 250
-
 /** Gateways, Redis and Postgres, and a clock that only the schedule moves. */
 export class World {
   nowMs = 1_000_000
@@ -88,14 +98,10 @@ export class World {
   readonly gateways: GatewayInWorld[] = []
   readonly calls: CallInWorld[] = []
   readonly refusals: { readonly refusal: LimitRefusal; readonly atMs: number }[] = []
-  /** What Redis has of the client, and its past states. */
-  hash = new Map<string, string>()
-  past: Map<string, string>[] = []
-  redisAwayUntilMs = 0
-  redisOffMs = 0
+  readonly redis = new RedisInWorld(this)
+  /** When gateways said in Postgres that they cannot reach Redis. */
+  readonly signs = new Map<string, number>()
   postgresAwayUntilMs = 0
-  /** Of how much Redis is slow. */
-  slowPercent = 0
   committed = new Map<string, bigint>()
   readonly offsets = new Map<string, number>()
   readonly #without: Rule | null
@@ -172,40 +178,21 @@ export class World {
     this.nowMs = ms
   }
 
-  exchange(request: ExchangeRequest, gateway: GatewayInWorld): Promise<ExchangeReply> {
-    const { promise, resolve, reject } = Promise.withResolvers<ExchangeReply>()
-    const isSlow = this.random(100) < this.slowPercent
-    const thereMs = isSlow ? this.random(600) : this.random(3)
-    const backMs = isSlow ? this.random(600) : this.random(3)
-    this.at(this.nowMs + thereMs, null, () => {
-      if (this.redisAwayUntilMs > this.nowMs) {
-        this.at(this.nowMs + this.random(ANSWER_LIMIT_MS), gateway, () => reject(new Error('away')))
+  overPostgres<Answer>(gateway: GatewayInWorld, run: () => Answer): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    this.at(this.nowMs + this.random(10), null, () => {
+      if (this.postgresAwayUntilMs > this.nowMs) {
+        this.at(this.nowMs + this.random(500), gateway, () => reject(new Error('away')))
         return
       }
-      const reply = this.#script(request)
-      this.at(this.nowMs + backMs, gateway, () => resolve(reply))
+      const answer = run()
+      this.at(this.nowMs + this.random(10), gateway, () => resolve(answer))
     })
-    this.at(this.nowMs + ANSWER_LIMIT_MS, gateway, () => reject(new Error('too slow')), true)
     return promise
   }
 
-  #script({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
-    const redisMs = Math.round(this.wallMs + this.redisOffMs)
-    if (clientId !== 'c') return { isTaken: false, fields: new Map(), redisMs }
-    const known = this.hash.get(TOKEN_FIELD) ?? ''
-    if (known !== token && this.has('tokenIsCompared'))
-      return { isTaken: false, fields: new Map(this.hash), redisMs }
-    this.past.push(new Map(this.hash))
-    if (this.past.length > 20) this.past.shift()
-    for (let at = 0; at < writes.length; at += 2) {
-      const name = writes[at] ?? ''
-      const value = writes[at + 1] ?? ''
-      if (value === '') this.hash.delete(name)
-      else this.hash.set(name, value)
-    }
-    this.hash.set(reportedFieldName(gatewayId), `${redisMs}`)
-    this.hash.set(TOKEN_FIELD, newToken)
-    return { isTaken: true, fields: new Map(), redisMs }
+  hasSign(gatewayId: string): boolean {
+    return this.nowMs - (this.signs.get(gatewayId) ?? Number.NEGATIVE_INFINITY) < 4_000
   }
 
   readSpent(budgets: readonly BudgetToRead[], producers: readonly string[], gateway: GatewayInWorld) {
@@ -322,6 +309,11 @@ export class World {
     if (gateway.shipped > 0) this.offsets.set(gateway.producer, gateway.shipped)
   }
 
+  /** Calls of which the others would hear late if the gateway were killed: those that run, and what it has not reported. */
+  unknownOf(gateway: GatewayInWorld): CallInWorld[] {
+    return this.calls.filter((call) => call.gateway === gateway && call.endedAtMs > this.nowMs - 1_200)
+  }
+
   /** kill -9: calls under way end now, and an adopter writes their records. */
   kill(gateway: GatewayInWorld): void {
     for (const call of this.calls)
@@ -330,6 +322,7 @@ export class World {
         gateway.journal.push({ day: utcDayOf(call.call.arrivedAtMs), cost: call.cost })
       }
     gateway.isDead = true
+    gateway.isConnected = false
     gateway.killedAtMs = this.nowMs
   }
 

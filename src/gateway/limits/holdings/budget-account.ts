@@ -1,7 +1,7 @@
 import type { UtcDay } from '../../../domain/utc-day.ts'
 import type { PeriodDays } from '../../../limits/budget-period.ts'
 import type { Limit } from '../../../limits/limit.ts'
-import { shareWhileAway } from '../sharing/share-sizes.ts'
+import { evenShare } from '../sharing/share-sizes.ts'
 import { RecordedCosts } from './recorded-costs.ts'
 import { RecordedJobs } from './recorded-jobs.ts'
 
@@ -40,6 +40,9 @@ export class BudgetAccount {
   amount: bigint
   /** What was recorded here since this account began: costs, and what jobs reserve. */
   recorded = 0n
+  /** Of that, what the last exchange has said, and what Redis has confirmed. */
+  sent = 0n
+  reported = 0n
   /** What running calls here may cost. */
   reserved = 0n
   /** `recorded + reserved`. */
@@ -62,9 +65,9 @@ export class BudgetAccount {
   waiting = 0
   /** `null`: nothing was ever known. */
   view: SpentView | null = null
-  /** Nothing can be known, so calls pass and are counted: a false refusal would be worse. */
+  /** Nothing can be known, and the budget says that a gateway goes on alone: calls pass and are counted. */
   isOpen = false
-  /** While Redis is away this gateway may use so much. Of which knowledge of the others it was worked out. */
+  /** Where the budget says so, this gateway may use so much while Redis is away. Worked out of what it knew when. */
   share = 0n
   #sharedOfMs = Number.NaN
   #sharedOfAmount = 0n
@@ -82,8 +85,7 @@ export class BudgetAccount {
 
   /** What all gateways have spent, neither running calls nor waiting jobs included; `null`: not known. */
   get spent(): bigint | null {
-    const { charged } = this
-    return charged === null ? null : charged - this.jobsReserved
+    return this.charged === null ? null : this.charged - this.jobsReserved
   }
 
   /** What is spent, and what waiting jobs reserve, which is as little free for other calls; `null`: not known. */
@@ -95,13 +97,20 @@ export class BudgetAccount {
 
   /** What jobs reserve of all gateways whose cost is not known yet. */
   get jobsReserved(): bigint {
-    const { view, jobs } = this
-    return view === null ? 0n : view.jobs + jobs.since(view.snapshotId)
+    return this.view === null ? 0n : this.view.jobs + this.jobs.since(this.view.snapshotId)
+  }
+
+  /** Brings in the limit of now. Of one that was lowered less is held at once, also while Redis is away. */
+  setAmount(pico: bigint): void {
+    const less = pico < this.amount ? this.amount - pico : 0n
+    this.amount = pico
+    this.ceiling -= less
+    this.confirmed -= less
   }
 
   /**
-   * Works out the share that holds while Redis is away: once, until an exchange with Redis has renewed what is known.
-   * However often exchanges fail, it is not given again.
+   * Works out what this gateway takes while Redis is away, where the budget says so: its even part of what was left,
+   * once until an exchange with Redis has renewed what is known.
    *
    * @param knownAtMs Monotonic milliseconds: since when the others are known as they are.
    * @returns Whether the share is another one now.
@@ -113,8 +122,7 @@ export class BudgetAccount {
     this.#sharedOfMs = knownAtMs
     this.#sharedOfAmount = this.amount
     // What running calls hold anywhere is not left: they may all cost it.
-    this.share =
-      this.used + shareWhileAway(this.amount - charged - this.reserved - view.othersReserved, gateways)
+    this.share = this.used + evenShare(this.amount - charged - this.reserved - view.othersReserved, gateways)
     return true
   }
 
@@ -123,7 +131,7 @@ export class BudgetAccount {
     const more = this.amount - this.#sharedOfAmount
     if (more === 0n) return false
     this.#sharedOfAmount = this.amount
-    this.share += more > 0n ? shareWhileAway(more, gateways) : more
+    this.share += more > 0n ? evenShare(more, gateways) : more
     return true
   }
 

@@ -3,6 +3,7 @@ import { type AccountShare, NONE_COUNTED, type RateShare, serialiseField } from 
 import { gatewayFieldName, SNAPSHOTS_FIELD, TOKEN_FIELD } from './known-gateways.ts'
 import type { ExchangeReply, ExchangeRequest, LimitStore } from './limit-store.ts'
 import { planShares, type SharePlan } from './plan-shares.ts'
+import type { RedisPresence } from './redis-presence.ts'
 import { parseSnapshots, serialiseSnapshots } from './spent-snapshots.ts'
 
 /** Others write at the same time seldom, and never so often in a row. */
@@ -14,6 +15,7 @@ export interface ClientExchangeOptions {
   readonly store: LimitStore
   /** Rises with every use, over all clients and over the life of this process. */
   readonly nextCounter: () => number
+  readonly presence: RedisPresence
   /** Monotonic milliseconds, and milliseconds since 1970. */
   readonly now: () => number
   readonly wallNow: () => number
@@ -29,6 +31,11 @@ export class ClientExchange {
   #redisOffsetMs = 0
   /** Monotonic milliseconds: since when, at least, what is known of the others is so. */
   knownAtMs = Number.NEGATIVE_INFINITY
+  /** Since when Redis has answered each time. */
+  #answersSinceMs = Number.NEGATIVE_INFINITY
+  #hasFailed = false
+  /** Whether all that others hold was known at the last exchange. */
+  isSettled = false
   /** When what this gateway holds was reported last. */
   reportedAtMs = Number.NEGATIVE_INFINITY
 
@@ -53,22 +60,35 @@ export class ClientExchange {
    * @throws When Redis is away.
    */
   async run(isIdle: boolean): Promise<void> {
-    const { client, store, now } = this.#options
+    const { client, store, presence, now } = this.#options
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       const sentAtMs = now()
       client.updateViews(sentAtMs)
-      const plan = planShares(client, sentAtMs, isIdle)
+      // Where there is nothing, others may have written what Redis has lost since.
+      const isBlank = this.#token === ''
+      const isSettled = !isBlank && presence.isSettled(this.#answersSinceMs, sentAtMs)
+      const plan = planShares(client, sentAtMs, isIdle, isSettled)
       const request = this.#request(plan, sentAtMs)
       lower(plan)
-      const reply = await store.exchange(request).catch((error: unknown) => {
+      const [reply, kept] = await Promise.all([
+        store.exchange(request),
+        isBlank ? store.keptSince() : null,
+      ]).catch((error: unknown) => {
         keepLower(plan)
+        this.#hasFailed = true
         throw error
       })
+      if (kept !== null) presence.keeps(kept.beganMs, kept.ageMs, now())
+      if (this.#hasFailed) this.#answersSinceMs = now()
+      this.#hasFailed = false
       this.#redisOffsetMs = reply.redisMs - now()
       this.knownAtMs = sentAtMs
       if (reply.isTaken) {
         this.#taken(request, plan, sentAtMs)
-        return
+        this.isSettled = isSettled
+        client.gateways.suspectSilent(Math.max(presence.wholeSinceMs, this.#answersSinceMs), now())
+        if (!isBlank || client.waiting.size === 0) return
+        continue
       }
       restore(plan)
       this.#learn(reply)
@@ -112,6 +132,7 @@ export class ClientExchange {
       holding.confirmed = ceiling
       holding.ceiling = ceiling
       holding.lowAt = lowAt
+      holding.reported = holding.sent
     }
     for (const { holding, ceiling, lowAt } of plan.rates) {
       holding.confirmed = ceiling
@@ -157,6 +178,7 @@ function accountShare({
   wants,
 }: SharePlan['accounts'][number]): [[string, AccountShare]] | null {
   const { key, recorded, reserved, lastSequence, counted, used, jobs } = holding
+  holding.sent = recorded
   if (ceiling === 0n && used === 0n && !wants) return null
   return [
     [

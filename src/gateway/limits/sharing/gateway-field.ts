@@ -170,3 +170,10 @@ function picoFrom(value: unknown): bigint | null {
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
+
+/** Whether a part of a budget is the gateway's own that nothing was recorded of. */
+export function holdsShare({ accounts }: GatewayField): boolean {
+  for (const { recorded, reserved, ceiling } of accounts.values())
+    if (reserved > 0n || ceiling > recorded) return true
+  return false
+}

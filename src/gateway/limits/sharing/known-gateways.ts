@@ -1,10 +1,11 @@
-import { type GatewayField, parseField } from './gateway-field.ts'
+import { type GatewayField, holdsShare, parseField } from './gateway-field.ts'
+import { type GatewayLives, SUSPECTED_MS } from './gateway-lives.ts'
 import { keepAnswers } from './kept-answers.ts'
 import type { SharedSnapshot } from './spent-snapshots.ts'
 
 /** A gateway that reports nothing for this long uses no window and no slot any more, as far as others can know. */
 export const SILENT_MS = 5_000
-/** After this long without a report, nothing is reserved for a gateway whose records are all counted. */
+/** After this long without a report it is not counted among those that share what is left. */
 export const DEAD_MS = 30_000
 /** After this long its records come by Postgres or not at all. */
 export const GONE_MS = 600_000
@@ -39,6 +40,7 @@ export function reportedFieldName(id: string): string {
 /** What the other gateways reported of one client, kept so that a Redis that lost it gets it again. */
 export class KnownGateways {
   readonly #ownId: string
+  readonly #lives: GatewayLives
   #others: ReadonlyMap<string, KnownGateway> = new Map()
   #list: readonly KnownGateway[] = []
   /** Those whose field in Redis is older than what is known here, or is gone. */
@@ -47,12 +49,31 @@ export class KnownGateways {
   #toDelete: readonly string[] = []
   #learnedAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(ownId: string) {
+  constructor(ownId: string, lives: GatewayLives) {
     this.#ownId = ownId
+    this.#lives = lives
   }
 
   get others(): readonly KnownGateway[] {
     return this.#list
+  }
+
+  /** Whether the gateway has ended, so that nothing is its own. */
+  hasEnded({ id, reportedAtMs }: KnownGateway): boolean {
+    return this.#lives.hasEnded(id, reportedAtMs)
+  }
+
+  /**
+   * It is asked which of them have ended.
+   *
+   * @param sinceMs Since when they have had the time to report.
+   */
+  suspectSilent(sinceMs: number, nowMs: number): void {
+    for (const gateway of this.#list) {
+      const silentMs = nowMs - Math.max(gateway.reportedAtMs, gateway.seenAtMs, sinceMs)
+      if (silentMs >= SUSPECTED_MS && holdsShare(gateway.field) && !this.hasEnded(gateway))
+        this.#lives.suspect(gateway.id, silentMs)
+    }
   }
 
   /**
@@ -77,11 +98,11 @@ export class KnownGateways {
       const found = this.#read(id, text, Number(fields.get(reportedFieldName(id))), redisMs, nowMs, snapshots)
       if (found === null) continue
       if (found.text !== text) toWrite.push(found)
-      if (nowMs - found.reportedAtMs > GONE_MS && nowMs - found.seenAtMs > SILENT_MS) toDelete.push(id)
+      if (this.#isOver(found, nowMs) && nowMs - found.seenAtMs > SILENT_MS) toDelete.push(id)
       else others.set(id, found)
     }
     for (const [id, known] of this.#others) {
-      if (others.has(id) || nowMs - known.reportedAtMs > GONE_MS) continue
+      if (others.has(id) || this.#isOver(known, nowMs)) continue
       // Redis lost it: it was flushed, or another server has taken over.
       if (!fields.has(gatewayFieldName(id))) toWrite.push(known)
       if (!toDelete.includes(id)) others.set(id, known)
@@ -109,6 +130,10 @@ export class KnownGateways {
     this.#toWrite = []
     this.#toDelete = []
     this.#learnedAtMs = nowMs
+  }
+
+  #isOver(gateway: KnownGateway, nowMs: number): boolean {
+    return nowMs - gateway.reportedAtMs > GONE_MS && (!holdsShare(gateway.field) || this.hasEnded(gateway))
   }
 
   /** `null`: nothing that can be used. */

@@ -21,8 +21,16 @@ export interface ExchangeRequest {
   readonly writes: readonly string[]
 }
 
+/** Since when Redis keeps what gateways write, by its clock, and how long that is. */
+export interface KeptSince {
+  readonly beganMs: number
+  readonly ageMs: number
+}
+
 /** Where gateways report to each other what they use: one hash a client, in Redis. */
 export interface LimitStore {
+  /** Since when it keeps what is written. Asked for the first time after a loss, it begins then. Rejects as below. */
+  keptSince(): Promise<KeptSince>
   /** Writes if no gateway has written meanwhile. Rejects when Redis is away, or slower than it may be. */
   exchange(request: ExchangeRequest): Promise<ExchangeReply>
 }

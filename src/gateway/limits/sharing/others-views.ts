@@ -2,7 +2,7 @@ import type { BudgetAccount, SpentView } from '../holdings/budget-account.ts'
 import type { OthersRate, RateHolding } from '../holdings/rate-holding.ts'
 import { usedByAge, WINDOW_MS } from '../holdings/sliding-window.ts'
 import type { AccountShare } from './gateway-field.ts'
-import { DEAD_MS, type KnownGateway, SILENT_MS } from './known-gateways.ts'
+import { DEAD_MS, type KnownGateway, type KnownGateways, SILENT_MS } from './known-gateways.ts'
 import type { SharedSnapshot } from './spent-snapshots.ts'
 
 /** So long after a period began, it needs no reading of Postgres: nothing was spent then, and all is reported. */
@@ -20,7 +20,7 @@ const YOUNG_MS = 3_600_000
 export function viewSpent(
   account: BudgetAccount,
   snapshots: readonly SharedSnapshot[],
-  others: readonly KnownGateway[],
+  others: KnownGateways,
   nowMs: number,
   wallMs: number,
 ): SpentView | null {
@@ -39,7 +39,7 @@ export function viewSpent(
 function viewOf(
   account: BudgetAccount,
   snapshot: SharedSnapshot | null,
-  others: readonly KnownGateway[],
+  others: KnownGateways,
   nowMs: number,
 ): SpentView | null {
   const spent = snapshot === null ? 0n : snapshot.spent.get(account.key)
@@ -52,7 +52,7 @@ function viewOf(
   let wants = false
   let gateways = 0
   let isExact = true
-  for (const gateway of others) {
+  for (const gateway of others.others) {
     const silentMs = nowMs - gateway.reportedAtMs
     if (silentMs < DEAD_MS) gateways += 1
     const share = gateway.field.accounts.get(account.key)
@@ -62,7 +62,7 @@ function viewOf(
     base += share.recorded - (counted ?? share.countedAtLeast.get(snapshot?.id ?? '') ?? 0n)
     jobs += share.jobs - (counted === null ? 0n : jobsCountedOf(share, snapshot))
     if (share.wants && silentMs < SILENT_MS) wants = true
-    if (isDead(gateway, share, snapshot, nowMs)) continue
+    if (others.hasEnded(gateway)) continue
     othersReserved += share.reserved
     const used = share.recorded + share.reserved
     othersHeld += (share.ceiling > used ? share.ceiling : used) - share.recorded
@@ -93,18 +93,6 @@ function jobsCountedOf(
 ): bigint {
   if (snapshot === null) return 0n
   return counted.has(snapshot.id) ? (jobsCounted.get(snapshot.id) ?? 0n) : jobs
-}
-
-/** Whether nothing is to be kept for a gateway: it was silent for long, and its records are counted. */
-function isDead(
-  { field, reportedAtMs, seenAtMs }: KnownGateway,
-  { lastSequence }: AccountShare,
-  snapshot: SharedSnapshot | null,
-  nowMs: number,
-): boolean {
-  // Redis's clock may have jumped: what it says is not believed at the first reading.
-  if (nowMs - reportedAtMs < DEAD_MS || nowMs - seenAtMs < SILENT_MS) return false
-  return lastSequence === 0 || (snapshot?.offsets.get(field.producer) ?? 0) >= lastSequence
 }
 
 /** What the others hold and use of a limit on requests, tokens or calls at once. */

@@ -35,21 +35,32 @@ class Demand<Amount> {
  * is left. Together with what the others hold it never comes to more than the limit, but for one call that runs alone.
  *
  * @param isIdle The client makes no calls: nothing is held in advance.
+ * @param isSettled Whether all is known that others hold. Where not, no more of a budget is taken than is held already.
  */
-export function planShares(client: LimitedClient, nowMs: number, isIdle: boolean): SharePlan {
+export function planShares(
+  client: LimitedClient,
+  nowMs: number,
+  isIdle: boolean,
+  isSettled: boolean,
+): SharePlan {
   const accounts = new Map<BudgetAccount, Demand<bigint>>()
-  for (const account of client.accounts.values()) accounts.set(account, new Demand(0n, roomOf(account)))
+  for (const account of client.accounts.values())
+    accounts.set(account, new Demand(0n, isSettled ? roomOf(account) : 0n))
   const rates = new Map<RateHolding, Demand<number>>()
   for (const holding of client.rates.values()) {
     const room = holding.amount - holding.others.held - holding.used(nowMs)
     rates.set(holding, new Demand(0, Math.max(0, room)))
   }
-  for (const call of client.waiting) planCall(call, accounts, rates)
+  for (const call of client.waiting) planCall(call, accounts, rates, isSettled)
   return {
     accounts: [...accounts].map(([holding, { planned, room, wants }]) => {
-      const { view } = holding
+      const { view, used, confirmed } = holding
+      if (!isSettled) {
+        const ceiling = confirmed > used && !isIdle ? confirmed : used
+        return { holding, ceiling, lowAt: ceiling, wants }
+      }
       const gateways = isIdle || wants || view === null || view.wants ? 0 : view.gateways + 1
-      const { ceiling, chunk } = shareOfPico(holding.used, room, planned, gateways)
+      const { ceiling, chunk } = shareOfPico(used, room, planned, gateways)
       return { holding, ceiling, lowAt: ceiling - chunk / 2n, wants }
     }),
     rates: [...rates].map(([holding, { planned, room, wants }]) => {
@@ -73,6 +84,7 @@ function planCall(
   { call, limits, accounts: ofCall }: WaitingCall,
   accounts: ReadonlyMap<BudgetAccount, Demand<bigint>>,
   rates: ReadonlyMap<RateHolding, Demand<number>>,
+  isSettled: boolean,
 ): void {
   const pico = call.estimatedPico
   let isPossible = true
@@ -88,11 +100,8 @@ function planCall(
     for (const account of ofCall) {
       const demand = accounts.get(account)
       if (demand === undefined || account.isOpen) continue
-      // Nothing is promised of what is not known. Calls that wait too long for it pass without a promise.
-      if (account.view === null) {
-        isPossible = false
-        continue
-      }
+      // Nothing is promised of what is not known. It will be soon, and then the call needs its rates.
+      if (account.view === null || !isSettled) continue
       if (demand.wants || (demand.planned + pico > demand.room && !mayRunAlone(account, demand))) {
         demand.wants = true
         isPossible = false
@@ -106,7 +115,6 @@ function planCall(
   if (pico <= 0n) return
   for (const account of ofCall) {
     const demand = accounts.get(account)
-    // Of what is not known nothing is promised either: it may be spent.
     if (demand !== undefined && account.view !== null) demand.planned += pico
   }
 }

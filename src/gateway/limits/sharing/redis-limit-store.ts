@@ -1,15 +1,15 @@
-import { limitsName } from '../../../domain/redis/redis-names.ts'
+import { gatewayChannel, limitsName, limitsSinceName } from '../../../domain/redis/redis-names.ts'
 import { DeadlineError } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
 import { atMostEvery } from '../../../lib/throttle.ts'
 import { openRedis, type Redis } from '../../../store/connection/redis.ts'
 import { REPORTED_FIELD, TOKEN_FIELD } from './known-gateways.ts'
-import type { ExchangeReply, ExchangeRequest, LimitStore } from './limit-store.ts'
+import type { ExchangeReply, ExchangeRequest, KeptSince, LimitStore } from './limit-store.ts'
 
-/** A Redis that is slower counts as away: calls may wait for the answer. */
-const ANSWER_LIMIT_MS = 250
+/** A Redis that is slower counts as away. Calls with room in their share do not wait for it. */
+const ANSWER_LIMIT_MS = 2_000
 /** What a client used is of no interest after this long without a report: Postgres has it. */
-const KEEP_MS = 1_800_000
+const KEEP_MS = 86_400_000
 const LOG_EVERY_MIN_MS = 10_000
 const LOG_EVERY_MAX_MS = 600_000
 
@@ -31,10 +31,20 @@ redis.call('HSET', KEYS[1], '${REPORTED_FIELD}' .. ARGV[3], string.format('%.0f'
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 return {1, ms, {}}`
 
+/** Says since when Redis keeps anything: since this was asked first, after it was emptied. */
+const KEPT_SINCE = `
+local now = redis.call('TIME')
+local ms = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000))
+local began = redis.call('GET', KEYS[1]) or ms
+if began == ms then redis.call('SET', KEYS[1], ms) end
+return {tonumber(began), tonumber(ms)}`
+
 export interface RedisLimitStoreOptions {
   readonly redisUrl: string
   readonly redisPrefix: string
   readonly log: Logger
+  /** The connection is there, or there again. */
+  readonly onConnected: () => void
 }
 
 /** The clients' hashes in Redis, over a connection of its own. */
@@ -44,10 +54,11 @@ export class RedisLimitStore implements LimitStore {
   readonly #log: Logger
   readonly #awayLog = atMostEvery(LOG_EVERY_MIN_MS, LOG_EVERY_MAX_MS)
 
-  constructor({ redisUrl, redisPrefix, log }: RedisLimitStoreOptions) {
+  constructor({ redisUrl, redisPrefix, log, onConnected }: RedisLimitStoreOptions) {
     this.#redisPrefix = redisPrefix
     this.#log = log
     this.#redis = openRedis(redisUrl, { name: 'tallygate limits', whenAway: 'fail', silenceMs: 2_000, log })
+    this.#redis.on('ready', onConnected)
   }
 
   async exchange({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): Promise<ExchangeReply> {
@@ -68,13 +79,29 @@ export class RedisLimitStore implements LimitStore {
     }
   }
 
+  async keptSince(): Promise<KeptSince> {
+    const answer = await inTime(this.#redis.eval(KEPT_SINCE, 1, limitsSinceName(this.#redisPrefix)))
+    const [beganMs, nowMs] = Array.isArray(answer) ? answer.map(Number) : []
+    if (beganMs === undefined || nowMs === undefined) throw new Error('no clear answer')
+    return { beganMs, ageMs: Math.max(0, nowMs - beganMs) }
+  }
+
+  /** Which of these gateways hear nothing any more, as their process has ended. Of a cluster that is not known. */
+  async findDeaf(gatewayIds: readonly string[]): Promise<readonly string[]> {
+    if (this.#redis.isCluster) return []
+    const hearing = await inTime(
+      Promise.all(gatewayIds.map((id) => this.#redis.publish(gatewayChannel(this.#redisPrefix, id), '?'))),
+    )
+    return gatewayIds.filter((_, at) => hearing[at] === 0)
+  }
+
   close(): void {
     this.#redis.disconnect()
   }
 }
 
 /** The answer, or a rejection once the server was silent for too long, and not this process. */
-async function inTime(answer: Promise<unknown>): Promise<unknown> {
+async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   const { promise, reject } = Promise.withResolvers<never>()
   const expire = () => reject(new DeadlineError(`no answer in ${ANSWER_LIMIT_MS} ms`))
   // After a pause the timer fires first, though the answer may have come meanwhile: it is read in this turn.

@@ -1,5 +1,9 @@
-/** Of what is left, a gateway takes this part of its even share in advance: the rest stays for those that need it. */
+/**
+ * Of what is left, a gateway takes this part of its even share in advance: the rest stays for those that need it. Of a
+ * budget it is more, as a gateway that cannot ask has nothing else.
+ */
 const PARTS = 4
+const PARTS_OF_PICO = 2
 
 export interface ShareOfPico {
   /** Integer pico-USD that the gateway may use in all. */
@@ -17,7 +21,7 @@ export interface ShareOfPico {
  * @param gateways How many share what is left; 0: nothing is taken in advance.
  */
 export function shareOfPico(used: bigint, room: bigint, planned: bigint, gateways: number): ShareOfPico {
-  const share = room > 0n && gateways > 0 ? room / BigInt(PARTS * gateways) : 0n
+  const share = room > 0n && gateways > 0 ? room / BigInt(PARTS_OF_PICO * gateways) : 0n
   const chunk = share > planned ? share : planned
   return { ceiling: used + chunk, chunk: share > planned ? share - planned : 0n }
 }
@@ -36,16 +40,12 @@ export function shareOfRate(used: number, room: number, planned: number, gateway
   return { ceiling: used + size, chunk: Math.max(0, share - planned) }
 }
 
-/**
- * What a gateway may add to its share while Redis is away, of what was left when it last knew. All gateways together
- * then spend at most twice what was left.
- */
-export function shareWhileAway(left: bigint, gateways: number): bigint {
-  if (left <= 0n) return 0n
-  return gateways <= 2 ? left : (2n * left) / BigInt(gateways)
-}
-
-/** The same of a limit on requests, tokens or calls at once: the whole share. */
+/** What a gateway may use of a limit on requests, tokens or calls at once while Redis is away. */
 export function rateWhileAway(amount: number, gateways: number): number {
   return gateways <= 2 ? amount : Math.ceil((2 * amount) / gateways)
+}
+
+/** What a gateway takes of a budget while Redis is away, where the budget says so. Integer pico-USD. */
+export function evenShare(left: bigint, gateways: number): bigint {
+  return left > 0n ? left / BigInt(gateways) : 0n
 }

@@ -124,7 +124,7 @@ export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: numbe
       intervalMs = Math.min(intervalMs, OFTEN_MS)
     else if (isNearlySpent(account) || account.jobsReserved > 0n) intervalMs = NEAR_MS
   }
-  const hasReason = entry.usedAtMs > client.snapshotAtMs - intervalMs || hasRecords(entry)
+  const hasReason = entry.usedAtMs > client.snapshotAtMs - intervalMs || client.hasUncounted
   if (!hasReason) return false
   let rank = 0
   for (const { id, reportedAtMs } of client.gateways.others)
@@ -134,9 +134,4 @@ export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: numbe
 
 function isNearlySpent({ amount, charged, reserved }: BudgetAccount): boolean {
   return charged === null || (charged + reserved) * 100n >= amount * 80n
-}
-
-function hasRecords({ client }: ClientEntry): boolean {
-  for (const { costs } of client.accounts.values()) if (costs.size > 0) return true
-  return false
 }

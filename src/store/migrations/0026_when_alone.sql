@@ -3,7 +3,7 @@
 -- Of a hard budget: calls beyond its share are refused, or it takes its even part of what was left.
 alter table limits add column when_alone text not null default 'refuse' check (when_alone in ('refuse', 'share'));
 
--- Gateways that live and cannot reach Redis, so that no other takes what they hold. Each says it once a second.
+-- Gateways that run and cannot reach Redis, so that no other takes what they hold. Each says it once a second.
 create table cut_off_gateways (
   -- Of one process, and never used again.
   gateway text primary key,
