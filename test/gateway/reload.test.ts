@@ -65,7 +65,7 @@ test('SIGHUP takes the file as it is now, or, when anything in it is wrong, noth
 
   await writeConfig('3', 'second')
   gateway.signal('SIGHUP')
-  await expect.poll(shown, { timeout: 10_000 }).toEqual(['second'])
+  await expect.poll(shown).toEqual(['second'])
   await call()
   expect((await stack.usageOf(client, 2)).cost_usd).toBe(0.000044)
 

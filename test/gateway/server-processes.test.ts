@@ -213,7 +213,7 @@ test('SIGTERM to the whole group, as systemd and terminals send it, lets running
         ({ ok }) => ok,
         () => false,
       )
-    await expect.poll(isOpen, { timeout: 10_000 }).toBe(false)
+    await expect.poll(isOpen).toBe(false)
     finished.resolve()
     expect(await answer.text()).toContain('[DONE]')
     expect(await ended).toEqual([0, null])

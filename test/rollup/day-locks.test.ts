@@ -233,9 +233,7 @@ test('what a job used waits for a correction of the day of its submission, and i
     )
   expect((await settled()).rows).toEqual([{ unpriced: 1, settlements: 0 }])
   // Postgres learns a moment later that the connection of the first attempt is closed.
-  await expect
-    .poll(() => ledger.rollUp('test:calls', fetch), { timeout: 20_000 })
-    .toMatchObject({ kind: 'done', counted: 1 })
+  await expect.poll(() => ledger.rollUp('test:calls', fetch)).toMatchObject({ kind: 'done', counted: 1 })
   expect(await ledger.rollUp('test:calls', fetch)).toMatchObject({ kind: 'done', counted: 0 })
   expect((await settled()).rows).toEqual([{ unpriced: 0, settlements: 1 }])
   expect(await state()).toMatchObject({ differences: [], isWhole: true })

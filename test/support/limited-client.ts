@@ -68,7 +68,7 @@ export async function expectLimitsAndAlerts({ url, pool, pepper, body }: Limited
       [{ kind: 'requests', per: null, isSoft: false, amount: BigInt(REQUESTS) }],
       WHO,
     )
-    await expect.poll(shown, { timeout: 30_000 }).toEqual(['requests'])
+    await expect.poll(shown).toEqual(['requests'])
     for (let calls = 0; calls < REQUESTS; calls += 1) expect(await call()).toEqual([200, undefined])
     expect(await call()).toEqual([429, 'rate_limit_exceeded'])
 
@@ -78,14 +78,14 @@ export async function expectLimitsAndAlerts({ url, pool, pepper, body }: Limited
       { kind: 'requests', per: null, isSoft: false, amount: 1_000n },
     ] as const
     await setLimits(pool, scope, orders, WHO)
-    await expect.poll(shown, { timeout: 30_000 }).toEqual(['budget', 'requests'])
-    await expect.poll(call, { timeout: 30_000 }).toEqual([429, 'budget_exceeded'])
+    await expect.poll(shown).toEqual(['budget', 'requests'])
+    await expect.poll(call).toEqual([429, 'budget_exceeded'])
 
     const refusals = async () => {
       const sql = 'select reason from tallygate.refused_calls where client_id = $1 order by reason'
       return (await pool.query<{ reason: string }>(sql, [client.id])).rows.map(({ reason }) => reason)
     }
-    await expect.poll(refusals, { timeout: 30_000 }).toEqual(['budget', 'requests'])
+    await expect.poll(refusals).toEqual(['budget', 'requests'])
     const deliveries = async () => {
       const sql = 'select state, attempts from tallygate.alert_deliveries where receiver_id = $1'
       return (await pool.query(sql, [added?.id])).rows

@@ -80,7 +80,7 @@ export const DEFAULTS = {
   // The end of a test that hangs. No test measures by it: a busy machine is slow, not wrong.
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  expect: { poll: { timeout: 20_000, interval: 50 } },
+  expect: { poll: { timeout: 60_000, interval: 50 } },
   pool: 'forks',
   maxWorkers: availableParallelism(),
 } as const

@@ -131,5 +131,5 @@ test('a worker that failed leaves the shard alone for a moment, then takes it ag
   await live([worker])
   await worker.failed(stream)
   expect(await worker.take(stream)).toBe(false)
-  await expect.poll(() => worker.take(stream), { timeout: 5_000, interval: 20 }).toBe(true)
+  await expect.poll(() => worker.take(stream), { interval: 20 }).toBe(true)
 })

@@ -71,12 +71,10 @@ test('one of several workers fetches newer prices when they start, and says so o
   server.answerText(newer)
   const before = server.requests.length
   for (let count = 0; count < 3; count += 1) startWorker()
-  await expect.poll(inForce, { timeout: 20_000 }).toMatch(/^genai-prices@/)
-  await expect.poll(events, { timeout: 5_000 }).toEqual(['prices.taken'])
+  await expect.poll(inForce).toMatch(/^genai-prices@/)
+  await expect.poll(events).toEqual(['prices.taken'])
   // All have started, and none fetches them again.
-  await expect
-    .poll(() => lines.filter(({ event }) => event === 'worker.started').length, { timeout: 20_000 })
-    .toBe(3)
+  await expect.poll(() => lines.filter(({ event }) => event === 'worker.started').length).toBe(3)
   expect(server.requests.length - before).toBe(1)
 })
 
@@ -84,7 +82,7 @@ test('a refresh whose worker is killed is done by another', async () => {
   server.answer(() => {}) // never
   const before = server.requests.length
   const killed = startWorker()
-  await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(before + 1)
+  await expect.poll(() => server.requests.length).toBe(before + 1)
   killed.kill('SIGKILL')
   await once(killed, 'exit')
   server.answerText(newer)
@@ -95,7 +93,7 @@ test('a refresh whose worker is killed is done by another', async () => {
 test('what is refused is said in one line, as an error', async () => {
   server.answerText('[{"id":"openai"}]')
   startWorker()
-  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices.refused'])
+  await expect.poll(events).toEqual(['prices.refused'])
   expect(lines.filter(({ level }) => Number(level) >= 50 || level === 'error')).toMatchObject([
     { problem: expect.stringContaining('has no id or no models') },
   ])
@@ -106,7 +104,7 @@ test('without a network there is one log line, which is not an error', async () 
   const gone = await startPriceServer()
   await gone.stop()
   startWorker({ PRICES_URL: gone.url })
-  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices.unreachable'])
+  await expect.poll(events).toEqual(['prices.unreachable'])
   expect(lines.filter(({ level }) => level === 'error' || Number(level) >= 50)).toEqual([])
   expect(lines.filter(({ msg }) => msg === 'a job failed')).toEqual([])
 })
@@ -116,7 +114,7 @@ test('where Postgres takes nothing, one line says that the old prices stand', as
   await pool.query(`alter database ${name} set default_transaction_read_only = on`)
   server.answerText(newer)
   startWorker()
-  await expect.poll(events, { timeout: 20_000 }).toEqual(['prices.not_taken'])
+  await expect.poll(events).toEqual(['prices.not_taken'])
   expect(lines.find(({ event }) => event === 'prices.not_taken')).toMatchObject({
     err: { message: expect.stringContaining('read-only transaction') },
     msg: 'newer prices cannot be put into Postgres: the old ones stand, and it is tried again later',
@@ -137,7 +135,7 @@ test('where it is off, nothing is asked', async () => {
   // Streams are scheduled behind the daily jobs.
   const scheduled = () =>
     connection.exists(`${queuePrefix(redis.prefix)}:jobs:repeat:roll-up/${streamName()}`)
-  await expect.poll(scheduled, { timeout: 20_000 }).toBe(1)
+  await expect.poll(scheduled).toBe(1)
   expect(await connection.exists(`${queuePrefix(redis.prefix)}:jobs:repeat:verify`)).toBe(1)
   expect(await connection.exists(`${queuePrefix(redis.prefix)}:jobs:repeat:refresh-prices`)).toBe(0)
   connection.disconnect()

@@ -73,7 +73,7 @@ test('a repricing in a shell without the configuration is refused; as a gateway 
   await ask()
   await ask()
   const { cost_usd: cost } = await stack.usageOf(client, 2)
-  await expect.poll(recorded, { timeout: 10_000 }).toHaveLength(1)
+  await expect.poll(recorded).toHaveLength(1)
   const [gateway] = await selectGatewayPrices(stack.pool)
   const name = gateway?.gateway ?? ''
 
@@ -176,7 +176,7 @@ test('a gateway tells what it prices by again when its configuration changes', a
   const [before] = await recorded()
   await writeConfig('1.7')
   stack.gateway.reload(loadGatewayConfig(stack.env))
-  await expect.poll(async () => (await recorded())[0]?.hash, { timeout: 10_000 }).not.toBe(before?.hash)
+  await expect.poll(async () => (await recorded())[0]?.hash).not.toBe(before?.hash)
   expect((await recorded())[0]?.settings.markups).toEqual([{ line: 1, client: 'c1', factor: '1.7' }])
 })
 

@@ -109,7 +109,7 @@ test('an answer that is running when its key is revoked ends whole and is counte
   response.end('data: [DONE]\n\n')
   expect(await running.text()).toMatch(/Hello.*\[DONE\]\n\n$/s)
   await expect
-    .poll(() => stack.calls(client), { timeout: 10_000 })
+    .poll(() => stack.calls(client))
     .toEqual(
       expect.arrayContaining([
         expect.objectContaining({ outcome: 'complete', input_tokens: '11', output_tokens: '7' }),

@@ -146,9 +146,9 @@ describe('cancel', () => {
       socket.write(requestText('/v1/chat/completions', headers, 'POST', STREAMED))
       return socket
     })
-    await expect.poll(() => responses.length, { timeout: 10_000 }).toBe(100)
+    await expect.poll(() => responses.length).toBe(100)
     for (const socket of sockets) socket.destroy()
-    await expect.poll(() => responses.every(({ destroyed }) => destroyed), { timeout: 5_000 }).toBe(true)
+    await expect.poll(() => responses.every(({ destroyed }) => destroyed)).toBe(true)
     await stack.usageOf(client, 100)
     const outcomes = (await stack.calls(client)).map(({ outcome }) => outcome)
     expect(outcomes).toEqual(Array(100).fill('client_aborted'))

@@ -89,10 +89,10 @@ test.each(
   const ended = Promise.all(uploads.map(({ end }) => end)).then(() => {
     areOver = true
   })
-  await expect.poll(heldBytes, { timeout: 20_000 }).toBeGreaterThan(ROOM_BYTES / 2)
+  await expect.poll(heldBytes).toBeGreaterThan(ROOM_BYTES / 2)
   expect(await post(other, 10)).toBe(200)
   // As soon as what trickles is known to trickle.
-  await expect.poll(() => post(other, 10 * MIB), { timeout: 20_000 }).toBe(200)
+  await expect.poll(() => post(other, 10 * MIB)).toBe(200)
   while (!areOver) {
     expect(await post(other, 10)).toBe(200)
     await delay(200)

@@ -199,7 +199,7 @@ test('ended sessions leave no connection behind, on either side', async () => {
   expect(outcomes.slice(0, 2)).toEqual(['complete', 'complete'])
   await expect.poll(() => sockets.clients.size).toBe(0)
   // What is left are idle connections for calls, none of which was made here but the list of models.
-  await expect.poll(() => connectionsOf(upstream), { timeout: 8_000 }).toBeLessThanOrEqual(1)
+  await expect.poll(() => connectionsOf(upstream)).toBeLessThanOrEqual(1)
 })
 
 test("a handshake that the upstream refuses is refused with the upstream's status, headers and body", async () => {

@@ -28,7 +28,7 @@ test('calls whose answers all have one id are each counted, and found by it', as
   }
   expect(await stack.usageOf(client, 3)).toMatchObject({ input_tokens: 33, output_tokens: 21 })
   const ids = async () => (await stack.calls(client)).map((call) => call.response_id)
-  await expect.poll(ids, { timeout: 10_000 }).toEqual(['chatcmpl-1', 'chatcmpl-1', 'chatcmpl-1'])
+  await expect.poll(ids).toEqual(['chatcmpl-1', 'chatcmpl-1', 'chatcmpl-1'])
 
   const env = { DATABASE_URL: stack.env.DATABASE_URL }
   const found = z

@@ -99,7 +99,7 @@ test('a running gateway takes newer prices: a new model at once, a changed price
       await stack.pool.query(`select configuration->>'catalog' as catalog from tallygate.gateway_prices
        join tallygate.price_configurations using (hash)`)
     ).rows[0]?.catalog
-  await expect.poll(said, { timeout: 10_000 }).toContain('genai-prices@20')
+  await expect.poll(said).toContain('genai-prices@20')
   const env = { DATABASE_URL: stack.env.DATABASE_URL }
   const before = await stack.usage(client)
   await json(env, 'prices', 'reprice', '--model', 'gpt-4o', '--since', today)

@@ -307,7 +307,7 @@ async function budget(amount: bigint): Promise<void> {
   const scope = { clientId: client.id, keyId: null, model: null }
   await setLimits(stack.pool, scope, [{ kind: 'budget', per: 'day', isSoft: false, amount }], 'test')
   const listed = async () => (await stack.usage(client, '?include=limits')).limits?.length
-  await expect.poll(listed, { timeout: 5_000 }).toBe(1)
+  await expect.poll(listed).toBe(1)
 }
 
 function post(path: string, body: object, who = client): Promise<Response> {

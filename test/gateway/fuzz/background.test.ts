@@ -156,7 +156,7 @@ async function wrongWith({ label, client, kind, reportsUse }: Submitted): Promis
 test(`${JOBS} jobs that are read, cancelled and deleted in any order are exact, or unpriced and charged what they reserved`, async () => {
   const first = await stack.addClient('first')
   const limits = async () => (await stack.usage(first, '?include=limits')).limits
-  await expect.poll(limits, { timeout: 20_000 }).toHaveLength(1)
+  await expect.poll(limits).toHaveLength(1)
   const submitted: Submitted[] = []
   for (let from = 0; from < JOBS; from += 10) {
     const numbered = Array.from({ length: Math.min(10, JOBS - from) }, (_, index) => from + index)
@@ -190,7 +190,7 @@ test(`${JOBS} jobs that are read, cancelled and deleted in any order are exact, 
     const found = await Promise.all(submitted.map(wrongWith))
     return found.filter((text) => text !== null)
   }
-  await expect.poll(wrong, { timeout: 20_000 }).toEqual([])
+  await expect.poll(wrong).toEqual([])
   const { differences, proof } = await verifyLedger(pool, '2020-01-01')
   expect(differences).toEqual([])
   expect(proof.totals).toBe(proof.counted)

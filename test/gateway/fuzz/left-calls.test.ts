@@ -117,7 +117,7 @@ async function wrongWith({ attempt, client, status, words }: Outcome): Promise<s
 test(`${ATTEMPTS} calls that are left in any way are exact, or flagged and never below what came, or charged what was reserved`, async () => {
   const client = await stack.addClient('first')
   const limits = async () => (await stack.usage(client, '?include=limits')).limits
-  await expect.poll(limits, { timeout: 20_000 }).toHaveLength(1)
+  await expect.poll(limits).toHaveLength(1)
   const outcomes = await makeAll()
   await expect.poll(() => stack.gateway.activity().underWay, { timeout: 60_000 }).toBe(0)
   const sent = outcomes.filter(({ attempt }) => provider.books.has(attempt.number)).length

@@ -97,7 +97,7 @@ async function ask(path: string, body: object): Promise<number> {
 async function limit(order: Parameters<typeof setLimits>[2][number]): Promise<void> {
   await setLimits(stack.pool, { clientId: client.id, keyId: null, model: null }, [order], 'test')
   const shown = async () => (await stack.usage(client, '?include=limits')).limits
-  await expect.poll(async () => (await shown())?.length, { timeout: 5_000 }).toBe(1)
+  await expect.poll(async () => (await shown())?.length).toBe(1)
 }
 
 const budget = (usd: number) =>

@@ -57,7 +57,7 @@ async function setBudget(usd: number): Promise<void> {
   const amount = BigInt(usd * 1e12)
   const scope = { clientId: client.id, keyId: null, model: null }
   await setLimits(stack.pool, scope, [{ kind: 'budget', per: 'day', isSoft: false, amount }], 'test')
-  await expect.poll(shown, { timeout: 5_000 }).toHaveLength(1)
+  await expect.poll(shown).toHaveLength(1)
 }
 
 async function shown(): Promise<readonly Record<string, unknown>[]> {
@@ -113,7 +113,7 @@ test.each([
     const ended = await ask('GET', `/v1/batches/${id}`)
     expect(ended.status).toBe(200)
     await ended.arrayBuffer()
-    await expect.poll(async () => (await submit()).status, { timeout: 30_000, interval: 500 }).toBe(200)
+    await expect.poll(async () => (await submit()).status, { interval: 500 }).toBe(200)
   },
   60_000,
 )
@@ -128,13 +128,13 @@ test('a job that was deleted before it reported its use is charged what it reser
       id = made
       return status
     }
-    await expect.poll(submitted, { timeout: 30_000 }).toBe(200)
+    await expect.poll(submitted).toBe(200)
     await (await ask('DELETE', `/v1/batches/${id}`)).arrayBuffer()
     const charged = async () => (await shown())[0]?.charged_usd
-    await expect.poll(charged, { timeout: 30_000 }).toBe(1 + jobs)
+    await expect.poll(charged).toBe(1 + jobs)
   }
   await expect
-    .poll(async () => (await submit()).error, { timeout: 30_000, interval: 500 })
+    .poll(async () => (await submit()).error, { interval: 500 })
     .toMatchObject({ code: 'budget_exceeded' })
   expect(await shown()).toMatchObject([{ spent_usd: 2, charged_usd: 2, left_usd: 0 }])
 }, 60_000)

@@ -38,7 +38,7 @@ function chat(model = 'gpt-4o-mini', more: object = { max_tokens: 10 }): Promise
 /** Sets limits, and waits until the gateway has them. */
 async function limit(...orders: Parameters<typeof setLimits>[2][number][]): Promise<void> {
   await setLimits(stack.pool, { clientId: client.id, keyId: null, model: null }, orders, 'test')
-  await expect.poll(async () => (await limits()).length, { timeout: 5_000 }).toBe(orders.length)
+  await expect.poll(async () => (await limits()).length).toBe(orders.length)
 }
 
 async function limits(): Promise<readonly Record<string, unknown>[]> {
@@ -129,7 +129,7 @@ test('refused calls are added to Postgres, and are in no usage', async () => {
         [client.id],
       )
     ).rows
-  await expect.poll(refused, { timeout: 15_000 }).toEqual([{ reason: 'requests', calls: 2 }])
+  await expect.poll(refused).toEqual([{ reason: 'requests', calls: 2 }])
 })
 
 test('a key that is rotated gives its budget on, with what was spent of it, and both keys share it', async () => {
@@ -140,7 +140,7 @@ test('a key that is rotated gives its budget on, with what was spent of it, and 
   const scope = { clientId: client.id, keyId: rows[0]?.id ?? '', model: null }
   const order = { kind: 'budget', per: 'day', isSoft: false, amount: 16_000_000n } as const
   await setLimits(stack.pool, scope, [order], 'test')
-  await expect.poll(async () => (await limits()).length, { timeout: 5_000 }).toBe(1)
+  await expect.poll(async () => (await limits()).length).toBe(1)
   expect([(await chat()).status, (await chat()).status]).toEqual([200, 200])
   const rotation = await rotateLimitedKey(stack.pool, scope.keyId, 3_600, PEPPER, 'test')
   if (rotation.kind !== 'rotated') throw new Error(rotation.kind)
@@ -148,7 +148,7 @@ test('a key that is rotated gives its budget on, with what was spent of it, and 
   client = { ...client, key: rotation.key.key }
   const shown = async () => (await stack.usage(client, '?include=limits').catch(() => null)) as unknown
   await expect
-    .poll(shown, { timeout: 5_000 })
+    .poll(shown)
     .toMatchObject({ limits: [{ kind: 'budget', key_id: rotation.key.id, limit_usd: 0.000016 }] })
   expect((await chat()).status).toBe(200)
   expect((await chat()).status).toBe(429)

@@ -81,7 +81,7 @@ test('a gateway takes calls before it has adopted what the one before left behin
     expect(second.events.filter((event) => event.startsWith('adoption.'))).toEqual([])
     await holder.query('commit')
     await stack.usageOf(client, CALLS)
-    await expect.poll(() => second.events, { timeout: 20_000 }).toContain('adoption.done')
+    await expect.poll(() => second.events).toContain('adoption.done')
   } finally {
     holder.release(true)
   }

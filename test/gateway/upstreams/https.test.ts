@@ -45,7 +45,7 @@ test('a gateway with a certificate serves HTTPS, metered as ever', async () => {
   const [status, body] = await ask('POST', '/v1/chat/completions', '{"model":"gpt-4o-mini","messages":[]}')
   expect([status, JSON.parse(body)]).toMatchObject([200, { object: 'chat.completion' }])
   await expect
-    .poll(async () => JSON.parse((await ask('GET', '/v1/usage'))[1]), { timeout: 5_000 })
+    .poll(async () => JSON.parse((await ask('GET', '/v1/usage'))[1]))
     .toMatchObject({ client: 'secure', requests: 1, input_tokens: 11, output_tokens: 7 })
 })
 

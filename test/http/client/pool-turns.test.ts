@@ -76,7 +76,7 @@ test('requests that are given up before they are sent do not keep a connection f
     expect(calls).toEqual(['start', 'error'])
   }
   // A second after the answer, which is one before the server closes it.
-  await expect.poll(() => pool.size.kept, { timeout: 2_000 }).toBe(0)
+  await expect.poll(() => pool.size.kept).toBe(0)
 })
 
 test('a server that never comes to its answer ends as one that sends none', async () => {

@@ -44,7 +44,7 @@ test('reports come from the replica while it is near, and from the primary as so
   const reports = replicaReports(primary, replica, quiet)
   try {
     expect(await reports.read(inRecovery)).toBe(false) // before the first measurement
-    await expect.poll(() => reports.state()?.isUsed, { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => reports.state()?.isUsed).toBe(true)
     expect(reports.state()?.lagMs).toBeLessThan(10_000)
     expect(await reports.read(inRecovery)).toBe(true)
     // What takes too long there is not asked again here.
@@ -61,7 +61,7 @@ test('reports come from the replica while it is near, and from the primary as so
     ).toBe(false)
     expect(reports.state()).toMatchObject({ isUsed: false, problem: 'refused a report, or is away' })
     // Nor one that is frozen or cut off: it does not even end a statement at its limit.
-    await expect.poll(() => reports.state()?.isUsed, { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => reports.state()?.isUsed).toBe(true)
     const silent = { text: 'set statement_timeout = 0; select pg_sleep(20)', query_timeout: 50 }
     expect(
       await reports.read(async (pool) => {
@@ -80,7 +80,7 @@ test('what is not a standby is never read, whatever it says', async () => {
   const reports = replicaReports(primary, second, quiet)
   try {
     const problem = 'is not a standby: how old its data is cannot be known'
-    await expect.poll(() => reports.state()?.problem, { timeout: 5_000 }).toBe(problem)
+    await expect.poll(() => reports.state()?.problem).toBe(problem)
     expect(await waitForReplica(primary, second)).toMatchObject({ kind: 'unusable', problem })
   } finally {
     await reports.stop()
