@@ -7,15 +7,21 @@ import { buildUnpricedTier } from '../price.ts'
  * says a size, so there must be an end.
  */
 const MAX_TIERS = 100
+const MAX_LISTED = 1_000
 /** Under which calls stand whose tier is one name too many. */
 const OTHER_TIER = '(other)'
 
 /** However many names there were, one that has a price, of ours or of the `operators`, keeps its own. */
 export function boundTiers(operators: ReadonlySet<string>): (serviceTier: string | null) => string | null {
   const seen = new Set<string>()
+  /** Of these there are only so many; to take one apart for each call costs as much as its price. */
+  const listed = new Set<string>()
   return (serviceTier) => {
-    if (serviceTier === null || seen.has(serviceTier)) return serviceTier
-    if (operators.has(serviceTier) || isListedTier(serviceTier)) return serviceTier
+    if (serviceTier === null || listed.has(serviceTier) || seen.has(serviceTier)) return serviceTier
+    if (operators.has(serviceTier) || isListedTier(serviceTier)) {
+      if (listed.size < MAX_LISTED) listed.add(serviceTier)
+      return serviceTier
+    }
     if (seen.size >= MAX_TIERS) return OTHER_TIER
     seen.add(serviceTier)
     return serviceTier
