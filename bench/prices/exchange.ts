@@ -107,7 +107,7 @@ export function exchangeFor(priceCase: PriceCase, number: number): Exchange | No
 
 function vertexCall(priceCase: PriceCase): Exchange | NotAsked {
   const { model } = priceCase
-  const publishers = '/v1/projects/p/locations/us-central1/publishers'
+  const publishers = '/v1/projects/p/locations/global/publishers'
   if (model.startsWith('claude'))
     return anthropicMessage(`${publishers}/anthropic/models/${model}:rawPredict`, priceCase)
   const [maker = '', name] = model.split('/')
@@ -116,7 +116,7 @@ function vertexCall(priceCase: PriceCase): Exchange | NotAsked {
     // Mistral's have their own method; the other makers' are behind the OpenAI-compatible one.
     return publisher === 'mistralai'
       ? chatCall(priceCase, `${publishers}/mistralai/models/${name ?? model}:rawPredict`)
-      : chatCall(priceCase, '/v1/projects/p/locations/us-central1/endpoints/openapi/chat/completions')
+      : chatCall(priceCase, '/v1/projects/p/locations/global/endpoints/openapi/chat/completions')
   }
   return geminiContent(`${publishers}/google/models/${model}`, priceCase)
 }

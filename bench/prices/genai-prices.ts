@@ -1,4 +1,4 @@
-import { findProvider } from '@pydantic/genai-prices'
+import { readFileSync } from 'node:fs'
 import type { Provider } from '../../src/providers/registry.ts'
 import type { Listing, PriceClass, Rate } from './listing.ts'
 
@@ -25,6 +25,7 @@ const PROVIDERS: readonly (readonly [id: string, provider: Provider])[] = [
   ['moonshotai', 'moonshotai'],
   ['zai', 'zai'],
   ['voyageai', 'voyageai'],
+  ['databricks', 'databricks'],
 ]
 
 const KEYS: Readonly<Record<string, readonly [PriceClass, per: number]>> = {
@@ -50,10 +51,42 @@ interface Model {
   readonly id: string
   readonly match: unknown
   readonly prices: unknown
+  readonly price_variants?: readonly Variant[]
+}
+
+interface Variant {
+  readonly when: Readonly<Record<string, string>>
+  readonly constraint?: { readonly start_date?: string }
+  readonly prices: unknown
+}
+
+/** What it lists at service tiers on that day, of each class the first that is in force. */
+function tierRates({ price_variants: variants = [] }: Model, today: string): Rate[] {
+  const rates = variants
+    .filter(({ constraint }) => (constraint?.start_date ?? '') <= today)
+    .flatMap(({ when, prices }) => {
+      const tier = when.service_tier ?? when.processing ?? when.speed
+      return tier === undefined || tier === 'default'
+        ? []
+        : ratesOf(prices).map((rate) => ({ ...rate, tier }))
+    })
+  const key = (rate: Rate) => `${rate.class} ${rate.tier} ${rate.above}`
+  return [...new Map(rates.toReversed().map((rate) => [key(rate), rate])).values()]
 }
 
 /** What follows a name and leaves it the same model's. */
 const REVISION = /^(?:[-@]20[0-9]{6}|-20[0-9]{2}-[0-9]{2}-[0-9]{2}|-latest|-v[0-9]+(?::[0-9]+)?|:[0-9]+)*$/
+
+/** Its data, as published; `readGenaiPrices` is called first. */
+let lists: ReadonlyMap<string, readonly Model[]> = new Map()
+
+/** @param file Its `data.json`. */
+export function readGenaiPrices(file: string): void {
+  const providers: readonly { id: string; models: readonly Model[] }[] = JSON.parse(
+    readFileSync(file, 'utf8'),
+  )
+  lists = new Map(providers.map(({ id, models }) => [id, models]))
+}
 
 /** The names it gives a model word for word. */
 export function namesInGenaiPrices(): { readonly provider: Provider; readonly model: string }[] {
@@ -84,15 +117,14 @@ export function listingInGenaiPrices(provider: Provider, name: string, today: st
   )
   if (!isSaid) return null
   const hours = ratesByHour(model.prices, today)
-  const rates = hours.at(-1) ?? []
+  const rates = [...(hours.at(-1) ?? []), ...tierRates(model, today)]
   if (rates.length === 0) return null
   const listing = { source: 'genai-prices', provider, model: name, kind: 'chat', rates } as const
   return hours.length > 1 ? { ...listing, hours } : listing
 }
 
 function modelsOf(id: string): readonly Model[] {
-  const provider: { readonly models?: readonly Model[] } = Object(findProvider({ providerId: id }))
-  return provider.models ?? []
+  return lists.get(id) ?? []
 }
 
 function matches(logic: unknown, name: string): boolean {

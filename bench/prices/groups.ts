@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { listingInGenaiPrices, namesInGenaiPrices } from './genai-prices.ts'
+import { listingInGenaiPrices, namesInGenaiPrices, readGenaiPrices } from './genai-prices.ts'
 import type { Listing, Skipped } from './listing.ts'
 import { readLiteLlm } from './litellm.ts'
 import { readModelsDev } from './models-dev.ts'
@@ -11,10 +11,13 @@ export interface SourceFiles {
   readonly litellm: string
   /** `dist/providers/data` of the package. */
   readonly modelsDev: string
+  /** genai-prices' `data.json`. */
+  readonly genaiPrices: string
 }
 
 /** Every model of the merged sources, each with all that they say of it by that name. */
 export function readGroups(files: SourceFiles, today: string, skipped: Skipped): Group[] {
+  readGenaiPrices(files.genaiPrices)
   const listings = new Map<string, Listing[]>()
   const add = (listing: Listing) => {
     const key = keyOf(listing)

@@ -11,6 +11,7 @@ import type { Skipped } from './listing.ts'
 import { type PriceCase, priceCasesOf } from './price-cases.ts'
 import { summarize } from './report.ts'
 import { asMarkdown, asText } from './report-text.ts'
+import { sampleOf } from './sample.ts'
 import { getSources } from './sources.ts'
 import { unknownNamesAmong } from './unknown-names.ts'
 
@@ -18,6 +19,9 @@ const { values } = parseArgs({
   options: {
     litellm: { type: 'string' },
     'models-dev': { type: 'string' },
+    'genai-prices': { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    calls: { type: 'string' },
     provider: { type: 'string' },
     out: { type: 'string' },
   },
@@ -28,12 +32,16 @@ const say = (line: string) => void process.stderr.write(`${line}\n`)
 
 const files = await getSources({
   ...(values.litellm === undefined ? {} : { litellm: values.litellm }),
+  ...(values['genai-prices'] === undefined ? {} : { genaiPrices: values['genai-prices'] }),
   ...(values['models-dev'] === undefined ? {} : { modelsDev: modelsDevData(values['models-dev']) }),
 })
 const skipped: Skipped = new Map()
-const priceCases = readGroups(files, today, skipped)
+const allCases = readGroups(files, today, skipped)
   .filter(({ provider }) => values.provider === undefined || values.provider === provider)
   .flatMap(priceCasesOf)
+
+const most = values.calls === undefined ? allCases.length : Number(values.calls)
+const priceCases = sampleOf(allCases, most, Number(values.seed))
 
 const asked: { readonly priceCase: PriceCase; readonly exchange: Exchange }[] = []
 const notAsked = new Map<string, PriceCase[]>()

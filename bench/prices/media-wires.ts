@@ -100,7 +100,7 @@ function transcription({ provider, model }: PriceCase, usage: object): Exchange 
 function image({ provider, model, use }: PriceCase): Exchange | NotAsked {
   const pictures = Array.from({ length: use.count }, () => ({ b64_json: 'AA==' }))
   if (provider === 'gemini' || provider === 'vertex') {
-    const base = provider === 'gemini' ? '/v1beta' : '/v1/projects/p/locations/us-central1/publishers/google'
+    const base = provider === 'gemini' ? '/v1beta' : '/v1/projects/p/locations/global/publishers/google'
     const predictions = pictures.map(() => ({ mimeType: 'image/png', bytesBase64Encoded: 'AA==' }))
     if (!model.startsWith('imagen')) return { why: 'this picture is billed by its tokens' }
     return asJson(`${base}/models/${model}:predict`, { instances: [{ prompt: 'q' }] }, { predictions })
@@ -140,8 +140,7 @@ function video({ provider, model, use }: PriceCase): Exchange | NotAsked {
       )
     case 'gemini':
     case 'vertex': {
-      const base =
-        provider === 'gemini' ? '/v1beta' : '/v1/projects/p/locations/us-central1/publishers/google'
+      const base = provider === 'gemini' ? '/v1beta' : '/v1/projects/p/locations/global/publishers/google'
       return asJson(
         `${base}/models/${model}:predictLongRunning`,
         { instances: [{ prompt: 'q' }], parameters: { durationSeconds: seconds } },

@@ -7,6 +7,12 @@ export function asText(summary: Summary): string {
   return [
     `Prices of ${summary.sources.join(', ')} on ${summary.date}, ${summary.asked} calls`,
     '',
+    'What three lists agree on, at the standard tier, by class',
+    ...table(summary.byThree),
+    '',
+    'Each list as published',
+    ...table(summary.bySource),
+    '',
     'What at least two sources agree on',
     ...table(summary.agreed),
     '',
@@ -33,7 +39,7 @@ export function asText(summary: Summary): string {
     'Not asked, as no call through a gateway tells it',
     ...Object.entries(summary.notAsked).map(([why, count]) => `  ${count}  ${why}`),
     '',
-    `wrong ${summary.wrong.length}, unpriced ${percent(summary.unpricedShare)}, tiers at list price ${summary.atListPrice.length}: ${summary.passes ? 'passed' : 'FAILED'}`,
+    `of what three lists agree on: wrong ${percent(summary.shares.wrong)}, unpriced ${percent(summary.shares.unpriced)}; of tiers that two agree on: wrong ${percent(summary.shares.tiersWrong)}, unpriced ${percent(summary.shares.tiersUnpriced)}; tiers at list price ${summary.atListPrice.length}: ${summary.passes ? 'passed' : 'FAILED'}`,
     '',
   ].join('\n')
 }
@@ -66,7 +72,7 @@ export function asMarkdown(summary: Summary): string {
     `Made by \`npm run bench:prices\` on ${summary.date}: ${summary.asked} calls through a gateway with its defaults,`,
     `against ${summary.sources.join(', ')}. bench/prices/README.md says how.`,
     '',
-    `Of what at least two sources agree on: **${summary.wrong.length} wrong, ${percent(summary.unpricedShare)} unpriced**, ${summary.settled.length} settled otherwise by the provider's own page;`,
+    `Of what three lists agree on ${percent(summary.shares.wrong)} wrong, ${percent(summary.shares.unpriced)} unpriced; of tiers that two agree on ${percent(summary.shares.tiersWrong)} wrong, ${percent(summary.shares.tiersUnpriced)} unpriced.`,
     `${summary.atListPrice.length} service tiers at the list price.`,
     `Of ${summary.unknownHosts.asked} models of unknown hosts ${summary.unknownHosts.priced.length} have a price.`,
     '',

@@ -36,6 +36,10 @@ export interface Summary {
   /** By provider and tier, whichever source says it. */
   readonly tiers: Readonly<Record<string, Counts & { atListPrice: number }>>
   readonly pairs: Readonly<Record<string, Counts>>
+  /** By class, and by source: what three lists agree on, and what each says, whatever others do. */
+  readonly byThree: Readonly<Record<string, Counts>>
+  readonly bySource: Readonly<Record<string, Counts>>
+  readonly ofThree: Counts
   readonly wrong: readonly Line[]
   /** Other than at least two sources say, by the provider's own page: why. */
   readonly settled: readonly (Line & { readonly choice: string })[]
@@ -49,11 +53,12 @@ export interface Summary {
   readonly unknownHosts: { readonly asked: number; readonly priced: readonly string[] }
   readonly notAsked: Readonly<Record<string, number>>
   readonly skipped: Readonly<Record<string, number>>
-  readonly unpricedShare: number
+  /** Parts of one: of what three lists agree on at the standard tier, and of tiers that two agree on. */
+  readonly shares: Readonly<Record<keyof typeof MOST, number>>
   readonly passes: boolean
 }
 
-const MOST_UNPRICED = 0.05
+const MOST = { wrong: 0.005, unpriced: 0.04, tiersWrong: 0.01, tiersUnpriced: 0.1 } as const
 
 export function summarize(
   verdicts: readonly Verdict[],
@@ -66,22 +71,36 @@ export function summarize(
   const alone = verdicts.filter(({ agreeing, isDisputed }) => agreeing.length === 0 && !isDisputed)
   const disputed = verdicts.filter(({ isDisputed }) => isDisputed)
   const tiers = verdicts.filter(({ priceCase }) => priceCase.tier !== '')
+  const ofThree = agreedOn.filter(({ agreeing, priceCase }) => agreeing.length >= 3 && priceCase.tier === '')
   const wrong = agreedOn.filter(({ kind }) => kind === 'wrong')
   const unpriced = agreedOn.filter(({ kind }) => kind === 'unpriced')
   const atListPrice = verdicts.filter(({ isAtListPrice }) => isAtListPrice)
-  const unpricedShare = unpriced.length / Math.max(1, agreedOn.length)
+  const ofTiers = agreedOn.filter(({ priceCase }) => priceCase.tier !== '')
+  const shares = {
+    wrong: shareOf(ofThree, 'wrong'),
+    unpriced: shareOf(ofThree, 'unpriced'),
+    tiersWrong: shareOf(ofTiers, 'wrong'),
+    tiersUnpriced: shareOf(ofTiers, 'unpriced'),
+  }
   return {
     date,
     sources: [
-      BUNDLED_SOURCE,
+      `bundled: ${BUNDLED_SOURCE}`,
       `${PINNED.modelsDev.package}@${PINNED.modelsDev.version} (models.dev)`,
       `litellm ${PINNED.litellm.version}`,
+      `genai-prices ${PINNED.genaiPrices.version}`,
     ],
     asked: verdicts.length,
     agreed: countBy(agreedOn, ({ priceCase }) => priceCase.provider),
     alone: countBy(alone, ({ priceCase }) => priceCase.provider),
     tiers: tierCounts(tiers),
     pairs: countBy(agreedOn, ({ agreeing }) => agreeing.join(' + ')),
+    byThree: countBy(
+      ofThree,
+      ({ priceCase }) => `${priceCase.class}${priceCase.above > 0 ? ' of long prompts' : ''}`,
+    ),
+    bySource: bySource(verdicts),
+    ofThree: sumOf(ofThree),
     wrong: wrong.map(lineOf),
     settled: agreedOn
       .filter(({ kind }) => kind === 'settled')
@@ -94,13 +113,15 @@ export function summarize(
     unknownHosts,
     notAsked: Object.fromEntries([...notAsked].map(([why, priceCases]) => [why, priceCases.length])),
     skipped: Object.fromEntries([...skipped].map(([why, names]) => [why, names.length])),
-    unpricedShare,
+    shares,
     passes:
-      wrong.length === 0 &&
+      shares.wrong <= MOST.wrong &&
+      shares.unpriced <= MOST.unpriced &&
+      shares.tiersWrong <= MOST.tiersWrong &&
+      shares.tiersUnpriced <= MOST.tiersUnpriced &&
       unknownHosts.priced.length === 0 &&
       !verdicts.some(({ answer }) => isMiscounted(answer)) &&
-      atListPrice.length === 0 &&
-      unpricedShare <= MOST_UNPRICED,
+      atListPrice.length === 0,
   }
 }
 
@@ -121,6 +142,31 @@ function tierCounts(verdicts: readonly Verdict[]) {
       },
     ]),
   )
+}
+
+function shareOf(verdicts: readonly Verdict[], kind: Verdict['kind']): number {
+  return verdicts.filter((verdict) => verdict.kind === kind).length / Math.max(1, verdicts.length)
+}
+
+function sumOf(verdicts: readonly Verdict[]): Counts {
+  return countBy(verdicts, () => 'all').all ?? { right: 0, wrong: 0, settled: 0, unpriced: 0 }
+}
+
+/** Each list as it stands, apart from the others: whether our price is the one that it says. */
+function bySource(verdicts: readonly Verdict[]): Record<string, Counts> {
+  const counts: Record<string, Counts> = {}
+  for (const { priceCase, answer, kind } of verdicts) {
+    for (const [source, usd] of priceCase.said) {
+      const name = `${source}${priceCase.tier === '' ? '' : ', tiers'}`
+      const count = counts[name] ?? { right: 0, wrong: 0, settled: 0, unpriced: 0 }
+      counts[name] = count
+      const isRight = answer.usd !== null && isSame(usd, answer.usd)
+      count[
+        answer.usd === null ? 'unpriced' : isRight ? 'right' : kind === 'settled' ? 'settled' : 'wrong'
+      ] += 1
+    }
+  }
+  return counts
 }
 
 function countBy(verdicts: readonly Verdict[], key: (verdict: Verdict) => string): Record<string, Counts> {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,9 +18,15 @@ export const PINNED = {
   },
   litellm: {
     package: 'litellm',
-    version: '1.109.1',
-    file: 'litellm-1.109.1-cp310-abi3-manylinux_2_28_x86_64.whl',
-    sha256: '1c8b4dd671fa0cd0850aa751678704ff77e595fb1e6085b2dc3be39ee19bdaaf',
+    version: '1.110.2',
+    file: 'litellm-1.110.2-cp310-abi3-manylinux_2_28_x86_64.whl',
+    sha256: '9d94d1c7d524b6fd10c14f9c8c6c4f0ac31705f9964ac59dcfd8337c046d8917',
+  },
+  genaiPrices: {
+    package: 'genai-prices',
+    version: '0.2.3',
+    file: 'genai_prices-0.2.3-py3-none-any.whl',
+    sha256: '56976ce2b04ec206117f7d0e53f4849211a6724ab3a12119afec304eba63ee25',
   },
 } as const
 
@@ -32,6 +38,7 @@ export async function getSources(given: Partial<SourceFiles>): Promise<SourceFil
   return {
     modelsDev: given.modelsDev ?? (await getModelsDev(folder)),
     litellm: given.litellm ?? (await getLiteLlm(folder)),
+    genaiPrices: given.genaiPrices ?? (await getGenaiPrices(folder)),
   }
 }
 
@@ -52,6 +59,21 @@ async function getLiteLlm(folder: string): Promise<string> {
   await verify(join(folder, file), sha256)
   await run('python3', ['-m', 'zipfile', '-e', file, '.'], { cwd: folder })
   return join(folder, LITELLM_FILE)
+}
+
+/** genai-prices' data as its wheel has it, in the form of its `data.json`. */
+async function getGenaiPrices(folder: string): Promise<string> {
+  const { package: name, version, file, sha256 } = PINNED.genaiPrices
+  await run('pip', ['download', '--quiet', '--no-deps', `${name}==${version}`], { cwd: folder })
+  await verify(join(folder, file), sha256)
+  await run('python3', ['-m', 'zipfile', '-e', file, 'genai-prices'], { cwd: folder })
+  const printer = new URL('../../scripts/prices/wheel-data.py', import.meta.url).pathname
+  const { stdout } = await run('python3', [printer, 'genai-prices'], {
+    cwd: folder,
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  await writeFile(join(folder, 'genai-prices.json'), stdout)
+  return join(folder, 'genai-prices.json')
 }
 
 async function verify(file: string, sha256: string): Promise<void> {

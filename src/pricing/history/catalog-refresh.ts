@@ -100,7 +100,7 @@ function judge(
   if (older.problems.length > 0) {
     return { kind: 'unreadable', problems: older.problems.map((problem) => `what is in force: ${problem}`) }
   }
-  const newer = readRows(fetched)
+  const newer = readRows(fetched, older.document)
   if (newer.problems.length > 0)
     return { kind: 'unreadable', problems: newer.problems.slice(0, MOST_PROBLEMS) }
   // Before any name is looked up: all that follows tries the rules of both on the names of both.
@@ -226,8 +226,11 @@ interface ReadRows extends ReadCatalog {
 const MOST_UNREAD = 1 / 20
 
 /** The same of data from outside: rows that cannot be read are left out and named, so that they keep their old price. */
-function readRows(text: string): ReadRows {
+function readRows(text: string, known: CatalogDocument): ReadRows {
   const { value, problems } = readJson(text)
+  // Before any row is read: each takes its time.
+  const excess = Array.isArray(value) ? excessOf(known, catalogDocumentOf(value)) : null
+  if (excess !== null) return { problems: [excess], document: [], unread: [] }
   const providers = Array.isArray(value) ? value.map((provider: unknown) => readProviderRows(provider)) : null
   if (problems.length > 0 || providers === null) {
     return {

@@ -57,7 +57,7 @@ export function readLiteLlmCatalog(
       typeof entry.litellm_provider === 'string' ? placeOfLiteLlm(key, entry.litellm_provider) : null
     const known = found.length
     const prices =
-      place === null ? null : readLiteLlmPrices(entry, (why) => void found.push({ name: key, why }))
+      place === null ? null : readLiteLlmPrices(place.id, entry, (why) => void found.push({ name: key, why }))
     if (place === null || prices === null || found.length > known) {
       passedOver += 1
       continue

@@ -58,9 +58,10 @@ interface Cell {
  * What an entry of LiteLLM's list costs, at the standard tier and at others. A price of 0 counts as none: the
  * list has it for what is free and for what is unknown. What cannot be a price is reported.
  *
+ * @param name Of the model, as its host calls it.
  * @returns `null`: nothing that calls are billed by.
  */
-export function readLiteLlmPrices(entry: Fields, report: Report): LiteLlmPrices | null {
+export function readLiteLlmPrices(name: string, entry: Fields, report: Report): LiteLlmPrices | null {
   const cells = tokenCells(entry, report)
   addRanges(entry, cells, report)
   const standard = ratesOf(cells.get(''))
@@ -71,7 +72,7 @@ export function readLiteLlmPrices(entry: Fields, report: Report): LiteLlmPrices 
   if (isAnswer && isByTokens && (standard.input_mtok === undefined || standard.output_mtok === undefined)) {
     return null
   }
-  const others = readUnits(entry, mode, isByTokens, report)
+  const others = readUnits(entry, mode, isByTokens, SESSIONS.test(name), report)
   const prices = { ...standard, ...others.prices }
   if (Object.keys(prices).length === 0) return null
   const tiers = [...cells].flatMap(([tier, rates]): [string, Record<string, ListedRate>][] => {
@@ -80,6 +81,8 @@ export function readLiteLlmPrices(entry: Fields, report: Report): LiteLlmPrices 
   })
   return { prices, serviceTiers: { ...Object.fromEntries(tiers), ...others.serviceTiers } }
 }
+
+const SESSIONS = /^gemini-(?:live-)?2.*(?:live|native-audio)|^gemini-live-2/
 
 type Cells = Map<string, Map<string, Cell>>
 
@@ -159,16 +162,23 @@ function ratesOf(cells: ReadonlyMap<string, Cell> = new Map()): Record<string, L
 }
 
 /** What is not billed by tokens. Where tokens are, pictures, seconds and characters are another measure of these. */
-function readUnits(entry: Fields, mode: string, isByTokens: boolean, report: Report): LiteLlmPrices {
+function readUnits(
+  entry: Fields,
+  mode: string,
+  isByTokens: boolean,
+  isUnknownSession: boolean,
+  report: Report,
+): LiteLlmPrices {
   const prices: Record<string, ListedRate> = {}
   const serviceTiers: Record<string, Record<string, ListedRate>> = {}
   const read = (field: string, most = MOST_OF_ANYTHING) => readPrice(field, entry[field], most, report)
   const set = (key: string, price: number | null, count: number) => {
     if (price !== null) prices[key] = times(price, count)
   }
-  set('map_searches_kcount', read('google_maps_grounding_cost_per_query'), 1_000)
+  // Up to Gemini 2.5 the fee is for a prompt, and of a session only the queries are known.
+  if (!isUnknownSession) set('map_searches_kcount', read('google_maps_grounding_cost_per_query'), 1_000)
   set('requests_kcount', read('input_cost_per_request'), 1_000)
-  set('web_searches_kcount', searchFee(entry, report), 1_000)
+  if (!isUnknownSession) set('web_searches_kcount', searchFee(entry, report), 1_000)
   if (mode === 'ocr') {
     set('input_document_kpages', read('ocr_cost_per_page'), 1_000)
     set('input_annotated_document_kpages', read('annotation_cost_per_page'), 1_000)
