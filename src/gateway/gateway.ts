@@ -95,6 +95,8 @@ export function buildGateway(options: GatewayOptions): Gateway {
   for (const prefix of new Set(['', basePath])) health(app, prefix, options.readiness)
   app.register(async (keyed) => {
     admitCallers(keyed, admission)
+    // What this gateway says itself; calls that go upstream are answered past Fastify.
+    keyed.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
     models(keyed, { basePath, listModels: options.listModels })
     usage(keyed, {
       basePath,

@@ -225,3 +225,11 @@ function toShown(row: object): ShownModel {
   if (model === undefined) throw new Error('no model')
   return model
 }
+
+test.each(['/v1/models', '/v1/models/bare', '/v1/usage'])('no cache keeps an answer to %s', async (path) => {
+  const { headers, status } = await fetch(stack.url + path, {
+    headers: { authorization: `Bearer ${client.key}` },
+  })
+  expect(status).toBe(200)
+  expect(headers.get('cache-control')).toBe('no-store')
+})
