@@ -245,7 +245,9 @@ async function everyKindOfCall(): Promise<void> {
   for (const how of ['stream', 'cut', 'broken events', 'broken gzip', 'reset'])
     await call(chatRequest(bearer, how, chatBody({ stream: true })))
   await call(chatRequest(bearer, 'well', chatBody(), `/away${CHAT_PATH}`))
-  await call(chatRequest(bearer, 'echo', chatBody(), '/v1/messages'))
+  await call(chatRequest(bearer, 'echo', chatBody(), '/v1/unknown'))
+  // No upstream here speaks that.
+  await refused(404, chatRequest(bearer, 'echo', chatBody(), '/v1/messages'))
   await call(chatRequest(bearer, 'well', chatBody().slice(0, -9), CHAT_PATH))
   await call(chatRequest(bearer, 'well', `{"model":${PROMPT}}`))
   await call(chatRequest(bearer, 'well', `{"model":"gpt-4o-mini","stream":true,"other":${PROMPT}}`))
