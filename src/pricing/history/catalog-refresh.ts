@@ -3,9 +3,7 @@ import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { BELIEVED_LISTS } from '../catalog/catalog-providers.ts'
 import {
   type CatalogDocument,
-  catalogDocumentOf,
   catalogTextOf,
-  type ModelDocument,
   namesOf,
   type PricesDocument,
 } from '../sources/catalog-document.ts'
@@ -14,6 +12,7 @@ import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
 import { excessOf, fileDoubts, wildRuleOf } from './catalog-doubts.ts'
 import { pricesFrom } from './catalog-history.ts'
 import { findInBoth, heldKey, keepPastPrices } from './catalog-past.ts'
+import { type HeldRow, readCatalog, readRows } from './read-rows.ts'
 import { compareRows, type RowDoubt } from './row-doubts.ts'
 import { witnessOf } from './witnesses.ts'
 
@@ -35,15 +34,6 @@ export type RefreshJudgement =
       /** The newest beginning of a price in it that is past; `null`: it names none. */
       readonly dataDay: UtcDay | null
     }
-
-/** A model at a provider whose newer price is doubted. */
-export interface HeldRow {
-  readonly provider: string
-  readonly model: string
-  readonly why: string
-  /** As it would be taken; `null`: it cannot be read. */
-  readonly offered: ModelDocument | null
-}
 
 /** What newer data is judged with. */
 export interface JudgeOptions {
@@ -193,81 +183,6 @@ function begun({ constraint, prices }: PricesDocument, from: UtcDay): PricesDocu
   if (constraint?.start_date !== from) return { ...(constraint === undefined ? {} : { constraint }), prices }
   const { start_date: _, ...hours } = constraint
   return Object.keys(hours).length === 0 ? { prices } : { constraint: hours, prices }
-}
-
-interface ReadCatalog {
-  /** Empty where it is a catalog. */
-  readonly problems: readonly string[]
-  readonly document: CatalogDocument
-}
-
-function readCatalog(text: string): ReadCatalog {
-  const { value, problems } = readJson(text)
-  const found = problems.length > 0 ? problems : parseCatalog(value, 'refresh').problems
-  return { problems: found, document: found.length > 0 ? [] : catalogDocumentOf(value) }
-}
-
-function readJson(text: string): { readonly value: unknown; readonly problems: readonly string[] } {
-  try {
-    return { value: JSON.parse(text), problems: [] }
-  } catch (error) {
-    return {
-      value: null,
-      problems: [`is not JSON: ${error instanceof Error ? error.message : error}`],
-    }
-  }
-}
-
-interface ReadRows extends ReadCatalog {
-  readonly unread: readonly HeldRow[]
-}
-
-/** More rows than that cannot be read of no list that was only written wrong in some. */
-const MOST_UNREAD = 1 / 20
-
-/** The same of data from outside: rows that cannot be read are left out and named, so that they keep their old price. */
-function readRows(text: string, known: CatalogDocument): ReadRows {
-  const { value, problems } = readJson(text)
-  // Before any row is read: each takes its time.
-  const excess = Array.isArray(value) ? excessOf(known, catalogDocumentOf(value)) : null
-  if (excess !== null) return { problems: [excess], document: [], unread: [] }
-  const providers = Array.isArray(value) ? value.map((provider: unknown) => readProviderRows(provider)) : null
-  if (problems.length > 0 || providers === null) {
-    return {
-      problems: problems.length > 0 ? problems : ['is not a list of providers'],
-      document: [],
-      unread: [],
-    }
-  }
-  const rest = providers.map(({ sound }) => sound)
-  const unread = providers.flatMap((provider) => provider.unread)
-  const all = providers.reduce((sum, { rows }) => sum + rows, 0)
-  const found = parseCatalog(rest, 'refresh').problems
-  const isTooMuch = unread.length > Math.max(1, all * MOST_UNREAD)
-  const unreadable = isTooMuch ? unread.map(({ provider, model, why }) => `${provider}/${model}: ${why}`) : []
-  const everything = [...unreadable, ...found]
-  return { problems: everything, document: everything.length > 0 ? [] : catalogDocumentOf(rest), unread }
-}
-
-function readProviderRows(provider: unknown) {
-  const { id, models, ...rest }: { id?: unknown; models?: unknown } = Object(provider)
-  if (typeof id !== 'string' || !Array.isArray(models)) return { sound: provider, unread: [], rows: 0 }
-  const ids = models.map((model: unknown, index): string => {
-    const { id: own }: { id?: unknown } = Object(model)
-    return typeof own === 'string' ? own : `model ${index + 1}`
-  })
-  const times = new Map<string, number>()
-  for (const own of ids) times.set(own, (times.get(own) ?? 0) + 1)
-  const unread = new Map<string, HeldRow>()
-  const sound = models.filter((model: unknown, index) => {
-    const own = ids[index] ?? ''
-    const [problem] = parseCatalog([{ id, models: [model] }], 'refresh').problems
-    if (problem === undefined && times.get(own) === 1) return true
-    const why = problem?.replace(/^[^:]*: /, '') ?? 'is there twice'
-    unread.set(own, { provider: id, model: own, why, offered: null })
-    return false
-  })
-  return { sound: { id, models: sound, ...rest }, unread: [...unread.values()], rows: models.length }
 }
 
 /** The newest day, up to `today`, from which on a price in it is in force; `null`: it names none. */

@@ -1,6 +1,6 @@
 import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import type { HeldRow } from '../history/catalog-refresh.ts'
+import type { HeldRow } from '../history/read-rows.ts'
 import type { ModelDocument } from '../sources/catalog-document.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 

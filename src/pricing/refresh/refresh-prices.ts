@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import type { HeldRow } from '../history/catalog-refresh.ts'
+import type { HeldRow } from '../history/read-rows.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 import { FETCH_LIMITS, type FetchLimits, fetchPrices } from './fetch-prices.ts'
 import { confirmPriceCatalog, findCurrentSource } from './price-catalogs.ts'
