@@ -28,7 +28,7 @@ const TEXT = JSON.stringify({
 
 test.each([
   ['in UTF-16', Buffer.from(TEXT, 'utf16le')],
-  ['in UTF-16 with a mark', Buffer.from(`\ufeff${TEXT}`, 'utf16le')],
+  ['in UTF-16 with a sign', Buffer.from(`\ufeff${TEXT}`, 'utf16le')],
   ['as JSONP', Buffer.from(`callback(${TEXT});`)],
   ['behind what keeps scripts from it', Buffer.from(`)]}'\n${TEXT}`)],
 ])('an answer %s is never booked below its words, and flagged unless its usage is read', async (name, body) => {

@@ -99,6 +99,26 @@ describe('what reported calls say of estimates', () => {
     expect(wanted).toBeLessThan(72)
   })
 
+  test('later ones are measured for a minute every six hours, so that the thread that counts ends in between', () => {
+    let nowMs = 0
+    const ratios = new LearnedRatios(() => nowMs)
+    const wantedOf = (calls: number) => {
+      let wanted = 0
+      for (let call = 0; call < calls; call++) {
+        if (!ratios.wants('a', 'm')) continue
+        wanted += 1
+        ratios.measured()
+      }
+      return wanted
+    }
+    expect(wantedOf(64)).toBe(64)
+    expect(wantedOf(10_240)).toBe(10)
+    nowMs = 60_000
+    expect(wantedOf(10_240)).toBe(0)
+    nowMs = 6 * 3_600_000
+    expect(wantedOf(10_240)).toBe(10)
+  })
+
   test('counts that say nothing teach nothing', () => {
     const ratios = new LearnedRatios()
     for (const [estimated, reported] of [

@@ -27,9 +27,12 @@ export interface KnownRatio extends RatioKey {
 /** Below this many estimated tokens a prompt is short, or an answer. */
 const SHORT_PROMPT = 256
 const SHORT_ANSWER = 64
-/** Of a client and a model each call is measured until so many were, and then one in so many. */
+/** Of a client and a model each call is measured until so many were, and then one in so many, for a while every few hours. */
 const MEASURED_FIRST = 64
 const MEASURED_ONE_IN = 1_024
+/** In between the thread that counts may end: it takes some 90 MB. */
+const LATER_EVERY_MS = 6 * 3_600_000
+const LATER_FOR_MS = 60_000
 /** Measured at once in a process: each has a text counted in a thread that others wait for. */
 const MAX_MEASURING = 2
 /** What no tokenizer does is a mistake or a lie. Less matters more: a client may gain by it. */
@@ -62,6 +65,13 @@ export class LearnedRatios {
   /** By model and kind: what most clients' calls taught; none: too few to say. */
   #others = new Map<string, number>()
   #measuring = 0
+  /** Monotonic milliseconds. */
+  readonly #now: () => number
+  #laterBeganAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
 
   /** Whether a call that has reported what it used is to be measured; {@link measured} ends that. */
   wants(clientId: string, model: string): boolean {
@@ -69,10 +79,16 @@ export class LearnedRatios {
     const seen = this.#seen.get(key) ?? 0
     if (seen === 0 && this.#seen.size >= MAX_KEPT) this.#seen.clear()
     this.#seen.set(key, seen + 1)
-    const isLater = seen >= MEASURED_FIRST && seen % MEASURED_ONE_IN > 0
-    if (isLater || this.#measuring >= MAX_MEASURING) return false
+    if (this.#measuring >= MAX_MEASURING) return false
+    if (seen >= MEASURED_FIRST && (seen % MEASURED_ONE_IN > 0 || !this.#measuresLater())) return false
     this.#measuring += 1
     return true
+  }
+
+  #measuresLater(): boolean {
+    const nowMs = this.#now()
+    if (nowMs - this.#laterBeganAtMs >= LATER_EVERY_MS) this.#laterBeganAtMs = nowMs
+    return nowMs - this.#laterBeganAtMs < LATER_FOR_MS
   }
 
   /** The measuring that {@link wants} asked for has ended, whatever came of it. */
