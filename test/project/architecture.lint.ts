@@ -116,7 +116,7 @@ test('every exported name is declared once', () => {
   expect([...places].filter(([, files]) => files.length > 1)).toEqual([])
 })
 
-test('no two migrations have one number', () => {
-  const numbers = readdirSync('src/store/migrations').map((file) => file.slice(0, 4))
+test.each(['src/store/migrations', 'docs/decisions'])('no two files of %s have one number', (folder) => {
+  const numbers = readdirSync(folder).map((file) => file.slice(0, 4))
   expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([])
 })
