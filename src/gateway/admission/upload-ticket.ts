@@ -7,7 +7,8 @@ const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
 const TICKET = new RegExp(`&${PARAMETER}=([\\w-]*)`)
-const UPLOAD = /^(\/[^?#]*\/?upload\/[^?#]*)\?(?:[^#]*&)?upload_id=([^&#]+)/i
+const UPLOAD = /upload\//i
+const UPLOAD_ID = /^upload_id=([^#]+)/i
 
 /** What seals tickets: the first pepper; any of them opens one. */
 interface Sealing {
@@ -51,10 +52,20 @@ export function takeUploadTicket(
   return { target: rest, key: null }
 }
 
-/** The path and the id of an upload, by which its ticket is bound; `null`: the target is none. */
+/**
+ * The path and the id of an upload, by which its ticket is bound; `null`: the target is none. In linear time: whoever
+ * asks has shown no key yet.
+ */
 function boundTo(target: string): Buffer | null {
-  const [, path, id] = UPLOAD.exec(target) ?? []
-  return path === undefined || id === undefined ? null : Buffer.from(`${path}?${id}`)
+  const queryStart = target.indexOf('?')
+  const path = target.slice(0, Math.max(0, queryStart))
+  if (path.includes('#') || !UPLOAD.test(path)) return null
+  const ids = target
+    .slice(queryStart + 1)
+    .split('&')
+    .flatMap((parameter) => UPLOAD_ID.exec(parameter)?.[1] ?? [])
+  // Of two, a server may take either.
+  return ids.length === 1 ? Buffer.from(`${path}?${ids[0]}`) : null
 }
 
 function open(ticket: Buffer, pepper: string, bound: Buffer): string | null {
