@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { canonicalPath } from '../../src/gateway/routing/canonical-path.ts'
+import { canonicalPath } from '../../src/domain/canonical-path.ts'
 import { namesIn, readObjectPath } from '../../src/objects/object-path.ts'
 
 test.each([

@@ -53,8 +53,8 @@ export function takeUploadTicket(
 }
 
 /**
- * The path and the id of an upload, by which its ticket is bound; `null`: the target is none. In linear time: whoever
- * asks has shown no key yet.
+ * The path and the id of an upload, by which its ticket is bound; `null`: the target is none. In linear time: the
+ * client has shown no key yet.
  */
 function boundTo(target: string): Buffer | null {
   const queryStart = target.indexOf('?')

@@ -1,4 +1,4 @@
-import { canonicalPath } from './canonical-path.ts'
+import { canonicalPath } from '../../domain/canonical-path.ts'
 
 /** What a call asks for, below the gateway's base path. */
 export interface CallTarget {

@@ -1,4 +1,4 @@
-import { canonicalPath } from './canonical-path.ts'
+import { canonicalPath } from '../../domain/canonical-path.ts'
 
 /**
  * Also where a client's base URL has no `/v1`, or one that its library adds again. Below `/models` alone, servers have

@@ -151,7 +151,7 @@ export async function selectJobs(
      where o.upstream = any($1) and o.folded_id = any($2)
      union all
      select ${JOB_COLUMNS}, true from ${SCHEMA}.objects o
-     where ${UNSETTLED} and o.upstream = any($1) and lower(o.path) = $3
+     where $3 <> '' and ${UNSETTLED} and o.upstream = any($1) and lower(o.path) = $3
      limit ${LISTED_JOBS}`,
     [upstreams, foldedIds, path],
   )

@@ -16,7 +16,7 @@ export interface NewObject extends Submitter {
   readonly id: string
   readonly kind: ObjectKind
   readonly callId: string
-  /** Of the call that made it. */
+  /** Of the call that made it, in its canonical form. */
   readonly path: string
   readonly model: string | null
   readonly createdAtMs: number

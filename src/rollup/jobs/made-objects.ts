@@ -1,6 +1,7 @@
 import type { CallRecord } from '../../call/call-record.ts'
 import { foldObjectId } from '../../call/object-event.ts'
 import { reportedNoFigures } from '../../call/unpriced-reason.ts'
+import { canonicalPath } from '../../domain/canonical-path.ts'
 import { dropEstimates } from '../../objects/table/jobs-table.ts'
 import {
   addObjects,
@@ -56,7 +57,8 @@ function madeBy(records: readonly CallRecord[]): {
         kind,
         ...submitterOf(record),
         callId: record.callId,
-        path: record.path,
+        // What is below it, and where it tells its use, is found by this one form.
+        path: canonicalPath(record.path) ?? record.path,
         model: record.requestedModel,
         createdAtMs: record.arrivedAtMs,
         job,

@@ -35,7 +35,7 @@ export async function startBackgroundUpstream(): Promise<BackgroundUpstream> {
   const work = new Map<string, Work>()
   let count = 0
   const say: UpstreamHandler = (request, response) => {
-    const path = request.url.split('?')[0] ?? ''
+    const path = decodeURIComponent(request.url.split('?')[0] ?? '')
     const segments = path.split('/')
     const last = segments.at(-1) ?? ''
     const found = segments.map((segment) => work.get(segment)).find((known) => known !== undefined)

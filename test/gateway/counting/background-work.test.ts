@@ -82,8 +82,8 @@ async function read(path: string): Promise<void> {
   await answer.arrayBuffer()
 }
 
-const begin = (fields: object = {}) =>
-  make('/v1/responses', {
+const begin = (fields: object = {}, path = '/v1/responses') =>
+  make(path, {
     model: 'gpt-4.1',
     input: 'hi',
     background: true,
@@ -211,11 +211,13 @@ describe('a job that its client deletes', () => {
   const KINDS: readonly (readonly [name: string, make: () => Promise<string>, path: string])[] = [
     ['a response', () => begin(), '/v1/responses'],
     ['a run of an eval', () => make('/v1/evals/eval_00000001/runs', {}), '/v1/evals/eval_00000001/runs'],
+    ['a response at a path that is written oddly', () => begin({}, '/v1/%72esponses'), '/v1/responses'],
     ["a batch of Anthropic's", () => make('/claude/v1/messages/batches', {}), '/claude/v1/messages/batches'],
   ]
 
   test.each(KINDS)('%s is fetched before, and counts exactly', async (_, submit, path) => {
     const id = await submit()
+    await counted()
     provider.endAll()
     expect((await ask('DELETE', `${path}/${id}`)).status).toBe(200)
     expect(provider.work.has(id)).toBe(false)
@@ -256,7 +258,7 @@ describe('a job that its client deletes', () => {
   test('the runs of an eval go with it, and each is counted before', async () => {
     const eval_ = 'eval_00000002'
     await make(`/v1/evals/${eval_}/runs`, {})
-    await make(`/v1/evals/${eval_}/runs`, {})
+    await make(`/v1/evals/${eval_}/%72uns`, {})
     await counted()
     provider.endAll()
     await ask('DELETE', `/v1/evals/${eval_}`)

@@ -1,4 +1,4 @@
-import { canonicalPath } from '../../../src/gateway/routing/canonical-path.ts'
+import { canonicalPath } from '../../../src/domain/canonical-path.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import { selectDialect } from '../../../src/providers/dialects.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
