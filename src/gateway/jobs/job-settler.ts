@@ -44,7 +44,12 @@ const FETCH_MS = 300_000
 /** Statuses by which an upstream says that it could answer later. */
 const LATER: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
+/** `null`: the upstream will not say. */
+type Fetched = FetchedJob | 'unanswered' | null
+
 export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions): JobSettler {
+  const asking = new Map<string, Promise<Fetched>>()
+
   async function untold({ account }: Upstream, { ids, below }: EndedJobs): Promise<readonly KeptJob[]> {
     const folded = ids.map(foldObjectId)
     const kept = await withinDeadline(selectJobs(pool, account, folded, below), SELECT_MS).catch(() => [])
@@ -56,12 +61,22 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
     return jobs.filter(({ kind }) => FETCHED_KINDS.includes(kind))
   }
 
+  /** Results may be long: calls that ask meanwhile wait for the same ones. */
+  function fetchedOnce(upstream: Upstream, job: KeptJob): Promise<Fetched> {
+    const key = `${upstream.name}\0${job.foldedId}`
+    const asked = asking.get(key)
+    if (asked !== undefined) return asked
+    const found = fetched(upstream, pricing, job).finally(() => asking.delete(key))
+    asking.set(key, found)
+    return found
+  }
+
   return {
     async settle(upstream, ended) {
       const uses: JobUse[] = []
       const events: ObjectEvent[] = []
       for (const job of await untold(upstream, ended)) {
-        const found = await fetched(upstream, pricing, job)
+        const found = await fetchedOnce(upstream, job)
         if (found === 'unanswered') return found
         if (found === null) continue
         if (found.kind === 'running') {
@@ -80,12 +95,7 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
   }
 }
 
-/** `null`: the upstream will not say. */
-async function fetched(
-  upstream: Upstream,
-  pricing: Pricing,
-  job: KeptJob,
-): Promise<FetchedJob | 'unanswered' | null> {
+async function fetched(upstream: Upstream, pricing: Pricing, job: KeptJob): Promise<Fetched> {
   try {
     return await fetchJob(upstream, pricing, job, { timeoutMs: FETCH_MS })
   } catch (error) {
