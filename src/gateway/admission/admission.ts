@@ -55,7 +55,7 @@ export interface AdmissionOptions {
   readonly objects: Objects
   readonly jobs: JobSettler
   /** Calls that go on without their clients. */
-  readonly unattended: { isFull(clientId: string): boolean }
+  readonly unattended: { isFull(clientId: string, isFetch: boolean): boolean }
   /** `null`: nothing is limited. */
   readonly limits: AdmissionLimits | null
   /** A known client's call was refused, whichever stage did it. */

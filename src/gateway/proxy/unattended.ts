@@ -64,10 +64,15 @@ export class Unattended {
     return () => this.#delete(entry)
   }
 
-  /** Whether so many calls of the client go on that it gets no new ones. */
-  isFull(clientId: string): boolean {
+  /**
+   * Whether so many calls of the client go on that it gets no new ones.
+   *
+   * @param isFetch it only fetches what was made: of these twice as many go on, as results are read on, too.
+   */
+  isFull(clientId: string, isFetch: boolean): boolean {
     const { maxPerClient, minPerClient, maxInAll } = this.limits
     const ofClient = this.#byClient.get(clientId) ?? 0
+    if (isFetch) return ofClient >= 2 * maxPerClient
     if (ofClient >= maxPerClient) return true
     if (this.#entries.size < maxInAll) return false
     return ofClient > Math.max(minPerClient, maxInAll / this.#byClient.size)

@@ -5,12 +5,12 @@ const TOO_MANY: CallRefusal = { error: 'concurrency', detail: { headers: { 'retr
 
 /**
  * Refuses a call that runs a model while too many of its client's go on without it: none of those is cut, so that each
- * is charged what it costs. What they made may be fetched and deleted meanwhile.
+ * is charged what it costs. What they made may be deleted meanwhile, and fetched as often again.
  */
 export function checkUnattended(
   { caller, route }: Admission,
   { unattended }: Pick<AdmissionOptions, 'unattended'>,
 ): CallRefusal | null {
-  if (route.reading === 'free' || route.isFetch) return null
-  return unattended.isFull(caller.clientId) ? TOO_MANY : null
+  if (route.reading === 'free') return null
+  return unattended.isFull(caller.clientId, route.isFetch) ? TOO_MANY : null
 }
