@@ -9,6 +9,7 @@ import { type GatewayProcess, startGatewayProcess } from '../gateway/gateway-pro
 import { type MadeStream, makeStream, STREAM_FORMATS } from '../support/replay/made-streams.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
+import { withoutNullUsage } from './play-cases.ts'
 
 /** Running usage is in the journal this long after it passed, at the latest. */
 const RECORDED_WITHIN_MS = 1_000
@@ -90,7 +91,9 @@ afterAll(async () => {
 async function open(client: TestClient, name: string, { stream, events }: StandingStream): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const sent = stream.events.slice(0, events)
-  const wanted = stream.showsUsage ? sent : sent.filter((_, index) => index !== stream.eventsUntilUsage - 1)
+  const wanted = stream.showsUsage
+    ? sent
+    : sent.filter((_, index) => index !== stream.eventsUntilUsage - 1).map(withoutNullUsage)
   const bytes = Buffer.byteLength(wanted.join(''))
   let received = 0
   const request = httpRequest(

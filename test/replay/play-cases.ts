@@ -102,7 +102,7 @@ async function playAll(url: string, key: string, cases: readonly ReplayCase[]): 
   return got
 }
 
-/** What the client must get: the body, less the usage event where the gateway asked for it. */
+/** What the client must get: the body, less the usage that is there only because the gateway asked for it. */
 function bytesForClient(replayed: ReplayCase, asked: Buffer | undefined): Buffer {
   if (replayed.webSocket)
     return Buffer.from(
@@ -111,12 +111,18 @@ function bytesForClient(replayed: ReplayCase, asked: Buffer | undefined): Buffer
         .join(''),
     )
   const gatewayAsked = !asksForUsage(replayed) && asked?.includes('"include_usage":true') === true
-  return gatewayAsked && replayed.status === 200 ? withoutUsageEvent(replayed.body) : replayed.body
+  return gatewayAsked && replayed.status === 200 ? withoutAskedUsage(replayed.body) : replayed.body
 }
 
-function withoutUsageEvent(body: Buffer): Buffer {
+function withoutAskedUsage(body: Buffer): Buffer {
   const events = body.toString('latin1').match(/[\s\S]+?(?:\r\n\r\n|\n\n|\r\r|$)/g) ?? []
-  return Buffer.from(events.filter((event) => !isUsageEvent(event)).join(''), 'latin1')
+  const kept = events.filter((event) => !isUsageEvent(event)).map(withoutNullUsage)
+  return Buffer.from(kept.join(''), 'latin1')
+}
+
+/** A chunk as its upstream sends it to who does not ask for usage. */
+export function withoutNullUsage(event: string): string {
+  return event.replace(/, ?"usage": ?null/, '')
 }
 
 function isUsageEvent(event: string): boolean {

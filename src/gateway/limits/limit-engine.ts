@@ -77,7 +77,9 @@ export class LimitEngine implements Limiter {
 
   stats(): LimiterStats {
     const { exchanges, failures, isAway } = this.#work.presence
-    return { exchanges, exchangeFailures: failures, waiting: this.#work.waiting, isDegraded: isAway }
+    // Without clients that have limits nothing is shared, and nothing is missed.
+    const isDegraded = isAway && this.size > 0
+    return { exchanges, exchangeFailures: failures, waiting: this.#work.waiting, isDegraded }
   }
 
   /** How many clients this process has something of in memory. */

@@ -190,7 +190,7 @@ test.each([
 })
 
 test('a refusal on an Anthropic path has the shape that its clients read', async () => {
-  expect(await send('{"model":"claude-opus-4-5"}', { path: '/v1/messages' })).toEqual([
+  expect(await send('{"model":"claude-opus-4-5"}', { path: '/any/v1/messages' })).toEqual([
     403,
     { type: 'error', error: { type: 'permission_error', message: expect.any(String) } },
   ])

@@ -31,6 +31,7 @@ beforeAll(async () => {
     file,
     `upstreams:
   - { name: keyed, url: '${upstream.url}', provider: openai, api_key_env: OWN_KEY }
+  - { name: claude, url: '${upstream.url}', provider: anthropic, path_prefix: /claude, api_key_env: OWN_KEY }
   - { name: open, url: '${upstream.url}', provider: openai, path_prefix: /open }
 `,
   )
@@ -157,7 +158,7 @@ test('without a credential of ours the 401 is the client’s', async () => {
 
 test('on Anthropic’s paths the sentence has Anthropic’s shape', async () => {
   answerWith(401, { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } })
-  const answer = await ask('/v1/messages')
+  const answer = await ask('/claude/v1/messages')
   expect([answer.status, await answer.json()]).toEqual([
     502,
     { type: 'error', error: { type: 'upstream_error', message: REFUSED.message } },
