@@ -1,7 +1,8 @@
 // @seconds: bodies of megabytes
 import { describe, expect, test } from 'vitest'
 import { scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
-import { namesInBody } from '../../src/objects/names/body-names.ts'
+import { NameCollector, namesInBody } from '../../src/objects/names/body-names.ts'
+import { LINE_WALK } from '../../src/objects/names/name-paths.ts'
 
 const RESPONSES = '/v1/responses'
 const CHAT = '/v1/chat/completions'
@@ -145,4 +146,14 @@ describe('what reads the whole account', () => {
   ])('to %s, %j: %j', async (path, body, readsWholeAccount) => {
     expect(await namesOf(JSON.stringify(body), path)).toMatchObject({ readsWholeAccount })
   })
+})
+
+test('of an upload of any length, no more is kept than the ids since they were asked for', () => {
+  const names = new NameCollector(LINE_WALK)
+  for (let line = 0; line < 3; line += 1) {
+    names.push(Buffer.from(`{"body":{"model":"made-up-${line}","file_ids":["file-${line}"]}}`))
+    names.restart()
+    expect(names.takeIds()).toEqual([`file-${line}`])
+    expect(names.found).toMatchObject({ ids: [], models: [] })
+  }
 })
