@@ -228,3 +228,14 @@ test('a gateway that starts as Redis is flushed takes nothing before the others 
   expect(await within(fleet, third, 20n * CENT)).toMatchObject({ reason: 'reserved' })
   held(await within(fleet, third, 5n * CENT))
 })
+
+test("a Redis that drops a client's hash alone, as one that evicts keys does, gives nothing twice", async () => {
+  const fleet = new Fleet([limitOf('b')], 2)
+  const [one, other] = two(fleet)
+  for (const gateway of [one, other]) held(await within(fleet, gateway, CENT)).release()
+  await fleet.pass(1_000)
+  held(await admit(other, callOf({ estimatedPico: 60n * CENT })))
+  fleet.redis.hashes.clear()
+  expect(await within(fleet, one, 50n * CENT)).toMatchObject({ error: expect.any(String) })
+  held(await within(fleet, one, 30n * CENT))
+})

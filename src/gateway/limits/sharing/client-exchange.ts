@@ -31,7 +31,7 @@ export class ClientExchange {
   #redisOffsetMs = 0
   /** Monotonic milliseconds: since when, at least, what is known of the others is so. */
   knownAtMs = Number.NEGATIVE_INFINITY
-  /** Since when Redis has answered each time. */
+  /** Since when Redis has answered each time, and has not dropped this client's hash. */
   #answersSinceMs = Number.NEGATIVE_INFINITY
   #hasFailed = false
   /** Whether all that others hold was known at the last exchange. */
@@ -144,7 +144,10 @@ export class ClientExchange {
   #learn({ fields, redisMs }: ExchangeReply): void {
     const { client, now } = this.#options
     const nowMs = now()
-    this.#token = fields.get(TOKEN_FIELD) ?? ''
+    const token = fields.get(TOKEN_FIELD) ?? ''
+    // It was evicted or deleted, with what others have reported since: they report it again.
+    if (token === '' && this.#token !== '') this.#answersSinceMs = nowMs
+    this.#token = token
     client.gateways.learn(fields, redisMs, nowMs, client.snapshots)
     const text = fields.get(SNAPSHOTS_FIELD) ?? ''
     if (text === this.#snapshotsText) return
