@@ -173,7 +173,7 @@ export async function runGateway(
     prices: () => withinDeadline(readPriceState(lanes.reports, 'genai-prices'), SCRAPE_MS),
     replica: reports.state,
     limits,
-    clockOffsetMs: () => clock.offsetMs,
+    clockOffsetMs: () => clock.provenOffsetMs,
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)

@@ -30,7 +30,7 @@ export function keepAnnounced({ pool, kind, connections, clock }: AnnounceOption
     const state = clock.offsetMs === null ? 'unknown' : clock.isOff ? 'off' : 'right'
     const isDue = said?.clock !== state || performance.now() - said.atMs >= ANNOUNCE_MS
     if (!isDue) return
-    const running = { ...name, maxConnections: connections.max, clockOffsetMs: clock.offsetMs }
+    const running = { ...name, maxConnections: connections.max, clockOffsetMs: clock.provenOffsetMs }
     const isSaid = await announceProcess(pool, running).then(
       () => true,
       () => false,

@@ -57,10 +57,10 @@ export class StoreClock {
     return this.#isOff
   }
 
-  /** Whether they differ by more than a minute, by the last reading. */
+  /** Whether they differ by more than a minute, however long the last reading took. */
   get isFar(): boolean {
-    const offsetMs = this.offsetMs
-    return offsetMs !== null && Math.abs(offsetMs) > CLOCK_FAR_MS
+    const reading = this.#reading
+    return reading !== null && this.#isFarBy(reading, this.#wallNow())
   }
 
   /** How far Postgres's clock is ahead of this process's; negative: behind. `null`: Postgres has not answered yet. */
@@ -69,13 +69,20 @@ export class StoreClock {
     return reading === null ? null : this.#storeNow(reading) - this.#wallNow()
   }
 
+  /** The same, to be told to others: a second at most where slow answers leave open whether the clocks differ by more. */
+  get provenOffsetMs(): number | null {
+    const offsetMs = this.offsetMs
+    return offsetMs === null || this.#isOff
+      ? offsetMs
+      : Math.max(-CLOCK_OFF_MS, Math.min(CLOCK_OFF_MS, offsetMs))
+  }
+
   /** The time to go by, milliseconds since 1970. Needs no `this`. */
   readonly now = (): number => {
     const wallMs = this.#wallNow()
     const reading = this.#reading
     if (reading === null || this.#storeJumped) return wallMs
-    const storeMs = this.#storeNow(reading)
-    return Math.abs(storeMs - wallMs) > CLOCK_FAR_MS ? Math.round(storeMs) : wallMs
+    return this.#isFarBy(reading, wallMs) ? Math.round(this.#storeNow(reading)) : wallMs
   }
 
   /** Monotonic milliseconds, to be given to `learn` by who asks Postgres. */
@@ -100,6 +107,10 @@ export class StoreClock {
 
   #storeNow({ storeMs, atMs }: Reading): number {
     return storeMs + this.#monotonicNow() - atMs
+  }
+
+  #isFarBy(reading: Reading, wallMs: number): boolean {
+    return Math.abs(this.#storeNow(reading) - wallMs) - reading.halfMs > CLOCK_FAR_MS
   }
 
   /** Or it says something else, so that one of the two is of a clock that jumped. */

@@ -45,6 +45,25 @@ test('half of the round trip makes no difference, and a slow poll calls no clock
   expect(events).toEqual([])
 })
 
+test.each([
+  0, 3_000, 200_000,
+])('an answer that took %s ms proves no more than it can, whichever way was the slow one', (roundTripMs) => {
+  for (const laterMs of [0, roundTripMs]) {
+    const { at, clock, events, poll } = aWorld()
+    at.ownMs += 20
+    poll(roundTripMs, laterMs)
+    expect(Math.abs(clock.provenOffsetMs ?? Number.NaN)).toBeLessThanOrEqual(1_000)
+    expect([clock.now(), clock.isOff, clock.isFar, events]).toEqual([at.ownMs, false, false, []])
+  }
+})
+
+test('a clock that is off for certain is told as it is', () => {
+  const { at, clock, poll } = aWorld()
+  at.ownMs += 2_000
+  poll()
+  expect(clock.provenOffsetMs).toBe(-2_000)
+})
+
 test('a clock that is a second off is named once, and once when it is right again', () => {
   const { at, clock, events, poll, pass } = aWorld()
   const named = (aheadMs: number): boolean => {
