@@ -5,13 +5,25 @@ import type { Logger } from '../../lib/logger.ts'
 import { openRedis, type Redis } from '../../store/connection/redis.ts'
 import { type End, type EndsAsked, type EndsReply, parseMessage } from './end-messages.ts'
 
-/** This process asks at most so often, each time about all clients whose usage was asked for meanwhile. */
 const ASK_EVERY_MS = 10
+/** A query waits a second in all. */
+const ASK_EVERY_MAX_MS = 500
+/** Of all processes together, however often each is asked. Redis, and each process, have other work. */
+const REPLIES_PER_SECOND = 10_000
 /** A Redis that is slower counts as away: a query is waiting. */
 const REDIS_MS = 50
 /** For processes that are slow to answer. Most do within two milliseconds. */
 const REPLY_MS = 200
 const SILENCE_MS = 1_000
+
+/**
+ * A process asks at most so often, each time about all clients whose usage was asked for meanwhile. Each of `processes`
+ * may ask, and each of the others replies, so that the interval grows with their square.
+ */
+export function askEveryMs(processes: number): number {
+  const evenMs = (processes * Math.max(0, processes - 1) * 1_000) / REPLIES_PER_SECOND
+  return Math.min(ASK_EVERY_MAX_MS, Math.max(ASK_EVERY_MS, evenMs))
+}
 
 /** What other gateway processes know of the ends of a client's calls. */
 export interface KnownEnds {
@@ -59,6 +71,8 @@ export class AskedEnds {
   #next: Asked | null = null
   #number = 0
   #askedAtMs = Number.NEGATIVE_INFINITY
+  /** As the last answers of both stores have it. */
+  #processes = 1
 
   constructor(options: AskedEndsOptions) {
     this.#options = options
@@ -93,7 +107,7 @@ export class AskedEnds {
   #prepare(): Asked {
     const over = Promise.withResolvers<void>()
     const asked = { clients: new Set<string>(), replies: new Map(), over, isComplete: false, check() {} }
-    const leftMs = this.#askedAtMs + ASK_EVERY_MS - performance.now()
+    const leftMs = this.#askedAtMs + askEveryMs(this.#processes) - performance.now()
     if (leftMs <= 0) setImmediate(() => void this.#ask(asked))
     else setTimeout(() => void this.#ask(asked), leftMs)
     return asked
@@ -110,6 +124,7 @@ export class AskedEnds {
     try {
       const published = redis.publish(endsChannel(redisPrefix), JSON.stringify(asking))
       const [others, listeners] = await Promise.all([readOthers(), withinDeadline(published, REDIS_MS)])
+      this.#processes = Math.max(listeners, others.length + 1)
       // Of a cluster Redis knows those of one node only. One of them is this process.
       const hasAll = () =>
         asked.replies.size >= listeners - 1 && others.every((name) => asked.replies.has(name))

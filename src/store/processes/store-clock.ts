@@ -69,7 +69,7 @@ export class StoreClock {
     return reading === null ? null : this.#storeNow(reading) - this.#wallNow()
   }
 
-  /** The same, to be told to others: a second at most where slow answers leave open whether the clocks differ by more. */
+  /** The same, for others to know: a second at most where slow answers leave open whether the clocks differ by more. */
   get provenOffsetMs(): number | null {
     const offsetMs = this.offsetMs
     return offsetMs === null || this.#isOff

@@ -57,7 +57,7 @@ test.each([
   }
 })
 
-test('a clock that is off for certain is told as it is', () => {
+test('a clock that is off for certain is named with all that it is off by', () => {
   const { at, clock, poll } = aWorld()
   at.ownMs += 2_000
   poll()
