@@ -275,8 +275,8 @@ export class Objects {
     const isResults = job.kind === 'message_batch' && path.verb === 'results'
     if (!path.endsInName && path.verb !== 'cancel' && !isResults) return handler
     return new WatchedAnswer(handler, (objects, isWhole) => {
-      // Anthropic tells what a batch used with its results alone.
-      const ended = job.kind === 'message_batch' ? isResults && isWhole : hasEnded(objects.status)
+      // Anthropic tells what a batch used with its results alone. Of an answer that broke off, the use may be missing.
+      const ended = isWhole && (job.kind === 'message_batch' ? isResults : hasEnded(objects.status))
       const failed = hasFailed(objects.status) ? { failed: true as const } : {}
       // What is cancelled tells its figures later, if at all.
       if (path.verb === 'cancel' && !hasFailed(objects.status))

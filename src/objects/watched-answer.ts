@@ -54,8 +54,8 @@ export class WatchedAnswer implements AnswerHandler {
       this.#next.onResponseEnd(controller, trailers)
       return
     }
-    this.#decoder.end(() => {
-      this.#notify(true)
+    this.#decoder.end((result) => {
+      this.#notify(result === 'complete')
       this.#next.onResponseEnd(controller, trailers)
     })
   }

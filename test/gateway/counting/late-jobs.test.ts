@@ -28,6 +28,9 @@ beforeAll(async () => {
     else if (typeof answer === 'string') {
       const type = path.endsWith('/results') ? 'application/x-jsonl' : 'application/octet-stream'
       response.writeHead(200, { 'content-type': type }).end(answer)
+    } else if ('cut' in answer) {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
+      response.write(answer.cut, () => response.destroy())
     } else json(response, 200, answer)
   })
   folder = await mkdtemp(join(tmpdir(), 'tallygate-late-jobs-'))
@@ -106,6 +109,27 @@ test('a batch counts once at the price of batches, in a list or by itself, and i
   const settlements = (await stack.calls(client)).filter(({ told_by }) => told_by !== null)
   expect(settlements).toMatchObject([{ model: 'gpt-5', service_tier: 'batch', path: '/v1/batches' }])
   await expectSound()
+})
+
+test('an answer that breaks off before the use of a job leaves the job waiting', async () => {
+  answers.set('POST /v1/responses', { id: 'resp_cut1', object: 'response', status: 'queued' })
+  answers.set('GET /v1/responses/resp_cut1', { cut: '{"id":"resp_cut1","status":"completed",' })
+  await ask('POST', '/v1/responses', { model: 'gpt-4o-mini', background: true })
+  await stack.usageOf(client, 1)
+  const waiting = (await countUnsettledJobs(stack.pool)).jobs
+  await expect(ask('GET', '/v1/responses/resp_cut1')).rejects.toThrow()
+  await stack.usageOf(client, 2)
+  expect((await countUnsettledJobs(stack.pool)).jobs).toBe(waiting)
+  const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+  answers.set('GET /v1/responses/resp_cut1', {
+    id: 'resp_cut1',
+    status: 'completed',
+    model: 'gpt-4o-mini',
+    usage,
+  })
+  await ask('GET', '/v1/responses/resp_cut1')
+  expect(await stack.usageOf(client, 3)).toMatchObject({ input_tokens: 10, output_tokens: 5 })
+  expect((await countUnsettledJobs(stack.pool)).jobs).toBe(waiting - 1)
 })
 
 test('a batch of Mistral’s counts with the file that it left, and no other file counts', async () => {
