@@ -154,7 +154,7 @@ export class NameCollector {
     return { ids: [...this.#ids], models: [...this.#models], readsWholeAccount: this.#readsWholeAccount }
   }
 
-  /** The ids that were found since this was asked last. Models are forgotten: an upload of any length may name some. */
+  /** The ids that were found since this was asked last. Models are dropped: an upload of any length may name some. */
   takeIds(): readonly string[] {
     this.#models.clear()
     if (this.#ids.size === 0) return NO_NAMES.ids

@@ -228,16 +228,6 @@ describe('a job that its client deletes', () => {
     await expectSound()
   })
 
-  test('results are fetched once for all who delete it at once, and count once', async () => {
-    const batch = await make('/claude/v1/messages/batches')
-    provider.endAll()
-    const deletes = Array.from({ length: 8 }, () => ask('DELETE', `/claude/v1/messages/batches/${batch}`))
-    for (const { status } of await Promise.all(deletes)) expect([200, 404]).toContain(status)
-    expect(provider.asked().filter((asked) => asked.endsWith('/results'))).toHaveLength(1)
-    expect((await stack.usageOf(client, 9)).input_tokens).toBe(1_000)
-    await expectSound()
-  })
-
   test('one that still runs is not deleted: 409, and nothing goes upstream but the fetch of it', async () => {
     const id = await begin()
     const answer = await ask('DELETE', `/v1/responses/${id}`)
