@@ -13,7 +13,8 @@ import { excessOf, fileDoubts, wildRuleOf } from './catalog-doubts.ts'
 import { pricesFrom } from './catalog-history.ts'
 import { findInBoth, heldKey, keepPastPrices } from './catalog-past.ts'
 import { type HeldRow, readCatalog, readRows } from './read-rows.ts'
-import { compareRows, type RowDoubt } from './row-doubts.ts'
+import type { RowDoubt } from './row-doubt.ts'
+import { compareRows } from './row-doubts.ts'
 import { witnessOf } from './witnesses.ts'
 
 /** What is to be said of newer price data, and what it would make of that in force. */

@@ -2,24 +2,14 @@ import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { type CatalogDocument, namesOf, type PricesDocument } from '../sources/catalog-document.ts'
 import { pricesFrom } from './catalog-history.ts'
 import type { FindBoth } from './catalog-past.ts'
+import { ABSURD_DOLLARS, amountsOf, type RowDoubt } from './row-doubt.ts'
+import { variantDoubts } from './variant-doubts.ts'
 import type { Witness } from './witnesses.ts'
 
-/** US dollars for a million tokens, or a thousand of what else is counted: sixteen times the dearest known one. */
-const ABSURD_DOLLARS = 10_000
 /** In nine months of genai-prices' history, no price of a listed model moved so far at once. */
 const ABSURD_FACTOR = 10
 /** The same at hosts that say what each call cost, and whose prices move more: these are then only a second opinion. */
 const ABSURD_FACTOR_BELIEVED = 50
-
-/** A name at a provider whose newer price only a person may take: the old one stands until then. */
-export interface RowDoubt {
-  readonly provider: string
-  /** The model that the newer data gives the name to. */
-  readonly model: string
-  /** In lower case. */
-  readonly name: string
-  readonly why: string
-}
 
 /** What becomes of the price of every name. */
 export interface ComparedRows {
@@ -84,7 +74,14 @@ export function compareRows(query: RowsQuery): ComparedRows {
       doubt(absurdOf(tail) ?? jumpOf(past, tail, factor) ?? exchangeOf(pastTail, tail))
     }
   }
-  return { doubts: [...doubts, ...exchangedRows(changes, doubts)], ...counts }
+  const ofRows = [...doubts, ...exchangedRows(changes, doubts)]
+  const doubted = new Set(ofRows.map(keyOf))
+  const ofTiers = variantDoubts(before, after).filter((doubt) => !doubted.has(keyOf(doubt)))
+  return { doubts: [...ofRows, ...ofTiers], ...counts }
+}
+
+function keyOf({ provider, name }: Pick<RowDoubt, 'provider' | 'name'>): string {
+  return `${provider}\n${name}`
 }
 
 /** Every name with the model that lists it, of the newer data where both do. */
@@ -100,11 +97,11 @@ function namesByProvider(before: CatalogDocument, after: CatalogDocument): Map<s
 
 /** Two models that have changed their prices with each other: a source has mixed up its lines. */
 function exchangedRows(changes: readonly Change[], doubts: readonly RowDoubt[]): readonly RowDoubt[] {
-  const doubted = new Set(doubts.map(({ provider, name }) => `${provider}\n${name}`))
+  const doubted = new Set(doubts.map(keyOf))
   const byChange = Map.groupBy(changes, ({ past, now }) => `${past}\n${now}`)
   return changes.flatMap(({ provider, model, name, past, now }) => {
     const other = byChange.get(`${now}\n${past}`)?.find((change) => change.model !== model)
-    if (other === undefined || doubted.has(`${provider}\n${name}`)) return []
+    if (other === undefined || doubted.has(keyOf({ provider, name }))) return []
     return [
       { provider, model, name, why: `has the prices of ${other.provider}/${other.name}, which has its` },
     ]
@@ -176,15 +173,4 @@ function exchangeOf(past: readonly PricesDocument[], now: readonly PricesDocumen
   const [input = 0, output = 0] = after ?? []
   const isTurned = inputBefore < outputBefore && output > 0 && input > output
   return isTurned ? `input_mtok is $${input} and output_mtok $${output}, the other way round` : null
-}
-
-/** Of a rate, its base and its tiers. */
-export function amountsOf(rate: unknown): readonly number[] {
-  if (typeof rate === 'number') return [rate]
-  if (typeof rate !== 'object' || rate === null || !('base' in rate)) return []
-  const tiers: readonly unknown[] = 'tiers' in rate && Array.isArray(rate.tiers) ? rate.tiers : []
-  const amounts = tiers.map((tier) =>
-    typeof tier === 'object' && tier !== null && 'price' in tier ? tier.price : null,
-  )
-  return [rate.base, ...amounts].filter((amount) => typeof amount === 'number')
 }

@@ -77,3 +77,28 @@ test.each(Object.entries(MUTATIONS))(
   },
   120_000,
 )
+
+test.each([
+  ['for nothing', 0],
+  ['a hundred times dearer', 100],
+])('prices at a service tier that are %s are held, and those before stand', (_, times) => {
+  const tiersOf = (document: CatalogDocument) =>
+    document.find(({ id }) => id === 'openai')?.models.find(({ id }) => id === 'gpt-5')?.price_variants
+  const after = BEFORE.map((provider) => ({
+    ...provider,
+    models: provider.models.map((model) => {
+      if (provider.id !== 'openai' || model.id !== 'gpt-5') return model
+      const variants = model.price_variants?.map((variant) => ({
+        ...variant,
+        prices: mapRates(variant.prices as Rates, (dollars) => dollars * times),
+      }))
+      return { ...model, price_variants: variants ?? [] }
+    }),
+  }))
+  const inForce = { text: bundledText(), dataDay: null }
+  const judged = judgeRefresh(inForce, JSON.stringify(after), { nowMs: NOW, others: OTHERS })
+  if (judged.kind !== 'read') throw new Error(judged.problems.join('; '))
+  expect(judged.held).toMatchObject([{ provider: 'openai', model: 'gpt-5' }])
+  const taken: CatalogDocument = judged.text === null ? BEFORE : JSON.parse(judged.text)
+  expect(tiersOf(taken)).toEqual(tiersOf(BEFORE))
+})
