@@ -84,6 +84,10 @@ test.each<[usd: string, Asked, Partial<TokenUsage>, tierInIdentity: string]>([
   ['8.25', openAi(US, 'gpt-5.4', 'flex'), OUT, 'flex+us'],
   ['33', openAi(EU, 'gpt-5.4', 'priority'), OUT, 'eu+priority'],
   ['5.5', openAi(EU, 'gpt-5.4'), LONG, 'eu'],
+  // One source has it under the name of gpt-realtime-2, which costs the same everywhere.
+  ['4.4', openAi(EU, 'gpt-realtime-2.1'), IN, 'eu'],
+  ['0.66', openAi(EU, 'gpt-realtime-2.1-mini'), IN, 'eu'],
+  ['4', openAi(EU, 'gpt-realtime-2'), IN, 'std'],
   ['2.5', openAi(EU, 'gpt-4o'), IN, 'std'],
   ['1.25', openAi(US, 'gpt-5'), IN, 'std'],
   // Azure's retail meters of 2026-08-11: "5.4 inp Dz 1M Tokens" 2.75, "5.4 Batch cd inp Dz" 0.143, "5.4 pp opt Dz" 33, ...

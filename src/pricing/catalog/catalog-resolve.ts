@@ -151,7 +151,8 @@ function fromCatalog(
     if (tier === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
     const { provider, model: listed, now } = merged
     const added = addedRatesFor(seller, listed.id, day)
-    const there = placePriceOf(seller, listed.id, servedAt, day)
+    // Of several that a list has under one name, some may be dearer at a place.
+    const there = placePriceOf(seller, listed.id, servedAt, day) ?? placePriceOf(seller, model, servedAt, day)
     const tierFactor = atPlace(tier.factor, there?.price ?? null)
     const prices = buildPriceSet(
       {

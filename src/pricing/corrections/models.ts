@@ -161,6 +161,21 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     source: 'https://ai.google.dev/gemini-api/docs/changelog',
     seen,
   },
+  {
+    providerId: 'anthropic',
+    id: 'claude-mythos-preview',
+    prices: {
+      input_mtok: 25,
+      cache_read_mtok: 2.5,
+      cache_write_mtok: 31.25,
+      cache_write_1h_mtok: 50,
+      output_mtok: 125,
+    },
+    replaces: null,
+    why: "LiteLLM has the prices of its successor, and at Bedrock these, a region's tenth above",
+    source: 'https://www.anthropic.com/glasswing',
+    seen: '2026-11-25',
+  },
   ...(['openai', 'azure'] as const).map(
     (providerId): ModelCorrection => ({
       providerId,

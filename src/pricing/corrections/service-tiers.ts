@@ -238,6 +238,10 @@ export const TIER_PRICES: readonly TierPrice[] = [
   { ...FIREWORKS, models: /^(?:kimi-k3|glm-5p2|deepseek-v4-flash)$/, tier: 'priority', factor: '1.25' },
   { ...FIREWORKS, models: /^(?:kimi-k2p7-code|minimax-m3)$/, tier: 'priority', factor: '1.5' },
 
+  // The word of late for it. Where the source's prices have no sizes of prompt, as here, they say nothing of large ones.
+  { ...OPENAI, models: /^gpt-5\.4$/, tier: 'fast', factor: '2', from: '2026-10-12' },
+  { ...OPENAI, models: /^gpt-5\.5$/, tier: 'fast', factor: '2.5', from: '2026-10-12' },
+
   // Faster than that.
   { ...OPENAI, models: /^(?:gpt-6-astra|gpt-6\.1-sol)$/, tier: 'ultrafast', factor: '6' },
   {

@@ -45,6 +45,12 @@ test.each([
   expect(pricesOf(provider, model) ?? findKnownGap(provider, model)?.why).toBeTruthy()
 })
 
+test('Claude Mythos Preview costs more than twice what its successor does', () => {
+  expect(pricesOf('anthropic', 'claude-mythos-preview')).toMatchObject([
+    { input: 25, cacheRead: 2.5, cacheWrite: 31.25, cacheWrite1h: 50, output: 125 },
+  ])
+})
+
 test('tuned models have cached tokens and batches of their own', () => {
   const tuned = 'ft:gpt-4.1-2025-04-14:acme::x'
   expect(pricesOf('openai', tuned)).toMatchObject([{ input: 3, cacheRead: 0.75, output: 12 }])
@@ -56,6 +62,13 @@ test('tuned models have cached tokens and batches of their own', () => {
 
 test('tiers are those that the source of the model lists', () => {
   expect(pricesOf('openai', 'gpt-4.1', 'fast')).toMatchObject([{ input: 3.5, cacheRead: 0.875, output: 14 }])
+  // Of these the source has no sizes of prompt at that tier.
+  expect(pricesOf('openai', 'gpt-5.4', 'fast')?.[0]).toMatchObject({ input: 5, cacheRead: 0.5, output: 30 })
+  expect(pricesOf('openai', 'gpt-5.5', 'fast')?.[0]).toMatchObject({
+    input: 12.5,
+    cacheRead: 1.25,
+    output: 75,
+  })
   // Cached tokens cost the same in a batch, and are not halved as the others.
   expect(pricesOf('groq', 'openai/gpt-oss-120b', 'batch')).toMatchObject([{ input: 0.075, cacheRead: 0.075 }])
   // What the source does not list of the tier has our factor.
