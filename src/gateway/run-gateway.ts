@@ -269,7 +269,6 @@ export async function runGateway(
     pool: polls,
     redis,
     redisPrefix: config.redisPrefix,
-    takesAnnouncements: () => redisWatch.problem === null,
     now,
     log,
   })

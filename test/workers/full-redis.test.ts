@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { workersName } from '../../src/domain/redis/redis-names.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { countAnnounced } from '../../src/store/ledger/shard-leases.ts'
 import { startWorkers, type Workers } from '../../workers/workers.ts'
 import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -110,4 +112,14 @@ test('a Redis that other data keeps full is emptied of records too, by workers t
   // The job queue, which finds no room either, asks again after a pause and not at once.
   const scripts = Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0)
   expect(scripts).toBeLessThan(1_000)
+})
+
+test('from the moment at which Redis is full it is not known that no worker runs', async () => {
+  const announced = () => countAnnounced(redis, workersName(PREFIX))
+  expect(await announced()).toBe(0)
+  await leave(-1)
+  await expect(announced()).rejects.toThrow('OOM')
+  await redis.config('SET', 'maxmemory', '0')
+  start()
+  await expect.poll(announced).toBe(1)
 })

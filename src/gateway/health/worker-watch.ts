@@ -9,13 +9,12 @@ import { noWorkerRuns } from '../../limits/alerts/watch/watch-ledger.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Redis } from '../../store/connection/redis.ts'
 import { COUNTING_LATE_MS } from '../../store/ledger/counting-late.ts'
+import { countAnnounced } from '../../store/ledger/shard-leases.ts'
 
 export interface WorkerWatchOptions {
   readonly pool: Postgres
   readonly redis: Redis
   readonly redisPrefix: string
-  /** Whether Redis takes announcements, as far as is known: one that is full does not. */
-  readonly takesAnnouncements: () => boolean
   /** The time of day, milliseconds since 1970. */
   readonly now: () => number
   readonly log: Logger
@@ -30,15 +29,13 @@ const ANSWER_MS = 500
  * gateways there are. Where Redis does not say who runs, workers that run send alerts themselves.
  */
 export function watchWorkers(options: WorkerWatchOptions): { stop(): Promise<void> } {
-  const { pool, redis, redisPrefix, takesAnnouncements, now, log } = options
+  const { pool, redis, redisPrefix, now, log } = options
   let seenAtMs = performance.now()
   let isStopped = false
 
   async function check(): Promise<void> {
-    // The name is gone a moment after the last announcement.
-    const workers = takesAnnouncements()
-      ? await withinDeadline(redis.zcard(workersName(redisPrefix)), ANSWER_MS).catch(() => null)
-      : null
+    const counted = countAnnounced(redis, workersName(redisPrefix))
+    const workers = await withinDeadline(counted, ANSWER_MS).catch(() => null)
     const nowMs = performance.now()
     if (workers !== 0) seenAtMs = nowMs
     if (nowMs - seenAtMs < COUNTING_LATE_MS || !(await selectWantedKinds(pool)).has('backlog')) return

@@ -70,6 +70,17 @@ export async function countWorkers(redis: Redis, key: string): Promise<number> {
   return (await redis.zrangebyscore(key, `(${nowMs}`, '+inf')).length
 }
 
+/** What an announcement needs is tried first: where it is refused, none who runs could say so. */
+const COUNT = `
+redis.call('zadd', KEYS[1], 0, '')
+redis.call('zrem', KEYS[1], '')
+return redis.call('zcard', KEYS[1])`
+
+/** How many workers said a moment ago that they run. Rejects where none could, as in a Redis that is full. */
+export async function countAnnounced(redis: Redis, key: string): Promise<number> {
+  return Number(await redis.eval(COUNT, 1, key))
+}
+
 /** The answer, or `otherwise` where Redis has no memory for what was asked. */
 async function unlessFull<T>(answer: Promise<T>, otherwise: T): Promise<T> {
   try {
