@@ -1,7 +1,10 @@
+import { withinDeadline } from '../../lib/deadline.ts'
 import { type GatewayLag, LATE_MS } from '../../store/ledger/gateway-journals.ts'
 
 /** An answer of Postgres serves all queries of so long. */
 const KEEP_MS = 1_000
+/** A query waits so long in all, for whatever store is slow. */
+const ANSWER_MS = 1_000
 
 export interface LateGatewaysOptions {
   /** How long the oldest record of this process has waited, in milliseconds; 0: none does. */
@@ -20,7 +23,7 @@ export class LateGateways {
     this.#options = options
   }
 
-  /** Of the oldest record, in milliseconds; `null`: none waits for long. Rejects without Postgres. */
+  /** Of the oldest record, in milliseconds; `null`: none waits for long. Rejects without Postgres, after a second at most. */
   async readMs(): Promise<number | null> {
     const lags = await this.#read()
     const others = lags.flatMap(({ oldestMs }) => (oldestMs < LATE_MS ? [] : [oldestMs]))
@@ -30,7 +33,7 @@ export class LateGateways {
     return oldestMs >= LATE_MS ? oldestMs : null
   }
 
-  /** The names of all processes. Rejects without Postgres. */
+  /** The names of all processes. Rejects alike. */
   async readNames(): Promise<readonly string[]> {
     return (await this.#read()).map(({ gateway }) => gateway)
   }
@@ -45,6 +48,6 @@ export class LateGateways {
         this.#readAtMs = Number.NEGATIVE_INFINITY
       })
     }
-    return await this.#lags
+    return await withinDeadline(this.#lags, ANSWER_MS)
   }
 }
