@@ -3,8 +3,11 @@ import { SCHEMA } from '../store/connection/schema.ts'
 
 /** A gateway that has not said it for so long has ended, or reaches no store. */
 const SILENT_SECONDS = 4
-/** How long ago another process may have said how full its journal is, so that it may run still: it says so each 15 s. */
-const PEER_SECONDS = 60
+/**
+ * How long ago another process may have said how full its journal is, so that it may run still. It says so each 15 s,
+ * and not while Postgres is away: that may have been so for long, and Redis emptied meanwhile.
+ */
+const PEER_SECONDS = 3_600
 
 /** Says that a gateway runs and cannot reach Redis: what it holds of limits is its own still. */
 export async function saySelfCutOff(pool: Postgres, gatewayId: string): Promise<void> {
