@@ -94,7 +94,11 @@ function mergeProvider(
   })
   // 2. Models that are gone, behind all that are there.
   const gone = before.models
-    .filter((model) => !newer.has(model.id) && lookUp.after(id, model.id) === null)
+    .filter(({ id: name, moved_since: moved }) => {
+      if (newer.has(name)) return false
+      // A held one keeps its rules for names; one that stands by itself is found again below.
+      return lookUp.after(id, name) === null || (moved === undefined && lookUp.isHeld(id, name))
+    })
     .map(({ moved_since: _, ...model }) => ({ ...model, gone_since: model.gone_since ?? from }))
   const merged = {
     id,
@@ -103,7 +107,9 @@ function mergeProvider(
   }
   // 3. Names for which that is not what they cost before and cost now: each by itself, in front of all models.
   const names = new Set([...before.models, ...listed].flatMap(namesOf))
-  const since = new Map(before.models.map((model) => [model.id, model.moved_since]))
+  const since = new Map(
+    before.models.flatMap(({ id: name, moved_since: moved }) => (moved === undefined ? [] : [[name, moved]])),
+  )
   return { ...merged, models: [...movedNames(merged, names, since, lookUp, from), ...merged.models] }
 }
 

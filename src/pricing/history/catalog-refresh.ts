@@ -110,8 +110,12 @@ function judge(
   })
   const query = { before: older.document, after: newer.document, from, dataDayBefore, dataDay, days }
   const doubts = fileDoubts(query, rows)
-  const doubted = acceptAll ? [] : rows.doubts
-  const keys = doubted.map(({ provider, name }) => heldKey(provider, name))
+  const unread = unreadNames(older.document, newer.unread)
+  // A name whose own row cannot be read keeps its price, whatever another row says of it.
+  const doubted = acceptAll
+    ? []
+    : rows.doubts.filter(({ provider, name }) => !unread.has(heldKey(provider, name)))
+  const keys = [...unread, ...doubted.map(({ provider, name }) => heldKey(provider, name))]
   const merged = keepPastPrices(older.document, newer.document, from, new Set(keys), find)
   const isSame = catalogTextOf(merged) === catalogTextOf(older.document)
   const changes = isSame ? [] : catalogChanges(entriesAt(older.document, from), entriesAt(merged, from))
@@ -124,6 +128,18 @@ function judge(
     from,
     dataDay,
   }
+}
+
+/** The names, as `heldKey` writes them, of models that are known and whose newer rows cannot be read. */
+function unreadNames(older: CatalogDocument, unread: readonly HeldRow[]): ReadonlySet<string> {
+  const rows = new Set(unread.map(({ provider, model }) => heldKey(provider, model)))
+  return new Set(
+    older.flatMap(({ id, models }) =>
+      models
+        .filter((model) => rows.has(heldKey(id, model.id)))
+        .flatMap((model) => namesOf(model).map((name) => heldKey(id, name))),
+    ),
+  )
 }
 
 /** By model, whichever of its names are doubted. */

@@ -40,7 +40,7 @@ export async function putPriceDoubts(
   held: readonly HeldRow[],
   origin: string,
 ): Promise<void> {
-  const kept = JSON.stringify(held.slice(0, MOST_KEPT))
+  const kept = JSON.stringify(held.slice(0, MOST_KEPT), storable)
   await inTransaction(pool, async (session) => {
     await session.query(
       `delete from ${SCHEMA}.price_doubts d where kind = $1 and not exists (
@@ -50,13 +50,18 @@ export async function putPriceDoubts(
     )
     await session.query(
       `insert into ${SCHEMA}.price_doubts (kind, provider, model, why, offered, origin)
-       select $1, provider, model, why, nullif(offered, 'null'::jsonb), $3
+       select distinct on (provider, model) $1, provider, model, why, nullif(offered, 'null'::jsonb), $3
        from json_to_recordset($2) as h (provider text, model text, why text, offered jsonb)
        on conflict (kind, provider, model) do update set
          why = excluded.why, offered = excluded.offered, origin = excluded.origin`,
       [kind, kept, origin],
     )
   })
+}
+
+/** What Postgres takes in place of it: no text of its has NUL, or half of a character. */
+function storable(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
 }
 
 export async function dropPriceDoubts(pool: Postgres, taken: readonly PriceDoubt[]): Promise<void> {
