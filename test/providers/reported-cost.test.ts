@@ -32,6 +32,8 @@ describe('dollars as a provider writes them', () => {
     Number.NaN,
     Number.POSITIVE_INFINITY,
     1e12,
+    '1e99',
+    '12345678901.5',
     '',
     '-1',
     'free',

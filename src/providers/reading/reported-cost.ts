@@ -50,8 +50,8 @@ export const listCost: ReadCost = (usage) => {
  * `null` for anything but an amount, and for negative ones.
  */
 export function picoFromUsd(value: unknown): bigint | null {
-  if (typeof value === 'number' && !(value >= 0 && value < MAX_USD)) return null
   if (typeof value !== 'number' && typeof value !== 'string') return null
+  if (!(Number(value) >= 0 && Number(value) < MAX_USD)) return null
   const match = DECIMAL.exec(String(value))
   if (match === null) return null
   const [, whole = '', fraction = '', exponent = '0'] = match
