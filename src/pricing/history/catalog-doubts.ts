@@ -1,4 +1,6 @@
+import { readModelName } from '../../domain/model-name.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { compileMatch } from '../catalog/catalog-match.ts'
 import { type CatalogDocument, type ModelDocument, namesOf, rulesOf } from '../sources/catalog-document.ts'
 import type { ComparedRows } from './row-doubts.ts'
 
@@ -38,6 +40,14 @@ export function excessOf(before: CatalogDocument, after: CatalogDocument): strin
   return listed > known * MOST_MODELS_FACTOR
     ? `it lists ${listed} models and rules for their names, and ${known} are known`
     : null
+}
+
+/** As models are called, and no model is. */
+const NO_MODEL = readModelName('zz-no-such-model-q')
+
+/** A model whose rule takes any name: whatever is not known would have its price. No rule is wild, as `wildRuleOf` says. */
+export function takesAnyName({ match }: ModelDocument): boolean {
+  return NO_MODEL !== null && compileMatch(match)?.(NO_MODEL) === 'exact'
 }
 
 /** What speaks against the data as a whole, so that only a person may take it: it may be cut, older, or made to do harm. */

@@ -9,10 +9,10 @@ import {
 } from '../sources/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
-import { excessOf, fileDoubts, wildRuleOf } from './catalog-doubts.ts'
+import { excessOf, fileDoubts, takesAnyName, wildRuleOf } from './catalog-doubts.ts'
 import { pricesFrom } from './catalog-history.ts'
 import { findInBoth, heldKey, keepPastPrices } from './catalog-past.ts'
-import { type HeldRow, readCatalog, readRows } from './read-rows.ts'
+import { type HeldRow, type ReadRows, readCatalog, readRows } from './read-rows.ts'
 import type { RowDoubt } from './row-doubt.ts'
 import { compareRows } from './row-doubts.ts'
 import { witnessOf } from './witnesses.ts'
@@ -91,12 +91,12 @@ function judge(
   if (older.problems.length > 0) {
     return { kind: 'unreadable', problems: older.problems.map((problem) => `what is in force: ${problem}`) }
   }
-  const newer = readRows(fetched, older.document)
-  if (newer.problems.length > 0)
-    return { kind: 'unreadable', problems: newer.problems.slice(0, MOST_PROBLEMS) }
+  const read = readRows(fetched, older.document)
+  if (read.problems.length > 0) return { kind: 'unreadable', problems: read.problems.slice(0, MOST_PROBLEMS) }
   // Before any name is looked up: all that follows tries the rules of both on the names of both.
-  const harm = excessOf(older.document, newer.document) ?? wildRuleOf(older.document, newer.document)
+  const harm = excessOf(older.document, read.document) ?? wildRuleOf(older.document, read.document)
   if (harm !== null) return { kind: 'unreadable', problems: [harm] }
+  const newer = withoutCatchAll(read)
   const from = inForceFrom(nowMs)
   const dataDay = dataDayOf(newer.document, utcDayOf(nowMs))
   const find = findInBoth(older.document, newer.document)
@@ -128,6 +128,21 @@ function judge(
     from,
     dataDay,
   }
+}
+
+/** Rows whose rules take any name are as good as unread. */
+function withoutCatchAll({ document, unread }: ReadRows): Pick<ReadRows, 'document' | 'unread'> {
+  const wide = document.flatMap(({ id, models }) =>
+    models.filter(takesAnyName).map((model): HeldRow => {
+      return { provider: id, model: model.id, why: 'takes any name', offered: null }
+    }),
+  )
+  if (wide.length === 0) return { document, unread }
+  const sound = document.map((provider) => ({
+    ...provider,
+    models: provider.models.filter((model) => !takesAnyName(model)),
+  }))
+  return { document: sound, unread: [...unread, ...wide] }
 }
 
 /** The names, as `heldKey` writes them, of models that are known and whose newer rows cannot be read. */

@@ -102,3 +102,13 @@ test.each([
   const taken: CatalogDocument = judged.text === null ? BEFORE : JSON.parse(judged.text)
   expect(tiersOf(taken)).toEqual(tiersOf(BEFORE))
 })
+
+test('a row whose rule takes any name is held, and gives no model its price', () => {
+  const wide = { id: 'all', match: { regex: '.*' }, prices: [{ prices: { input_mtok: 1, output_mtok: 2 } }] }
+  const after = BEFORE.map((provider) =>
+    provider.id === 'openai' ? { ...provider, models: [wide, ...provider.models] } : provider,
+  )
+  const inForce = { text: bundledText(), dataDay: null }
+  const judged = judgeRefresh(inForce, JSON.stringify(after), { nowMs: NOW, others: OTHERS })
+  expect(judged).toMatchObject({ text: null, held: [{ provider: 'openai', model: 'all' }] })
+})
