@@ -12,8 +12,8 @@ const files = findTestFiles().filter(({ isLong }) => !isLong)
 export default defineConfig({
   test: {
     ...DEFAULTS,
-    // Half of the time a test waits for a timer or for another process.
-    maxWorkers: 2 * availableParallelism(),
+    // Two thirds of the time a test waits: for a timer, another process, or one of the servers.
+    maxWorkers: 3 * availableParallelism(),
     sequence: { sequencer: UnitsLast },
     globalSetup: ['test/support/servers/global-setup.ts'],
     projects: [

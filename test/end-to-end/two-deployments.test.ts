@@ -1,3 +1,4 @@
+// @long: starts two deployments for each of its tests
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -120,6 +120,7 @@ test("a client's markup is in its prices, and said", async () => {
     { factor: '1.2', service_tier: 'batch', rates: { input: '1.5', output: '6' } },
     { factor: '1.2', service_tier: 'flex', rates: { input: '1.5' } },
     { factor: '1.2', service_tier: 'priority', rates: { input: '5.1' } },
+    { factor: '1.2', service_tier: 'fast', rates: { input: '5.1' } },
     { factor: '1.2', service_tier: 'search_preview' },
   ])
 })
