@@ -1,4 +1,4 @@
-// @seconds: a hundred random histories of prices.
+// @seconds: random histories of prices.
 import { expect, test } from 'vitest'
 import { decimalText } from '../../../src/domain/decimal.ts'
 import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'
@@ -12,6 +12,7 @@ import {
   catalogTextOf,
 } from '../../../src/pricing/sources/catalog-document.ts'
 import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
+import { rounds } from '../../support/rounds.ts'
 
 /** From when changed prices are in force, in every test. */
 const FROM = '2026-11-23'
@@ -243,13 +244,15 @@ test('a name that was priced as its maker, and is listed at the host now, keeps 
   expect([BEFORE, FROM].map((day) => costAt(merged, 'gpt-9', day))).toEqual(['1', '1'])
 })
 
-test('for a hundred random histories, every past day costs what it cost when it was today', () => {
+const HISTORIES = rounds({ short: 25, long: 100 })
+
+test(`for ${HISTORIES} random histories, every past day costs what it cost when it was today`, () => {
   let seed = 7
   const random = (below: number) => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
     return Math.floor((seed / 2_147_483_648) * below)
   }
-  for (let round = 0; round < 100; round += 1) {
+  for (let round = 0; round < HISTORIES; round += 1) {
     let catalog = listOf(model('a', price(1)), model('b', price(2), { starts_with: 'b' }))
     const charged: { day: string; name: string; cost: string | null }[] = []
     for (let day = 1; day <= 20; day += 1) {
