@@ -95,3 +95,13 @@ test('programs keep what Node compiled, their first file too', () => {
     expect([name, join(process.cwd(), folder)]).toEqual([name, COMPILED_FOLDER])
   }
 })
+
+test('the changelog ends what is unreleased with the release that the package is', () => {
+  const headings = [...readFileSync('CHANGELOG.md', 'utf8').matchAll(/^## (.+)$/gm)].map(([, text]) => text)
+  const [unreleased, ...releases] = headings
+  expect(unreleased).toBe('Unreleased')
+  const dated = releases.map((release) => /^(\d+\.\d+\.\d+) \((\d{4}-\d{2}-\d{2})\)$/.exec(release ?? ''))
+  expect(dated[0]?.[1]).toBe(manifest.version)
+  const days = dated.map((release) => release?.[2] ?? `no release: ${releases}`)
+  expect(days).toEqual(days.toSorted().reverse())
+})
