@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { SILENT_LOG } from '../../src/lib/logger.ts'
+import type { AlertPayload } from '../../src/limits/alerts/alert-body.ts'
+import { renderAlert } from '../../src/limits/alerts/alert-body.ts'
+import { ALERT_FORMATS, ALERT_KINDS } from '../../src/limits/alerts/alert-kinds.ts'
+import { addReceiver } from '../../src/limits/alerts/receivers.ts'
+import { booksDiffer, noWorkerRuns } from '../../src/limits/alerts/watch/watch-ledger.ts'
+import { openRedis } from '../../src/store/connection/redis.ts'
+import { createAlertWatch } from '../../workers/alerts/alert-watch.ts'
+import { addAccount, addBudget } from '../alerts/budget-usage.ts'
+import { holdClockAtNoon } from '../clock/clock.ts'
+import { testRedisPrefix } from '../support/servers/redis.ts'
+import { settled } from './settled.ts'
+import { openTroubledLedger } from './troubled-ledger.ts'
+
+const TODAY = holdClockAtNoon()
+
+test('every kind of alert, as it is sent in each format', async () => {
+  const keys = testRedisPrefix()
+  const redis = openRedis(keys.redisUrl, {
+    name: 'test',
+    whenAway: 'fail',
+    silenceMs: 3_000,
+    log: SILENT_LOG,
+  })
+  const ledger = await openTroubledLedger(keys.prefix, redis)
+  const { pool } = ledger
+  try {
+    const wanted = { url: 'http://localhost:1/', format: 'generic' as const, secret: null, client: null }
+    await addReceiver(pool, { ...wanted, kinds: ALERT_KINDS, thresholds: [80] }, 'somebody')
+    await addAccount(pool, 'cli_a')
+    await addBudget(pool, { client: 'cli_a', per: 'day', amount: 1_000_000_000_000n })
+    await addBudget(pool, {
+      client: 'cli_a',
+      per: 'total',
+      since: TODAY,
+      amount: 1_000_000_000_000n,
+      soft: true,
+    })
+    const watch = createAlertWatch({ pool, redis, onDeliveries: async () => {}, log: SILENT_LOG })
+    await watch.watchBudgets()
+    await watch.watchOthers()
+    await watch.raise([booksDiffer(3, TODAY, TODAY), noWorkerRuns(TODAY)])
+
+    const { rows } = await pool.query<{ kind: string; client: string | null; payload: AlertPayload }>(
+      `select a.kind, c.name as client, a.payload from tallygate.alerts a
+       left join tallygate.clients c on c.id = a.client_id order by a.kind, a.subject collate "C", a.threshold`,
+    )
+    expect([...new Set(rows.map(({ kind }) => kind))].sort()).toEqual([...ALERT_KINDS].sort())
+    const at = new Date('2026-01-20T14:03:15.201Z')
+    for (const format of ALERT_FORMATS) {
+      const bodies = rows.map((row) => {
+        const body = renderAlert({ ...row, id: 'alt_9hTq2mWcXv7LrK4bN0sE', at }, format)
+        return `# ${row.kind}\n${JSON.stringify(JSON.parse(body), null, 2)}\n`
+      })
+      await expect(settled(bodies.join('\n'), ledger.names)).toMatchFileSnapshot(
+        `alerts.${format}.golden.txt`,
+      )
+    }
+  } finally {
+    await ledger.drop()
+    redis.disconnect()
+    await keys.drop()
+  }
+})
