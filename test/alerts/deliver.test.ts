@@ -7,6 +7,10 @@ import { type Occurrence, raiseAlerts } from '../../src/limits/alerts/raise-aler
 import type { ReceiverOrder } from '../../src/limits/alerts/receiver-order.ts'
 import { addReceiver, removeReceiver, selectReceivers } from '../../src/limits/alerts/receivers.ts'
 import { testReceiver } from '../../src/limits/alerts/test-receiver.ts'
+import { findPriceTroubles } from '../../src/limits/alerts/watch/watch-prices.ts'
+import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
+import { recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
+import { BUNDLED } from '../../src/pricing/sources/catalog-bundle.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -32,7 +36,14 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await receiver.stop()
-  await emptyTables(pool, ['alerts', 'alert_deliveries', 'alert_receivers', 'alert_receiver_changes'])
+  await emptyTables(pool, [
+    'alerts',
+    'alert_deliveries',
+    'alert_receivers',
+    'alert_receiver_changes',
+    'price_doubts',
+    'price_refreshes',
+  ])
 })
 afterAll(async () => {
   await pool.end()
@@ -98,6 +109,29 @@ test('an alert is posted as JSON, signed over its time and body, with an id of i
     message: 'records of p1 are missing',
     records: 3,
   })
+})
+
+test('prices that are doubted, refused or old are posted to receivers that asked for them, once a day', async () => {
+  await add({ kinds: ['prices'] })
+  const held = { provider: 'openai', model: 'gpt-4o', why: 'input_mtok from $2.5 to $250', offered: null }
+  const url = 'https://prices.example.com'
+  await putPriceDoubts(pool, 'genai-prices', [held], url)
+  await recordPriceRefresh(pool, 'genai-prices', {
+    outcome: 'refused',
+    problem: 'it is cut',
+    url,
+    etag: null,
+  })
+  const ninety = Date.parse(BUNDLED['genai-prices'].day) + 90 * 86_400_000
+  const ids = await raiseAlerts(pool, await findPriceTroubles(pool, ninety))
+  for (const id of ids) expect(await deliver(pool, id)).toMatchObject({ kind: 'delivered' })
+  const bodies = receiver.received.map(({ body }) => JSON.parse(body) as { type: string; message: string })
+  expect(new Set(bodies.map(({ type }) => type))).toEqual(new Set(['prices']))
+  const messages = bodies.map(({ message }) => message).join('\n')
+  expect(messages).toContain('openai/gpt-4o is doubted, and the old one stands')
+  expect(messages).toContain('were refused, and genai-prices@')
+  expect(messages).toContain('Calls are priced by data that was last fresh 90 days ago: genai-prices@')
+  expect(await raiseAlerts(pool, await findPriceTroubles(pool, ninety))).toEqual([])
 })
 
 test('what happened is sent once, however often it is found and by however many workers', async () => {

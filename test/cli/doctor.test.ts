@@ -412,15 +412,17 @@ test('prices that were refused are named with the reason; a source that is away 
   }
 })
 
-test('ninety days without a network: prices are named old, counted from those of the release', async () => {
+test('thirty days without a network are wrong, counted from the prices of the release, and ninety an alert too', async () => {
   const ledger = await openLedgerDatabase()
   try {
     const day = (days: number) => Date.parse(BUNDLED['genai-prices'].day) + days * 86_400_000
     const found = async (days: number) => (await checkPriceData(ledger.pool, day(days)))[0]
     expect(await found(6)).toMatchObject({ state: 'ok' })
     expect(await found(7)).toMatchObject({ state: 'note', detail: expect.stringContaining('7 days ago') })
+    expect(await found(29)).toMatchObject({ state: 'note' })
+    expect(await found(30)).toMatchObject({ state: 'wrong' })
     expect(await found(90)).toMatchObject({
-      state: 'note',
+      state: 'wrong',
       detail: expect.stringMatching(
         /^calls are priced by OLD DATA: .*90 days ago: newer ones were never asked/,
       ),

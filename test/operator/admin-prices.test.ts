@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildPriceConfiguration, nameConfiguration } from '../../src/pricing/price-configuration.ts'
 import { recordGatewayPrices } from '../../src/pricing/refresh/gateway-prices.ts'
+import { findCurrentPriceCatalog } from '../../src/pricing/refresh/price-catalogs.ts'
+import { refreshPrices } from '../../src/pricing/refresh/refresh-prices.ts'
 import { json } from '../cli/command-line.ts'
+import { changedBundle } from '../pricing/refresh/changed-bundle.ts'
+import { startPriceServer } from '../pricing/refresh/price-server.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
 import { type Operator, startOperator } from './support/operator.ts'
 
@@ -51,6 +55,40 @@ test.each([
   const { status, document } = await operator.ask(`/admin/v1/prices?${query}`)
   expect(status).toBe(400)
   expect(document).toMatchObject({ error: { param } })
+})
+
+test('a doubted price waits until it is accepted, once, and then it is in force', async () => {
+  const server = await startPriceServer()
+  try {
+    server.answerText(changedBundle('gpt-4o', { input_mtok: 250, output_mtok: 1_000 }))
+    await refreshPrices({ pool: operator.pool, kind: 'genai-prices', url: server.url })
+  } finally {
+    await server.stop()
+  }
+  const doubts = '/admin/v1/prices/doubts'
+  const { document } = await operator.ask(doubts)
+  const waiting = { source: 'genai-prices', provider: 'openai', model: 'gpt-4o', since: expect.any(String) }
+  expect(document).toEqual([
+    {
+      ...waiting,
+      why: 'input_mtok from $2.5 to $250',
+      offered: [{ prices: { input_mtok: 250, output_mtok: 1_000 } }],
+      origin: server.url,
+    },
+  ])
+  const accept = (payload: object) =>
+    operator.ask({ method: 'POST', url: `${doubts}/accept`, payload: { ...payload } })
+  expect((await accept({ provider: 'openai', model: 'gpt-0' })).status).toBe(400)
+  expect((await accept({ provider: 'openai' })).status).toBe(400)
+  const accepted = await accept({ provider: 'openai', model: 'gpt-4o' })
+  expect(accepted).toMatchObject({ status: 200, document: { accepted: [waiting] } })
+  const { in_force_from: from } = accepted.document as { in_force_from: string }
+  expect((await operator.ask(doubts)).document).toEqual([])
+  expect((await accept({ provider: 'openai', model: 'gpt-4o' })).status).toBe(400)
+  const text = (await findCurrentPriceCatalog(operator.pool, 'genai-prices'))?.text
+  expect(text).toContain(
+    `{"constraint":{"start_date":"${from}"},"prices":{"input_mtok":250,"output_mtok":1000}}`,
+  )
 })
 
 test('where gateways do not price alike no price is told, and all of them are named', async () => {

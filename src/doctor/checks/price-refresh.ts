@@ -3,7 +3,7 @@ import { AGED_DAYS, ageInDays, OLD_DAYS, readPriceState } from '../../pricing/re
 import { PRICE_KINDS } from '../../pricing/refresh/stored-prices.ts'
 import { PRICE_URLS, type PriceCatalogKind } from '../../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { type Finding, ok, warning } from '../finding.ts'
+import { type Finding, failure, ok, warning } from '../finding.ts'
 
 const NAMES: Readonly<Record<PriceCatalogKind, string>> = {
   'genai-prices': 'price data',
@@ -34,10 +34,12 @@ async function checkSource(pool: Postgres, kind: PriceCatalogKind, nowMs: number
   if (days >= AGED_DAYS) {
     const why =
       last === null ? 'newer ones were never asked for' : (last.problem ?? 'nothing was asked since')
-    const what = days >= OLD_DAYS ? 'calls are priced by OLD DATA: ' : ''
-    return warning(
+    // One list may be left unfetched by choice.
+    const isOld = days >= OLD_DAYS && (kind === 'genai-prices' || last !== null)
+    const finding = isOld ? failure : warning
+    return finding(
       name,
-      `${what}${source}, ${age}: ${why}`,
+      `${isOld ? 'calls are priced by OLD DATA: ' : ''}${source}, ${age}: ${why}`,
       `let the workers reach ${variable}, set it to a copy, or take data by hand: prices ${kind === 'litellm' ? 'import FILE' : 'update FILE'}`,
     )
   }
