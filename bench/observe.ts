@@ -11,7 +11,7 @@
 import { BodyWindows } from '../src/gateway/estimation/body-windows.ts'
 import { UsageEventFilter } from '../src/gateway/proxy/usage-event-filter.ts'
 import type { UsageReader } from '../src/providers/dialect.ts'
-import { selectDialect } from '../src/providers/dialects.ts'
+import { selectDialect } from '../src/providers/registry.ts'
 import { heldMemory } from '../test/support/memory.ts'
 import { BODIES, EVENTS, type Sample, STREAMS } from './observe-samples.ts'
 

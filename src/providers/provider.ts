@@ -1,9 +1,9 @@
-import type { AnswerForm } from './answer-form.ts'
+import { compilePathPatterns } from '../domain/path-patterns.ts'
 import type { CatalogLists } from './catalog-lists.ts'
+import type { AnswerForm } from './dialect.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { OpenAiOverrides } from './openai/openai-overrides.ts'
 import type { OwnAddresses } from './own-addresses.ts'
-import type { PathGroup } from './paths/path-group.ts'
 
 /** The header in which a provider takes our API key. */
 export interface CredentialHeader {
@@ -98,3 +98,28 @@ export interface OwnServer extends ProviderFields {
 
 /** Everything that the gateway knows of one provider: each table over providers is derived from these entries. */
 export type ProviderEntry = HostedProvider | OwnServer
+
+/** Paths that no dialect reads, and what is known of them. */
+export interface PathGroup {
+  /** As {@link compilePathPatterns} takes them. */
+  readonly patterns: readonly string[]
+  readonly why: string
+  /** The request only begins work: what reports the usage of that. Absent: nothing is left to report. */
+  readonly reportedBy?: string
+}
+
+/** Finds the first group of a list that a path belongs to; `path` is canonical, without a slash at its end. */
+export type FindGroup = (method: string, path: string) => PathGroup | null
+
+/** Compiles `groups` for {@link FindGroup}. Do it once, not for every call. */
+export function groupFinder(groups: readonly PathGroup[]): FindGroup {
+  const byPattern = new Map<string, PathGroup>()
+  for (const group of groups) {
+    for (const pattern of group.patterns) if (!byPattern.has(pattern)) byPattern.set(pattern, group)
+  }
+  const match = compilePathPatterns([...byPattern.keys()])
+  return (method, path) => {
+    const pattern = match(method, path)
+    return pattern === null ? null : (byPattern.get(pattern) ?? null)
+  }
+}

@@ -1,9 +1,8 @@
-import type { Dialect } from './dialect.ts'
-import { selectDialect } from './dialects.ts'
-import { genericUsage } from './generic/generic-usage.ts'
-import { deferredWork } from './jobs/deferred.ts'
+import type { Observation } from '../call/observation.ts'
+import type { Dialect, UsageReader } from './dialect.ts'
+import { genericUsage } from './generic-usage.ts'
 import { FREE_PATHS } from './paths/known-paths.ts'
-import { entryOf, type Provider } from './registry.ts'
+import { entryOf, type Provider, selectDialect } from './registry.ts'
 
 /** How the answer of a call is read. */
 export type Reading =
@@ -21,6 +20,35 @@ export interface RequestShape {
 const FREE_WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE', 'TRACE'])
 
 const FREE: Reading = { reading: 'free', dialect: null }
+
+/**
+ * Requests that only begin work, as batches do: a later request reports what it uses, or none does. The id under which a
+ * later request may report it is kept; an answer with usage of its own is believed.
+ */
+export const deferredWork: Dialect = {
+  name: 'deferred',
+  outputBound: 'unknown',
+  readsRequest: false,
+  takesIncludeUsage: false,
+  modelInPath: () => null,
+  createReader(request, head): UsageReader {
+    const reader = genericUsage.createReader(request, head)
+    return {
+      push: (chunk) => reader.push(chunk),
+      end: () => pendingUnlessReported(reader.end()),
+      peek: () => pendingUnlessReported(reader.peek()),
+      get revision() {
+        return reader.revision
+      },
+    }
+  },
+  textOf: () => '',
+}
+
+function pendingUnlessReported(observed: Observation): Observation {
+  return observed.usageSource === 'none' && !observed.pending ? { ...observed, pending: true } : observed
+}
+
 const DEFERRED: Reading = { reading: 'deferred', dialect: deferredWork }
 const UNKNOWN: Reading = { reading: 'unknown', dialect: genericUsage }
 

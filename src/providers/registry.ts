@@ -1,36 +1,30 @@
-import { azureAi } from './clouds/azure-ai.ts'
-import { azureOpenAi } from './clouds/azure-openai.ts'
+import { azureAi, azureOpenAi } from './clouds/azure.ts'
 import { bedrock } from './clouds/bedrock.ts'
 import { cloudflare } from './clouds/cloudflare.ts'
 import { databricks } from './clouds/databricks.ts'
 import { vertex } from './clouds/vertex.ts'
-import { cerebras } from './hosts/cerebras.ts'
+import type { Dialect } from './dialect.ts'
+import type { Endpoint } from './endpoint.ts'
 import { fireworks } from './hosts/fireworks.ts'
-import { groq } from './hosts/groq.ts'
 import { huggingFaceRouter } from './hosts/huggingface-router.ts'
 import { openrouter } from './hosts/openrouter.ts'
-import { together } from './hosts/together.ts'
 import { vercelGateway } from './hosts/vercel-gateway.ts'
 import { alibaba } from './makers/alibaba.ts'
 import { anthropic } from './makers/anthropic.ts'
 import { cohere } from './makers/cohere.ts'
-import { deepseek } from './makers/deepseek.ts'
 import { gemini } from './makers/gemini.ts'
 import { mistral } from './makers/mistral.ts'
-import { moonshotAi } from './makers/moonshotai.ts'
 import { openAi } from './makers/openai.ts'
 import { perplexity } from './makers/perplexity.ts'
 import { voyageAi } from './makers/voyageai.ts'
 import { xai } from './makers/xai.ts'
-import { zai } from './makers/zai.ts'
-import { gpuStack } from './own-servers/gpustack.ts'
-import { liteLlmProxy } from './own-servers/litellm-proxy.ts'
+import { openAiEndpoints } from './openai/openai-endpoints.ts'
+import { liteLlmProxy, openAiCompatible } from './own-servers/any-server.ts'
 import { llamaCpp } from './own-servers/llamacpp.ts'
 import { lmStudio } from './own-servers/lmstudio.ts'
 import { ollama } from './own-servers/ollama.ts'
-import { openAiCompatible } from './own-servers/openai-compatible.ts'
 import { tgi } from './own-servers/tgi.ts'
-import { vllm } from './own-servers/vllm.ts'
+import { cerebras, deepseek, gpuStack, groq, moonshotAi, together, vllm, zai } from './plain-entries.ts'
 import type { ProviderEntry } from './provider.ts'
 
 /**
@@ -96,4 +90,31 @@ export function modelListPathOf(provider: Provider): string {
 
 function isProvider(name: string): name is Provider {
   return Object.hasOwn(REGISTRY, name)
+}
+
+/** The metered endpoints of each provider, made at its first call. */
+const madeEndpoints = new Map<Provider, readonly Endpoint[]>()
+
+/** The metered endpoints of `provider`, in the order in which a path is matched: its own, then those in OpenAI's formats. */
+export function endpointsOf(provider: Provider): readonly Endpoint[] {
+  let endpoints = madeEndpoints.get(provider)
+  if (endpoints === undefined) {
+    const { endpoints: own, openAi } = entryOf(provider)
+    endpoints = [...own, ...openAiEndpoints(openAi)]
+    madeEndpoints.set(provider, endpoints)
+  }
+  return endpoints
+}
+
+/**
+ * The dialect in which `provider` answers a call, by method and path alone, never by what the body looks like; `null`
+ * when none is known there (lists of models, files, counting of tokens, paths that no dialect reads). `path` is
+ * canonical: decoded, without query and without a slash at its end. Of several endpoints that match, the first counts.
+ */
+export function selectDialect(provider: Provider, method: string, path: string): Dialect | null {
+  const lowerPath = path.toLowerCase()
+  for (const candidate of endpointsOf(provider)) {
+    if (candidate.method === method && candidate.matches(path, lowerPath)) return candidate.dialect
+  }
+  return null
 }

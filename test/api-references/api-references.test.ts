@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { refusedEndpoint } from '../../src/gateway/admission/refused-endpoints.ts'
-import { selectDialect } from '../../src/providers/dialects.ts'
 import { BILLED_APART_PATHS, FREE_PATHS } from '../../src/providers/paths/known-paths.ts'
 import type { Provider } from '../../src/providers/registry.ts'
+import { selectDialect } from '../../src/providers/registry.ts'
 
 /** The sets an operation stands in; whatever is refused never gets to be read. */
 function setsOf(provider: Provider, method: string, path: string): readonly string[] {

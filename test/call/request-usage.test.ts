@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { Observation } from '../../src/call/observation.ts'
 import { canonicalPath } from '../../src/domain/canonical-path.ts'
 import { readRequestFields } from '../../src/gateway/bodies/request-fields.ts'
-import { selectDialect } from '../../src/providers/dialects.ts'
 import type { JsonObject } from '../../src/providers/reading/json-value.ts'
 import type { Provider } from '../../src/providers/registry.ts'
+import { selectDialect } from '../../src/providers/registry.ts'
 
 interface Exchange {
   readonly provider: Provider

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../src/call/usage.ts'
-import { genericUsage } from '../../src/providers/generic/generic-usage.ts'
+import { genericUsage } from '../../src/providers/generic-usage.ts'
 import { cutsOf, readCutAt, readWhole, sameReading } from './recordings/judge.ts'
 
 const JSON_HEAD = { status: 200, headers: { 'content-type': 'application/json' } }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import type { MessageReader } from '../../src/providers/dialect.ts'
-import { selectDialect } from '../../src/providers/dialects.ts'
+import { selectDialect } from '../../src/providers/registry.ts'
 
 function createSession(): MessageReader {
   const request = { method: 'GET', path: '/v1/responses', model: null, stream: null }

@@ -5,12 +5,11 @@ import { foldName } from '../../src/gateway/bodies/scanned-values.ts'
 import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/proxy/headers/headers.ts'
 import { catalogPlaces } from '../../src/pricing/catalog/catalog-providers.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
-import { ANSWER_COUNTS, type AnswerCounts } from '../../src/providers/answer-counts.ts'
 import type { Dialect, OutputBound } from '../../src/providers/dialect.ts'
-import { endpointsOf } from '../../src/providers/dialects.ts'
-import { genericUsage } from '../../src/providers/generic/generic-usage.ts'
-import { deferredWork } from '../../src/providers/jobs/deferred.ts'
-import { entryOf, PROVIDERS } from '../../src/providers/registry.ts'
+import { ANSWER_COUNTS, type AnswerCounts } from '../../src/providers/dialect.ts'
+import { genericUsage } from '../../src/providers/generic-usage.ts'
+import { deferredWork } from '../../src/providers/reading.ts'
+import { endpointsOf, entryOf, PROVIDERS } from '../../src/providers/registry.ts'
 
 const HOSTED = PROVIDERS.flatMap((provider) => {
   const entry = entryOf(provider)
@@ -53,15 +52,21 @@ test('no two makers have a prefix in common', () => {
   expect(new Set(prefixes).size).toBe(prefixes.length)
 })
 
-test('every file beside the entries that are listed is another chapter', () => {
+test('every entry that a file declares is listed, and every file of entries has one', () => {
   const registry = readFileSync('src/providers/registry.ts', 'utf8')
-  const files = ['makers', 'clouds', 'hosts', 'own-servers'].flatMap((folder) =>
-    readdirSync(`src/providers/${folder}`)
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => `${folder}/${name}`),
+  const folders = ['makers', 'clouds', 'hosts', 'own-servers'].flatMap((folder) =>
+    readdirSync(`src/providers/${folder}`).map((name) => `${folder}/${name}`),
   )
-  expect(files.filter((file) => !registry.includes(`'./${file}'`))).toEqual([])
-  expect(files).toHaveLength(PROVIDERS.length)
+  const files = [...folders.filter((name) => name.endsWith('.ts')), 'plain-entries.ts']
+  const entries = files.flatMap((file) =>
+    [
+      ...readFileSync(`src/providers/${file}`, 'utf8').matchAll(
+        /^export const \w+: (?:HostedProvider|OwnServer) /gm,
+      ),
+    ].map(() => file),
+  )
+  expect(files.filter((file) => !entries.includes(file) || !registry.includes(`'./${file}'`))).toEqual([])
+  expect(entries).toHaveLength(PROVIDERS.length)
 })
 
 /** What estimates and requests hang on. Each was once a pattern over the name, so renaming a dialect changed it. */

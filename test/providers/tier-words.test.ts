@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { serviceTierOf } from '../../src/pricing/catalog/catalog-service-tiers.ts'
-import { selectDialect } from '../../src/providers/dialects.ts'
 import type { Provider } from '../../src/providers/registry.ts'
+import { selectDialect } from '../../src/providers/registry.ts'
 
 function tierOf(provider: Provider, path: string, answer: object): string | null {
   const dialect = selectDialect(provider, 'POST', path)

@@ -6,7 +6,6 @@ import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Objects } from '../../objects/objects.ts'
-import { findAddressMembers } from '../../providers/address-members.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { refuseUpload } from '../admission/stages/objects.ts'
 import { withUploadTicket } from '../admission/upload-ticket.ts'
@@ -22,7 +21,7 @@ import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
 import { repeatedHeadFields } from './headers/repeated-head.ts'
-import { addressMapper, type MapAddress, mapMembers } from './own-addresses.ts'
+import { addressMapper, findAddressMembers, type MapAddress, mapMembers } from './own-addresses.ts'
 
 /**
  * Bodies up to this are kept until the answer has ended, in case the prompt's tokens have to be estimated.

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../providers/dialect.ts'
-import { createFrameReader, type FrameReader } from '../../providers/wires/frames/websocket-frames.ts'
+import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
 
 /** The message that names the model holds instructions and tools, too, but no film. A larger one is refused. */
 const MAX_MESSAGE_BYTES = 1024 * 1024

@@ -2,7 +2,7 @@ import { NOTHING_OBSERVED, type Observation, type UsagePart } from '../../call/o
 import { NO_USAGE } from '../../call/usage.ts'
 import type { Dialect, MessageReader } from '../../providers/dialect.ts'
 import { withParts } from '../../providers/reading/session-sum.ts'
-import { createFrameReader, type FrameReader } from '../../providers/wires/frames/websocket-frames.ts'
+import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
 import { type DeliveredSample, openDeliveredSample } from '../estimation/estimate.ts'
 import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
 import { ClientMessages } from './client-messages.ts'

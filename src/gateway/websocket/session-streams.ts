@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
-import { createCloseWatch } from '../../providers/wires/frames/close-watch.ts'
+import { createCloseWatch } from '../../providers/wires/websocket-frames.ts'
 import { closeFrame, maskedCloseFrame } from './close-frames.ts'
 
 /** RFC 6455 section 7.4.1. */

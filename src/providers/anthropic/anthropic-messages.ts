@@ -1,13 +1,11 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import type { UsageFormat } from '../reading/body-format.ts'
+import { carriesError, type UsageFormat } from '../reading/body-format.ts'
 import { boundRawUsage, observe, saysTokens } from '../reading/counts.ts'
-import { carriesError } from '../reading/error-in-body.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
-import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import type { ReadCost } from '../reading/reported-cost.ts'
-import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
-import { anthropicText } from './anthropic-text.ts'
+import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { anthropicUsage, mergeAnthropicUsage } from './anthropic-usage.ts'
 
 /** A server that names its model in none of the first events never does. */
@@ -118,5 +116,71 @@ class AnthropicAccumulator implements UsageAccumulator {
       reportedCostPico: this.#readCost(this.#usage),
       raw: boundRawUsage([this.#startRaw, this.#raw].filter((raw) => raw !== null).join('\n')),
     })
+  }
+}
+
+/**
+ * Generated text of a message or of one stream event: text, thinking, names and input of tools called, and the
+ * `completion` of the legacy API.
+ */
+export function anthropicText(json: unknown): string {
+  const event = objectIn(json)
+  if (event === null) return ''
+  const { delta, content_block: block, completion } = event
+  const started = blockText(objectIn(block) ?? {})
+  return deltaText(objectIn(delta) ?? {}) + started + stringIn(completion) + wholeText(event)
+}
+
+function wholeText(message: JsonObject): string {
+  return arrayIn(message.content)
+    .map((block) => blockText(objectIn(block) ?? {}))
+    .join('')
+}
+
+function deltaText(delta: JsonObject): string {
+  return stringIn(delta.text) + stringIn(delta.thinking) + stringIn(delta.partial_json)
+}
+
+function blockText(block: JsonObject): string {
+  const input = member(block, 'input')
+  const written = input === null || Object.keys(input).length === 0 ? '' : JSON.stringify(input)
+  return stringIn(block.text) + stringIn(block.thinking) + stringIn(block.name) + written
+}
+
+function stringIn(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/**
+ * Anthropic's legacy text completions report no usage at all, only the model.
+ * Source: platform.claude.com/docs, "Text completions (legacy)".
+ */
+export const anthropicComplete: Dialect = jsonDialect({
+  name: 'anthropic.complete',
+  fields: { type: 'value', model: 'value', error: 'value' },
+  prefilter: ['error'],
+  createAccumulator: () => new CompleteAccumulator(),
+  tokenizerFamily: 'claude',
+  textOf: anthropicText,
+})
+
+class CompleteAccumulator implements UsageAccumulator {
+  #events = 0
+  #model: string | null = null
+  #failed = false
+
+  get wantsEvery(): boolean {
+    return this.#model === null && this.#events < MAX_EVENTS_FOR_MODEL
+  }
+
+  add(document: JsonObject | null, _raw: string | null, isError: boolean): boolean {
+    this.#events += 1
+    this.#failed ||= isError || (document !== null && carriesError(document))
+    this.#model = textIn(document?.model) ?? this.#model
+    return true
+  }
+
+  snapshot(): Observation {
+    return observe({ model: this.#model, failed: this.#failed })
   }
 }

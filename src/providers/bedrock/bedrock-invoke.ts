@@ -1,19 +1,19 @@
 import type { Observation } from '../../call/observation.ts'
 import { NO_UNITS } from '../../call/usage.ts'
-import { ANSWER_COUNTS } from '../answer-counts.ts'
-import { createAnthropicAccumulator } from '../anthropic/anthropic-messages.ts'
-import type { Dialect, ResponseHead } from '../dialect.ts'
+import { anthropicText, createAnthropicAccumulator } from '../anthropic/anthropic-messages.ts'
+import { ANSWER_COUNTS, type Dialect, type ResponseHead } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { chatText } from '../openai/openai-text.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
 import { type BodyFormat, bodyFormat, type Fields } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { boundRawUsage, observe, totalDisagrees } from '../reading/counts.ts'
-import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import type { EventMessage } from '../wires/eventstream.ts'
+import { converseText } from './bedrock-converse.ts'
 import { bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
-import { invokeText } from './bedrock-text.ts'
 import {
   type BedrockUsage,
   converseUsage,
@@ -195,4 +195,29 @@ function usageIn(document: JsonObject): BedrockUsage | null {
   const chat = chatUsage(written, USAGE_IF_ASKED, null)
   const counted = ifCounted({ ...chat, totalMismatch: totalDisagrees(chat.total, chat.usage) })
   return counted ?? converseUsage(written)
+}
+
+/** What a model wrote in an answer or in one event of its stream, also one still in its chunk. */
+function invokeText(json: unknown): string {
+  const bytes = textIn(objectIn(json)?.bytes)
+  if (bytes !== null) {
+    try {
+      return invokeText(JSON.parse(Buffer.from(bytes, 'base64').toString()))
+    } catch {
+      return ''
+    }
+  }
+  return anthropicText(json) + converseText(json) + chatText(json) + textOfOlderFamilies(json)
+}
+
+/** Llama's `generation`, Titan's `outputText`, Mistral's `outputs`, Cohere's `text` and `generations`. */
+function textOfOlderFamilies(json: unknown): string {
+  const document = objectIn(json)
+  const lists = ['results', 'outputs', 'generations'].flatMap((key) => arrayIn(document?.[key]))
+  const texts = [document, ...lists.map(objectIn)].flatMap((part) => [
+    part?.generation,
+    part?.outputText,
+    part?.text,
+  ])
+  return texts.map((text) => textIn(text) ?? '').join('')
 }

@@ -1,7 +1,7 @@
 import type { Observation } from '../../call/observation.ts'
 import type { ResponseHead, UsageReader } from '../dialect.ts'
-import { answerIdIn, answerIdInHead, projectionWithAnswerId } from '../reading/answer-id.ts'
 import type { BodyFormat } from '../reading/body-format.ts'
+import { answerIdIn, answerIdInHead, projectionWithAnswerId } from '../reading/body-reader.ts'
 import { objectIn } from '../reading/json-value.ts'
 import { createEventStreamReader, type EventMessage } from '../wires/eventstream.ts'
 import { mayContainUsage } from '../wires/prefilter.ts'

@@ -1,13 +1,30 @@
-import { BEDROCK_ENDPOINTS } from '../bedrock/bedrock-endpoints.ts'
-import { bedrockRerank } from '../bedrock/bedrock-media.ts'
+import { bedrockConverse, bedrockGuardrail } from '../bedrock/bedrock-converse.ts'
+import { bedrockInvoke } from '../bedrock/bedrock-invoke.ts'
+import {
+  bedrockAsyncInvoke,
+  bedrockImages,
+  bedrockRankInvoke,
+  bedrockRerank,
+} from '../bedrock/bedrock-media.ts'
 import type { CatalogPlace } from '../catalog-lists.ts'
-import { postTo } from '../endpoint.ts'
+import { type Endpoint, endpoint, postTo } from '../endpoint.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { COUNTS_TOKENS } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 
 const REGION = /^bedrock[a-z-]*\.([a-z]{2}(?:-[a-z]+)+-[0-9]+)\./
 const REGION_IN_NAME = /^[a-z]{2,6}(?:-gov)?\.[a-z0-9-]+\./
+
+/** Bedrock's runtime, also behind other gateways. */
+export const BEDROCK_ENDPOINTS: readonly Endpoint[] = [
+  endpoint('POST', /\/model\/.+\/(?:converse|converse-stream)$/, bedrockConverse),
+  // These draw or rank, and are not billed by tokens.
+  endpoint('POST', /\/model\/.*(?:nova-canvas|titan-image|stability\.).*\/invoke$/, bedrockImages),
+  endpoint('POST', /\/model\/.*\.rerank-.*\/invoke$/, bedrockRankInvoke),
+  endpoint('POST', /\/guardrail\/.+\/apply$/, bedrockGuardrail),
+  postTo('/async-invoke', bedrockAsyncInvoke),
+  endpoint('POST', /\/model\/.+\/(?:invoke|invoke-with-response-stream)$/, bedrockInvoke),
+]
 
 /** Amazon Bedrock. */
 export const bedrock: HostedProvider = {

@@ -1,9 +1,48 @@
-import { BEHIND_GATEWAYS } from '../behind-gateways.ts'
+import type { Dialect } from '../dialect.ts'
+import { ANSWER_COUNTS } from '../dialect.ts'
 import { endpoint } from '../endpoint.ts'
-import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
-import { cloudflareRun } from '../others/cloudflare-run.ts'
+import { type OpenAiOverrides, USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { chatText } from '../openai/openai-text.ts'
+import { chatUsage } from '../openai/openai-usage.ts'
+import { BEHIND_GATEWAYS } from '../own-servers/any-server.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
+import { carriesError } from '../reading/body-format.ts'
+import { totalDisagrees } from '../reading/counts.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+
+const MODEL = /\/ai\/run\/(.+)$/i
+
+/**
+ * Workers AI's own endpoint, `/ai/run/{model}`: the answer under `result` with `usage` as in chat; a stream's
+ * events have `response` and, the last ones, `usage` at their root.
+ * Source: developers.cloudflare.com/workers-ai, "REST API" and the models' output schemas.
+ */
+function cloudflareRun(overrides: OpenAiOverrides): Dialect {
+  const readUsage = (usage: JsonObject) => {
+    const counted = chatUsage(usage, overrides, null)
+    return { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }
+  }
+  return jsonDialect({
+    name: 'cloudflare.run',
+    answers: ANSWER_COUNTS.cloudflareRun,
+    // Some models that edit pictures.
+    takesForm: true,
+    fields: { usage: 'usage', error: 'value', result: { usage: 'usage' } },
+    prefilter: ['usage', 'error'],
+    read: (document) => {
+      const usage = member(document.result, 'usage') ?? member(document, 'usage')
+      return { usage: usage === null ? null : readUsage(usage), failed: carriesError(document) }
+    },
+    modelInPath: (path) => MODEL.exec(path)?.[1] ?? null,
+    textOf(json) {
+      const document = objectIn(json)
+      const answer = member(document, 'result') ?? document
+      return textIn(answer?.response) ?? chatText(answer)
+    },
+  })
+}
 
 /** Cloudflare's Workers AI, and its gateway to other makers with the operator's keys. */
 export const cloudflare: HostedProvider = {

@@ -1,13 +1,48 @@
+import type { Dialect } from '../dialect.ts'
 import { endpoint } from '../endpoint.ts'
-import { GOOGLE_ANSWER_FORM } from '../google/google-answer-form.ts'
-import { GEMINI_ENDPOINTS, VERTEX_PARTNER_ENDPOINTS } from '../google/google-endpoints.ts'
-import { VERTEX_OVERRIDES } from '../google/google-overrides.ts'
+import {
+  GEMINI_ENDPOINTS,
+  GOOGLE_ANSWER_FORM,
+  VERTEX_OVERRIDES,
+  VERTEX_PARTNER_ENDPOINTS,
+} from '../google/google-endpoints.ts'
 import { bareGoogleName } from '../google/google-path.ts'
-import { vertexRanking } from '../google/vertex-ranking.ts'
 import { GOOGLE_ADDRESSES } from '../own-addresses.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'
 import { GOOGLE_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
+import { searchUnitsOf } from '../reading/billed-units.ts'
+import { carriesError } from '../reading/body-format.ts'
+import { requestDialect } from '../reading/json-dialect.ts'
+import { arrayIn, textIn } from '../reading/json-value.ts'
+
+/** What ranks unless the request names another. */
+const VERTEX_RANKER = 'semantic-ranker-default@latest'
+
+/**
+ * Google's ranking API: a query with up to a hundred records.
+ * Source: cloud.google.com/generative-ai-app-builder/docs/ranking.
+ */
+const vertexRanking: Dialect = requestDialect({
+  name: 'vertex.ranking',
+  fields: { error: 'value' },
+  prefilter: ['error'],
+  requestFields: { records: ['length'], model: 'value' },
+  readRequest: ({ fields, isRead }) => ({
+    model: isRead ? (textIn(fields.model) ?? VERTEX_RANKER) : null,
+    units: {
+      // Records are cut to what it reads, so that none counts twice.
+      searchUnits: Array.isArray(fields.records)
+        ? searchUnitsOf(
+            arrayIn(fields.records).map(() => 1),
+            0,
+            1,
+          )
+        : null,
+    },
+  }),
+  readAnswer: (document) => ({ failed: carriesError(document) }),
+})
 
 /** Google Cloud's Vertex AI. */
 export const vertex: HostedProvider = {

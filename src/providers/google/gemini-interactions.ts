@@ -1,6 +1,6 @@
-import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
-import { carriesError } from '../reading/error-in-body.ts'
+import { ANSWER_COUNTS } from '../dialect.ts'
+import { carriesError } from '../reading/body-format.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import type { UsageUpdate } from '../reading/usage-update.ts'

@@ -11,8 +11,7 @@ import { compileProjection, JsonScanner } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
 import { scanJson } from '../wires/scan-json.ts'
 import { textOfPart } from './gemini.ts'
-import { createGrounding, GROUNDING } from './gemini-grounding.ts'
-import { geminiUsage } from './gemini-usage.ts'
+import { createGrounding, GROUNDING, geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
 
 const FORMAT = bodyFormat({

@@ -1,12 +1,11 @@
-import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
-import { carriesError } from '../reading/error-in-body.ts'
+import { ANSWER_COUNTS } from '../dialect.ts'
+import { carriesError } from '../reading/body-format.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
+import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { createUpdateAccumulator, type UsageUpdate, withoutOutput } from '../reading/usage-update.ts'
-import { addCandidates, createGrounding, GROUNDING } from './gemini-grounding.ts'
-import { geminiUsage } from './gemini-usage.ts'
+import { addCandidates, createGrounding, GROUNDING, geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
 
 const USAGE = ['usageMetadata', 'error']

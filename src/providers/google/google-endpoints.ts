@@ -1,23 +1,94 @@
 import { anthropicMessages } from '../anthropic/anthropic-messages.ts'
-import type { Dialect } from '../dialect.ts'
+import type { AnswerForm, Dialect } from '../dialect.ts'
 import { type Endpoint, endpoint, fetching, postTo } from '../endpoint.ts'
 import { geminiBatch } from '../jobs/gemini-batches.ts'
 import { jobFile } from '../jobs/job-files.ts'
 import { MISTRAL_OVERRIDES } from '../makers/mistral.ts'
 import { veo } from '../media/veo.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
+import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { carriesError } from '../reading/body-format.ts'
+import { type Counts, countUsage, parseCount, subtractCounts } from '../reading/counts.ts'
+import { jsonDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import { ifCounted, withoutOutput } from '../reading/usage-update.ts'
 import { geminiEmbedContent, geminiGenerateContent } from './gemini.ts'
-import { geminiCaches } from './gemini-caches.ts'
 import { geminiInteractions } from './gemini-interactions.ts'
 import { geminiLive } from './gemini-live.ts'
-import { servedByGoogle } from './google-answer-form.ts'
-import { VERTEX_OVERRIDES } from './google-overrides.ts'
 import { googleModelInPath } from './google-path.ts'
 import { vertexImages, vertexPredict } from './vertex-predict.ts'
 
 /** A method on a model, as Google writes it: `.../models/{model}:{method}`. */
 function googleMethod(methods: string, dialect: Dialect): Endpoint {
   return endpoint('POST', new RegExp(`:(?:${methods})$`), dialect)
+}
+
+/**
+ * A cache that Gemini keeps: its tokens are read once, at the price of input, and stored by the hour. How long is not known here:
+ * the storage counts as one call of the provider's that has no price, so that the cost says it is not all.
+ * Source: ai.google.dev/gemini-api/docs/caching, ai.google.dev/gemini-api/docs/pricing.
+ */
+const geminiCaches: Dialect = {
+  ...jsonDialect({
+    name: 'gemini.cached-contents',
+    tokenizerFamily: 'gemini',
+    fields: { model: 'value', usageMetadata: 'usage', error: 'value' },
+    prefilter: ['usageMetadata', 'error'],
+    read: (document, raw) => {
+      const total = parseCount(member(document, 'usageMetadata')?.totalTokenCount)
+      const counted = ifCounted(countUsage({ inputTokens: total, cacheWriteTokens: total }))
+      const model = textIn(document.model)
+      return {
+        usage: counted === null ? null : withoutOutput(counted),
+        raw,
+        isFinal: true,
+        units: counted === null ? null : { otherToolCalls: 1 },
+        model: model === null ? null : model.slice(model.lastIndexOf('/') + 1),
+        failed: carriesError(document),
+      }
+    },
+  }),
+  countsTokens: false,
+  billsUnits: true,
+}
+
+/** `json` may have `;enum-encoding=int` behind it. Files are downloaded as `media`, which changes no other answer. */
+const READABLE = /^(?:json|sse|media)$/i
+
+/**
+ * Google's "system parameters", https://cloud.google.com/apis/docs/system-parameters. Those with a dollar sign that
+ * stand for a whole request (`$httpHeaders`, `$req`) set headers and bodies that were not judged.
+ */
+export const GOOGLE_ANSWER_FORM: AnswerForm = {
+  parameters: new Map([
+    ['alt', READABLE],
+    ['$alt', READABLE],
+    ...[
+      'fields',
+      '$fields',
+      'callback',
+      '$callback',
+      '$ct',
+      '$httpheaders',
+      '$httpmethod',
+      '$outputdefaults',
+      '$req',
+      'x-goog-fieldmask',
+      'x-goog-field-mask',
+      'x-goog-user-project',
+      '$userproject',
+      'userproject',
+    ].map((name) => [name, null] as const),
+  ]),
+  headers: ['x-goog-fieldmask', 'x-goog-field-mask', 'x-goog-user-project'],
+}
+
+/** Endpoints of Google's servers, wherever they are served. */
+function servedByGoogle(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  return endpoints.map((endpoint) => ({
+    ...endpoint,
+    dialect: { ...endpoint.dialect, answerForm: GOOGLE_ANSWER_FORM },
+  }))
 }
 
 /** Gemini's interface, on AI Studio and Vertex. */
@@ -36,6 +107,22 @@ export const GEMINI_ENDPOINTS = servedByGoogle([
   fetching('GET', /\/files\/[^/:]+:download$/, jobFile),
   endpoint('GET', /[./]BidiGenerateContent(?:Constrained)?$/, geminiLive),
 ])
+
+/** At Google's endpoint in OpenAI's format, thoughts are in neither count, only in the total (recorded). */
+export const GOOGLE_OVERRIDES: OpenAiOverrides = { takesIncludeUsage: true, correct: outputIsTheRest }
+
+/** The same on Vertex, which reports the tier as well. */
+export const VERTEX_OVERRIDES: OpenAiOverrides = { ...GOOGLE_OVERRIDES, readTier: trafficType }
+
+function outputIsTheRest(counts: Counts, usage: JsonObject): Counts {
+  const rest = subtractCounts(parseCount(usage.total_tokens), counts.inputTokens ?? null)
+  return typeof rest === 'number' ? { ...counts, outputTokens: rest } : counts
+}
+
+/** Vertex's word for the tier, in OpenAI's format beside the counts. */
+function trafficType(usage: JsonObject): string | null {
+  return textIn(member(member(usage, 'extra_properties'), 'google')?.traffic_type)
+}
 
 /** Models of others on Vertex, in their makers' formats. */
 export const VERTEX_PARTNER_ENDPOINTS = servedByGoogle([

@@ -1,9 +1,9 @@
 import type { Dialect, ResponseHead } from '../dialect.ts'
-import { createUsageShapes } from '../generic/usage-shapes.ts'
+import { createUsageShapes } from '../generic-usage.ts'
 import { bodyFormat, type Fields } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { member, textIn } from '../reading/json-value.ts'
-import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
+import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 
 const BODY = { model: 'value', modelVersion: 'value', usage: 'usage', usageMetadata: 'usage' } as const

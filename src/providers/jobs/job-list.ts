@@ -2,7 +2,7 @@ import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, objectsIn } from '../reading/json-value.ts'
-import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
+import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
 import type { ProjectionSpec } from '../wires/plans/json-projection.ts'
 import { observeJobs } from './job-sums.ts'
@@ -55,4 +55,11 @@ function observationOf(read: JobFormat['read'], job: JsonObject): Observation {
   const accumulator = createUpdateAccumulator(read)
   accumulator.add(job, null, false)
   return accumulator.snapshot(true)
+}
+
+/** When something was made, as providers write it: seconds since 1970, or a date of ISO 8601. `null`: not said. */
+export function madeAtMs(value: unknown): number | null {
+  const ms =
+    typeof value === 'string' ? Date.parse(value) : typeof value === 'number' ? value * 1_000 : Number.NaN
+  return Number.isFinite(ms) && ms > 0 ? Math.round(ms) : null
 }

@@ -1,7 +1,13 @@
 import type { JobObservation, Observation } from '../../call/observation.ts'
 import { BILLED_UNITS, type BilledUnits, NO_UNITS } from '../../call/usage.ts'
-import { addCounts, type Count, type CountedUsage, observe } from '../reading/counts.ts'
-import { createUsageSum, type UsageSum } from '../reading/usage-sum.ts'
+import {
+  addCounts,
+  type Count,
+  type CountedUsage,
+  createUsageSum,
+  observe,
+  type UsageSum,
+} from '../reading/counts.ts'
 
 /**
  * An answer about jobs that reports nothing of what they used, or reports it in `jobs`. Its own text is none of a model's, so

@@ -1,6 +1,4 @@
-import { GOOGLE_ANSWER_FORM } from '../google/google-answer-form.ts'
-import { GEMINI_ENDPOINTS } from '../google/google-endpoints.ts'
-import { GOOGLE_OVERRIDES } from '../google/google-overrides.ts'
+import { GEMINI_ENDPOINTS, GOOGLE_ANSWER_FORM, GOOGLE_OVERRIDES } from '../google/google-endpoints.ts'
 import { bareGoogleName } from '../google/google-path.ts'
 import { GOOGLE_ADDRESSES } from '../own-addresses.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'

@@ -1,20 +1,68 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
+import type { Dialect } from '../dialect.ts'
 import { endpoint, postTo } from '../endpoint.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
-import { mistralOcr } from '../others/mistral-ocr.ts'
+import { promptOnlyUsage } from '../openai/openai-usage.ts'
 import { BEGINS_WORK } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
-import { millisecondsIn, unitsByTool } from '../reading/billed-units.ts'
-import { type Counts, parseCount, subtractCounts } from '../reading/counts.ts'
-import { type JsonObject, member } from '../reading/json-value.ts'
+import { millisecondsIn, unitsByTool, unitsIn } from '../reading/billed-units.ts'
+import { carriesError } from '../reading/body-format.ts'
+import { type Counts, parseCount, subtractCounts, totalDisagrees } from '../reading/counts.ts'
+import { requestDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import { ifCounted } from '../reading/usage-update.ts'
 
 /** Usage of Mistral's models, also on Vertex. A stream has it on its last chunk; an unknown request field is refused with 422. */
 export const MISTRAL_OVERRIDES: OpenAiOverrides = {
   takesIncludeUsage: false,
   correct: audioIsApart,
   readUnits: connectors,
+}
+
+/**
+ * Mistral's OCR: billed by the page, `usage_info.pages_processed`, and on top of it by the page that was annotated,
+ * `pages_processed_annotation`; where annotations were asked for and that is not said, every page.
+ * Source: docs.mistral.ai, "OCR" and "Annotations".
+ */
+const mistralOcr: Dialect = requestDialect({
+  name: 'mistral.ocr',
+  fields: {
+    model: 'value',
+    usage: 'usage',
+    usage_info: { pages_processed: 'value', pages_processed_annotation: 'value' },
+    error: 'value',
+  },
+  prefilter: ['usage', 'error'],
+  requestFields: { document_annotation_format: 'length', bbox_annotation_format: 'length' },
+  readRequest: () => ({}),
+  readAnswer: (document, raw, { fields, isRead }) => {
+    const usage = member(document, 'usage')
+    const counted = usage === null ? null : promptOnlyUsage(usage)
+    const info = member(document, 'usage_info')
+    const pages = unitsIn(info?.pages_processed)
+    const asked = [fields.document_annotation_format, fields.bbox_annotation_format].some(isSaid)
+    const annotatedPages = unitsIn(info?.pages_processed_annotation) ?? (asked ? pages : null)
+    // Whether they were annotated is not known: it counts as something beside them that has no price.
+    const otherToolCalls = annotatedPages === null && !isRead ? 1 : null
+    return {
+      usage:
+        counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+      raw: usage === null ? null : raw,
+      isFinal: true,
+      units: pages === null && annotatedPages === null ? null : { pages, annotatedPages, otherToolCalls },
+      model: textIn(document.model),
+      failed: carriesError(document),
+    }
+  },
+})
+
+const NULL_BYTES = 'null'.length
+
+/** By how long it is written: a format is an object. */
+function isSaid(bytes: unknown): boolean {
+  return typeof bytes === 'number' && bytes > NULL_BYTES
 }
 
 /** Mistral itself. */

@@ -2,14 +2,17 @@ import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
 import { fetching, postTo } from '../endpoint.ts'
+import { madeAtMs } from '../jobs/job-list.ts'
+import { ChatAccumulator, COMPLETION } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
-import { perplexityAsyncChat } from '../others/perplexity-async-chat.ts'
+import { chatText } from '../openai/openai-text.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 import { unitsByTool, unitsIn } from '../reading/billed-units.ts'
-import { carriesError } from '../reading/error-in-body.ts'
-import { requestDialect } from '../reading/json-dialect.ts'
+import { carriesError } from '../reading/body-format.ts'
+import { jsonDialect, requestDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { totalCostInUsd } from '../reading/reported-cost.ts'
+import type { UsageAccumulator } from '../reading/usage-update.ts'
 
 const OVERRIDES: OpenAiOverrides = {
   takesIncludeUsage: false,
@@ -68,4 +71,49 @@ function agentTools(usage: JsonObject): Partial<BilledUnits> | null {
   const reported = member(usage, 'tool_calls_details')
   if (reported === null) return null
   return unitsByTool(reported, PERPLEXITY_CALLS, (value) => unitsIn(objectIn(value)?.invocation ?? value))
+}
+
+/**
+ * Perplexity's asynchronous chat: the completion stands in `response` of a request that is fetched by its id until
+ * it has ended, and may be fetched again. Source: docs.perplexity.ai, "Async chat completions".
+ */
+function perplexityAsyncChat(overrides: OpenAiOverrides): Dialect {
+  return jsonDialect({
+    name: 'perplexity.async-chat',
+    countsTokens: false,
+    fields: {
+      id: 'value',
+      model: 'value',
+      status: 'value',
+      created_at: 'value',
+      response: COMPLETION,
+    },
+    prefilter: ['usage', 'error'],
+    createAccumulator: () => createAsyncAccumulator(new ChatAccumulator(overrides)),
+    textOf: (json) => chatText(member(objectIn(json), 'response')),
+  })
+}
+
+function createAsyncAccumulator(completion: UsageAccumulator): UsageAccumulator {
+  let request: JsonObject = {}
+  return {
+    wantsEvery: false,
+    add(document, raw, isError) {
+      request = document ?? {}
+      completion.add(objectIn(request.response), raw, isError)
+      return true
+    },
+    snapshot(ended) {
+      const observed = completion.snapshot(ended)
+      const status = textIn(request.status)
+      return {
+        ...observed,
+        model: observed.model ?? textIn(request.model),
+        failed: observed.failed || status === 'FAILED',
+        responseId: textIn(request.id),
+        ...(request.created_at === undefined ? {} : { madeAtMs: madeAtMs(request.created_at) }),
+        pending: status === 'CREATED' || status === 'IN_PROGRESS',
+      }
+    },
+  }
 }

@@ -1,13 +1,16 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
+import type { Dialect } from '../dialect.ts'
 import { endpoint, fetching } from '../endpoint.ts'
-import { xaiVideo, xaiVideos } from '../media/xai-videos.ts'
+import { filmOf } from '../media/openai-videos.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { addReasoning } from '../openai/openai-usage.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
-import { sumUnits, unitsByTool, unitsIn } from '../reading/billed-units.ts'
-import { type JsonObject, member } from '../reading/json-value.ts'
+import { secondsAsMs, sumUnits, unitsByTool, unitsIn } from '../reading/billed-units.ts'
+import { carriesError } from '../reading/body-format.ts'
+import { requestDialect } from '../reading/json-dialect.ts'
+import { type JsonObject, member, textIn } from '../reading/json-value.ts'
 import { costInTicks } from '../reading/reported-cost.ts'
 
 // completion_tokens leaves reasoning out: total = prompt + completion + reasoning (recorded, 219 of 219).
@@ -18,6 +21,52 @@ const OVERRIDES: OpenAiOverrides = {
   readUnits: toolsOrSources,
   readToolUnits: serverSideTools,
 }
+
+const PREFILTER = ['error']
+
+/**
+ * xAI's videos: the answer has an id alone, and the fetch that finds the job done has its cost.
+ * Source: docs.x.ai, "Video generation".
+ */
+const xaiVideos: Dialect = requestDialect({
+  name: 'xai.videos',
+  fields: { request_id: 'value', error: 'value' },
+  prefilter: PREFILTER,
+  requestFields: {},
+  readRequest: () => ({ pending: true }),
+  readAnswer: (job) => ({
+    responseId: textIn(job.request_id),
+    pending: true,
+    failed: carriesError(job),
+  }),
+})
+
+/** The fetch of such a job, by the id in its path. */
+const xaiVideo: Dialect = requestDialect({
+  name: 'xai.video',
+  fields: {
+    status: 'value',
+    model: 'value',
+    usage: 'usage',
+    video: { duration: 'value' },
+    error: 'value',
+  },
+  prefilter: PREFILTER,
+  requestFields: {},
+  readRequest: ({ request }) => ({ responseId: request.path.slice(request.path.lastIndexOf('/') + 1) }),
+  readAnswer: (job, raw) => {
+    const usage = member(job, 'usage')
+    const isDone = job.status === 'done' || usage !== null
+    return {
+      ...(isDone ? filmOf(secondsAsMs(member(job, 'video')?.duration)) : {}),
+      raw,
+      model: textIn(job.model),
+      pending: !isDone && job.status === 'pending',
+      failed: carriesError(job) || job.status === 'failed',
+      reportedCostPico: usage === null ? null : costInTicks(usage),
+    }
+  },
+})
 
 /** xAI itself. */
 export const xai: HostedProvider = {

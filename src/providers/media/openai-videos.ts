@@ -1,12 +1,11 @@
-import { ANSWER_COUNTS } from '../answer-counts.ts'
+import type { BilledUnits } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
+import { ANSWER_COUNTS } from '../dialect.ts'
 import { deploymentIn } from '../endpoint.ts'
 import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
-import { carriesError } from '../reading/error-in-body.ts'
+import { carriesError } from '../reading/body-format.ts'
 import { type CallHead, requestDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, textIn } from '../reading/json-value.ts'
-
-import { filmOf } from './film.ts'
 
 const PREFILTER = ['error']
 
@@ -106,4 +105,9 @@ function resolutionOf(size: string | null): string | null {
   if (width === undefined || height === undefined) return null
   const shorter = Math.min(Number(width), Number(height))
   return shorter === 720 ? null : `${shorter}p`
+}
+
+/** The units of a film of so many milliseconds; none where that is not known. */
+export function filmOf(videoMs: number | null): { readonly units?: Partial<BilledUnits> } {
+  return videoMs === null ? {} : { units: { videoMs } }
 }

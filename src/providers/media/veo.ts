@@ -1,8 +1,8 @@
-import { ANSWER_COUNTS } from '../answer-counts.ts'
 import type { Dialect } from '../dialect.ts'
+import { ANSWER_COUNTS } from '../dialect.ts'
 import { googleModelInPath } from '../google/google-path.ts'
 import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
-import { carriesError } from '../reading/error-in-body.ts'
+import { carriesError } from '../reading/body-format.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, objectIn, textIn } from '../reading/json-value.ts'
 

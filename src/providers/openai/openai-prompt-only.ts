@@ -1,12 +1,16 @@
+import type { BilledUnits } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../endpoint.ts'
 import { unitsIn } from '../reading/billed-units.ts'
-import type { Fields } from '../reading/body-format.ts'
+import type { Fields, ReadDocument } from '../reading/body-format.ts'
+import { carriesError } from '../reading/body-format.ts'
+import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
-import { member } from '../reading/json-value.ts'
-import { lastUsage } from './last-usage.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import type { ReadCost } from '../reading/reported-cost.ts'
+import { ifCounted } from '../reading/usage-update.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
-import { promptOnlyUsage } from './openai-usage.ts'
+import { type OpenAiUsage, promptOnlyUsage } from './openai-usage.ts'
 
 const FIELDS: Fields = { model: 'value', usage: 'usage', error: 'value' }
 const RERANK_FIELDS: Fields = { ...FIELDS, meta: { billed_units: { search_units: 'value' } } }
@@ -62,3 +66,32 @@ export const openAiModerations: Dialect = jsonDialect({
   prefilter: PREFILTER,
   read: lastUsage({ readUsage: promptOnlyUsage }),
 })
+
+/** How the documents of an endpoint are read whose last `usage` at the root is the whole truth. */
+export interface LastUsageRules {
+  readonly readUsage: (usage: JsonObject) => OpenAiUsage
+  /** Units from a document; what it leaves `null` stays as an earlier document had it. */
+  readonly readUnits?: (document: JsonObject) => Partial<BilledUnits>
+  readonly readCost?: ReadCost | undefined
+}
+
+/** Reads the usage at the root, the model and the units, for endpoints that report usage once. */
+export function lastUsage({ readUsage, readUnits, readCost }: LastUsageRules): ReadDocument {
+  return (document, raw) => {
+    const usage = objectIn(document.usage)
+    const counted = usage === null ? null : readUsage(usage)
+    const units = Object.entries(readUnits?.(document) ?? {}).filter(([, count]) => count !== null)
+    return {
+      usage:
+        counted && ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+      // Usage without tokens (seconds, a cost) is kept as text too.
+      raw: usage === null ? null : raw,
+      isFinal: true,
+      units: units.length === 0 ? null : Object.fromEntries(units),
+      model: textIn(document.model),
+      failed: carriesError(document),
+      serviceTier: textIn(usage?.service_tier),
+      reportedCostPico: usage === null ? null : (readCost?.(usage) ?? null),
+    }
+  }
+}

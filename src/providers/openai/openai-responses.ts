@@ -1,15 +1,91 @@
-import type { Dialect } from '../dialect.ts'
+import { type BilledUnits, NO_UNITS } from '../../call/usage.ts'
+import type { Dialect, MessageReader } from '../dialect.ts'
+import { addUnits } from '../reading/billed-units.ts'
+import { observe } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { member, objectIn, textIn } from '../reading/json-value.ts'
+import { createSessionSum } from '../reading/session-sum.ts'
+import { asBuffer } from '../wires/elements.ts'
 import { compileProjection } from '../wires/json.ts'
+import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
 import { scanJson } from '../wires/scan-json.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesText } from './openai-text.ts'
 import { RESPONSE_FIELDS, ResponsesAccumulator } from './responses-accumulator.ts'
-import { createSessionReader } from './responses-session.ts'
 
 /** `response.create` of a session's client. */
 const CREATE = compileProjection({ type: 'value', model: 'value', response: { model: 'value' } })
+
+const PROJECTION = compileProjection(RESPONSE_FIELDS)
+const PREFILTER = findMembers(['usage', 'error'])
+
+/**
+ * The WebSocket mode: the same events as in a stream, for one response after the other; their usage is added.
+ * Source: OpenAI's guide "WebSocket mode".
+ */
+function createSessionReader(overrides: OpenAiOverrides): MessageReader {
+  const sum = createSessionSum()
+  let current = new ResponsesAccumulator(overrides)
+  /** Responses that the client has asked for, and that have not begun. */
+  let asked = 0
+  let hasBegun = false
+  let units: BilledUnits = NO_UNITS
+  let model: string | null = null
+  let serviceTier: string | null = null
+  let failed = false
+  let revision = 0
+  let contextTokens = 0
+  return {
+    message(bytes) {
+      if (!current.wantsEvery && !mayContainUsage(PREFILTER, asBuffer(bytes))) return
+      const { value, raw } = scanJson(bytes, PROJECTION)
+      const event = objectIn(value)
+      if (!current.add(event, raw, false)) return
+      revision += 1
+      const observed = current.snapshot()
+      if (!hasBegun) asked = Math.max(0, asked - 1)
+      hasBegun = observed.usageSource === 'none' && current.isRunning
+      model = observed.model ?? model
+      serviceTier = observed.serviceTier ?? serviceTier
+      failed ||= observed.failed
+      if (observed.usageSource === 'none') {
+        // It is about no response; the next error is another one.
+        if (event?.type === 'error' && !current.isRunning) current = new ResponsesAccumulator(overrides)
+        return
+      }
+      const { usage, parts, totalMismatch } = observed
+      const invalid = observed.usageSource === 'invalid'
+      sum.add({ model, usage, parts, totalMismatch, invalid, raw: observed.raw })
+      contextTokens = (observed.usage.inputTokens ?? 0) + (observed.usage.outputTokens ?? 0)
+      units = addUnits(units, observed.units)
+      current = new ResponsesAccumulator(overrides)
+    },
+    unread() {
+      sum.unread(model)
+      current = new ResponsesAccumulator(overrides)
+      hasBegun = false
+      revision += 1
+    },
+    asked() {
+      asked += 1
+    },
+    peek: () => observe({ ...sum.observed(model, !current.isRunning), model, serviceTier, failed, units }),
+    get revision() {
+      return revision
+    },
+    get underWay() {
+      return asked > 0 || current.isRunning
+    },
+    get isResponding() {
+      return asked > 0 || current.isRunning
+    },
+    unfinished: [],
+    soundTokens: 0,
+    get contextTokens() {
+      return contextTokens
+    },
+  }
+}
 
 /**
  * The Responses API: creating a response, streamed or not, fetching or cancelling one, compacting.

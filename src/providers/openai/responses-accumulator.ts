@@ -1,15 +1,152 @@
 import type { Observation, UsagePart } from '../../call/observation.ts'
-import type { TokenUsage } from '../../call/usage.ts'
-import { madeAtMs } from '../jobs/submitted-at.ts'
-import { unitsOf } from '../reading/billed-units.ts'
+import type { BilledUnits, TokenUsage } from '../../call/usage.ts'
+import { madeAtMs } from '../jobs/job-list.ts'
+import { gigabytesIn, unitsIn, unitsOf } from '../reading/billed-units.ts'
 import type { Fields } from '../reading/body-format.ts'
-import { boundRawUsage, observe, saysTokens, sumUsage, totalDisagrees } from '../reading/counts.ts'
-import { carriesError } from '../reading/error-in-body.ts'
-import { type JsonObject, objectIn, textIn } from '../reading/json-value.ts'
-import type { UsageAccumulator } from '../reading/usage-accumulator.ts'
+import { carriesError } from '../reading/body-format.ts'
+import {
+  boundRawUsage,
+  type CountedUsage,
+  observe,
+  saysTokens,
+  sumUsage,
+  totalDisagrees,
+} from '../reading/counts.ts'
+import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
+import type { UsageAccumulator } from '../reading/usage-update.ts'
+import type { ProjectionSpec } from '../wires/json.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesUsage, weightOf } from './openai-usage.ts'
-import { imagePart, RESPONSE_TOOLS, responseTools } from './responses-tools.ts'
+
+/** What of a response is kept to see which of the provider's tools it used. */
+const RESPONSE_TOOLS = {
+  output: [
+    {
+      type: 'value',
+      status: 'value',
+      action: { type: 'value' },
+      container_id: 'value',
+      environment: { container_id: 'value' },
+      svg_usage: { total_tokens: 'value' },
+    },
+  ],
+  tools: [
+    {
+      type: 'value',
+      model: 'value',
+      container: { type: 'value', memory_limit: 'value' },
+      environment: { type: 'value', memory_limit: 'value' },
+    },
+  ],
+  tool_usage: { web_search: { num_requests: 'value' }, image_gen: 'value' },
+} as const satisfies ProjectionSpec
+
+/** Tool calls that cost nothing but their tokens, or that the client itself carries out. */
+const FREE_CALLS: ReadonlySet<string> = new Set([
+  'function_call',
+  'custom_tool_call',
+  'local_shell_call',
+  'apply_patch_call',
+  'computer_call',
+  'mcp_call',
+  'tool_search_call',
+])
+
+/**
+ * The tools a response used that are billed by their call. A search of the web is one whose action is a search: opening
+ * a page that it found is free. A container is counted by its memory in GB, as its price is for one; code that runs in
+ * one and the same is one session. Unknown kinds are counted as such. `drawn`: its {@link imagePart}.
+ * Source: OpenAI's API reference, "The response object"; its page "Pricing", "Built-in tools".
+ */
+function responseTools(response: JsonObject, drawn: UsagePart | null): Partial<BilledUnits> {
+  const calls = objectsIn(response.output)
+  const counts = { web: 0, files: 0, images: 0, others: 0 }
+  for (const call of calls) {
+    const type = textIn(call.type) ?? ''
+    if (call.status === 'failed' || FREE_CALLS.has(type)) continue
+    if (type === 'web_search_call') counts.web += isSearch(call) ? 1 : 0
+    else if (type === 'file_search_call') counts.files += 1
+    else if (type === 'image_generation_call') {
+      // A drawing in lines is another model's work, at tokens that no list has a price for.
+      if (member(call, 'svg_usage') === null) counts.images += 1
+      else counts.others += 1
+    }
+    // Its session is billed, and nothing says which session it is.
+    else if (type === 'code_interpreter_call' && containerOf(call) === null) counts.others += 1
+    else if (type.endsWith('_call') && !RUNS_CODE.has(type)) counts.others += 1
+  }
+  // Tokens of an image model without a name have no price.
+  const unnamed = drawn === null ? Math.max(counts.images, drawnTokens(response) === null ? 0 : 1) : 0
+  return {
+    webSearches:
+      unitsIn(member(member(response, 'tool_usage'), 'web_search')?.num_requests) ?? someOf(counts.web),
+    fileSearches: someOf(counts.files),
+    codeRuns: containersOf(response, calls),
+    otherToolCalls: someOf(counts.others + unnamed),
+  }
+}
+
+/**
+ * What the image generation tool used: another model's tokens, which are not in the response's own usage.
+ * `null`: nothing, or the response does not name both models.
+ */
+function imagePart(response: JsonObject): (UsagePart & CountedUsage) | null {
+  const drawn = textIn(response.model) === null ? null : drawnTokens(response)
+  const model = textIn(objectsIn(response.tools).find(({ type }) => type === 'image_generation')?.model)
+  return drawn === null || model === null ? null : { model, ...drawn }
+}
+
+function drawnTokens(response: JsonObject): CountedUsage | null {
+  const reported = member(member(response, 'tool_usage'), 'image_gen')
+  if (reported === null) return null
+  const counted = responsesUsage(reported)
+  const { inputTokens, outputTokens } = counted.usage
+  const isSome = (inputTokens ?? 0) > 0 || (outputTokens ?? 0) > 0
+  return counted.invalid || (saysTokens(counted.usage) && isSome) ? counted : null
+}
+
+function isSearch(call: JsonObject): boolean {
+  const action = textIn(member(call, 'action')?.type)
+  return action === null || action === 'search'
+}
+
+/** Calls that run code in a container, and the tools that start one for them. */
+const RUNS_CODE: ReadonlyMap<string, string> = new Map([
+  ['code_interpreter_call', 'code_interpreter'],
+  ['shell_call', 'shell'],
+])
+
+/**
+ * GB of the containers that were started for this response. One that the request names was started before, and billed
+ * there. One that an earlier response started, and this one goes on with, looks like a new one.
+ */
+function containersOf(response: JsonObject, calls: readonly JsonObject[]): number | null {
+  const gigabytes = new Map<string, number>()
+  for (const call of calls) {
+    const tool = RUNS_CODE.get(textIn(call.type) ?? '')
+    const id = containerOf(call)
+    if (tool !== undefined && id !== null) gigabytes.set(id, gigabytesOf(response, tool))
+  }
+  return gigabytes.size === 0 ? null : [...gigabytes.values()].reduce((sum, one) => sum + one, 0)
+}
+
+function containerOf(call: JsonObject): string | null {
+  return textIn(call.container_id) ?? textIn(member(call, 'environment')?.container_id)
+}
+
+/** Of a container that `tool` starts: 1 where it does not say; 0 where it starts none. */
+function gigabytesOf(response: JsonObject, tool: string): number {
+  const configured = objectsIn(response.tools).find(({ type }) => type === tool)
+  if (configured === undefined) return 1
+  const container = objectIn(configured.container) ?? objectIn(configured.environment)
+  const type = textIn(container?.type)
+  if (type !== 'auto' && type !== 'container_auto') return 0
+  return gigabytesIn(container?.memory_limit) ?? 1
+}
+
+function someOf(count: number): number | null {
+  return count === 0 ? null : count
+}
 
 const RESPONSE = {
   object: 'value',

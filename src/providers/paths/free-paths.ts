@@ -1,4 +1,4 @@
-import type { PathGroup } from './path-group.ts'
+import type { PathGroup } from '../provider.ts'
 
 /** Why the endpoints that count tokens are free. */
 export const COUNTS_TOKENS = 'counts tokens and generates nothing'

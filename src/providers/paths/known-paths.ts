@@ -1,7 +1,7 @@
 import type { ProviderEntry } from '../provider.ts'
+import { type FindGroup, groupFinder, type PathGroup } from '../provider.ts'
 import { entryOf, PROVIDERS, type Provider } from '../registry.ts'
 import { FREE_EVERYWHERE } from './free-paths.ts'
-import { type FindGroup, groupFinder, type PathGroup } from './path-group.ts'
 import { REFUSED_EVERYWHERE } from './refused-paths.ts'
 
 /** A group of paths, and the providers at which it holds. */

@@ -1,4 +1,4 @@
-import type { PathGroup } from './path-group.ts'
+import type { PathGroup } from '../provider.ts'
 
 const MINTS = 'makes a credential with which calls pass by the gateway'
 const MEDIA = 'what the session costs passes by the gateway'

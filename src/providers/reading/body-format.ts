@@ -1,7 +1,7 @@
 import { compileProjection, type Projection, type ProjectionSpec } from '../wires/json.ts'
 import { findMembers, type Prefilter } from '../wires/prefilter.ts'
-import type { JsonObject } from './json-value.ts'
-import type { UsageAccumulator } from './usage-accumulator.ts'
+import { arrayIn, type JsonObject, member, objectIn } from './json-value.ts'
+import type { UsageAccumulator } from './usage-update.ts'
 import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
 
 /** What is kept of a JSON document, by member; {@link ProjectionSpec} says how much of each. */
@@ -67,4 +67,22 @@ export function bodyFormat(format: UsageFormat): BodyFormat {
     namesItselfFirst,
     createAccumulator: format.createAccumulator ?? (() => createUpdateAccumulator(read)),
   }
+}
+
+/**
+ * Whether a document of a response with a success status carries an error: OpenRouter's and Azure's 200 with
+ * `error`, Groq's in `x_groq`, a choice that ended in one, an `error` event of the Responses API or of Anthropic,
+ * vLLM's error object, a response that failed.
+ */
+export function carriesError(document: JsonObject): boolean {
+  if (isSaid(document.error) || document.type === 'error' || document.object === 'error') return true
+  if (isSaid(member(document, 'response')?.error) || isSaid(member(document, 'x_groq')?.error)) return true
+  return arrayIn(document.choices).some((choice) => {
+    const { error, finish_reason } = objectIn(choice) ?? {}
+    return isSaid(error) || finish_reason === 'error'
+  })
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '' && value !== false
 }

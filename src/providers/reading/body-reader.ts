@@ -5,9 +5,9 @@ import { type Extracted, JsonScanner, type Projection } from '../wires/json.ts'
 import { createArraySplitter } from '../wires/json-array.ts'
 import { createLineSplitter } from '../wires/ndjson.ts'
 import { type PlainJson, readPlainJson } from '../wires/plain-json.ts'
+import { compileProjection, projectMembers } from '../wires/plans/json-projection.ts'
 import { scanJson } from '../wires/scan-json.ts'
 import { Repeats, type Standing } from '../wires/shapes/repeats.ts'
-import { answerIdIn, answerIdInHead, projectionWithAnswerId } from './answer-id.ts'
 import type { BodyFormat } from './body-format.ts'
 import {
   contentTypeOf,
@@ -19,8 +19,8 @@ import {
   type Wire,
   wireOf,
 } from './document-wires.ts'
-import { objectIn } from './json-value.ts'
-import type { UsageAccumulator } from './usage-accumulator.ts'
+import { member, objectIn, textIn } from './json-value.ts'
+import type { UsageAccumulator } from './usage-update.ts'
 
 const IGNORE: DocumentReader = { push: () => {}, end: () => {} }
 
@@ -31,6 +31,73 @@ const IGNORE: DocumentReader = { push: () => {}, end: () => {} }
  */
 export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageReader {
   return new BodyReader(head, format)
+}
+
+/**
+ * The members by which answers name themselves: OpenAI and all who speak its formats, Anthropic and Cohere (`id`),
+ * Gemini (`responseId`), Cohere's first version (`generation_id`), LM Studio (`response_id`), Alibaba (`request_id`).
+ */
+const ID_NAMES = ['id', 'responseId', 'generation_id', 'response_id', 'request_id'] as const
+/** Where the answer itself stands inside a document or an event. */
+const INNER_NAMES = ['message', 'response', 'interaction', 'result'] as const
+
+/** Bedrock's answers have no id but that of their request, which AWS's own logs have too. */
+const REQUEST_ID_HEADER = 'x-amzn-requestid'
+/** More than any id has; what is kept of a call is bounded further. */
+const MAX_ID_CHARACTERS = 512
+
+const KEEP = compileProjection('value')
+const ID_MEMBERS = ID_NAMES.map((key) => ({
+  key,
+  bytes: Buffer.from(key),
+  projection: KEEP,
+  latest: { text: '' },
+}))
+const plans = new WeakMap<Projection, Projection>()
+
+/** The plan, and beside what it keeps the answer's id: from the documents that are read anyway, no others. */
+export function projectionWithAnswerId(projection: Projection): Projection {
+  const known = plans.get(projection)
+  if (known !== undefined) return known
+  const made = withIds(projection, true)
+  plans.set(projection, made)
+  return made
+}
+
+function withIds(projection: Projection, isOuter: boolean): Projection {
+  if (projection.kind !== 'members') return projection
+  const inner = projection.members.map((wanted) =>
+    isOuter && INNER_NAMES.some((name) => name === wanted.key)
+      ? { ...wanted, projection: withIds(wanted.projection, false) }
+      : wanted,
+  )
+  const members = [...inner, ...ID_MEMBERS.filter(({ key }) => !inner.some((wanted) => wanted.key === key))]
+  return projectMembers(members)
+}
+
+/** The id of the answer that a document of it names; `null`: none. */
+export function answerIdIn(document: unknown): string | null {
+  const outer = objectIn(document)
+  if (outer === null) return null
+  for (const name of INNER_NAMES) {
+    const id = idOf(member(outer, name))
+    if (id !== null) return id
+  }
+  return idOf(outer)
+}
+
+function idOf(fields: Readonly<Record<string, unknown>> | null): string | null {
+  if (fields === null) return null
+  for (const name of ID_NAMES) {
+    const id = textIn(fields[name])
+    if (id !== null) return id.slice(0, MAX_ID_CHARACTERS)
+  }
+  return null
+}
+
+/** The id that the head of an answer names; `null`: none. */
+export function answerIdInHead(head: ResponseHead): string | null {
+  return textIn(head.headers[REQUEST_ID_HEADER])?.slice(0, MAX_ID_CHARACTERS) ?? null
 }
 
 class BodyReader implements UsageReader, DocumentSink {

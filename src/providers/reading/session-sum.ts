@@ -9,8 +9,7 @@ import {
 } from '../../call/usage.ts'
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { addUnits } from './billed-units.ts'
-import { addCounts, sumUsage } from './counts.ts'
-import { createUsageSum } from './usage-sum.ts'
+import { addCounts, createUsageSum, sumUsage } from './counts.ts'
 
 /** What one response of a session reports, or other work in it. */
 export interface SessionUse extends UsagePart {

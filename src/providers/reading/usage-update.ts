@@ -3,7 +3,6 @@ import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../cal
 import { unitsOf } from './billed-units.ts'
 import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.ts'
 import type { JsonObject } from './json-value.ts'
-import type { UsageAccumulator } from './usage-accumulator.ts'
 
 /** What one document of a response reports. It says nothing of what is left out or `null`. */
 export interface UsageUpdate {
@@ -120,4 +119,19 @@ export function ifCounted<U extends CountedUsage>(counted: U): U | null {
 export function withoutOutput<U extends CountedUsage>(counted: U): U {
   const usage: TokenUsage = { ...counted.usage, outputTokens: counted.usage.outputTokens ?? 0 }
   return { ...counted, usage }
+}
+
+/** Combines what the JSON documents of one response report: the events of a stream, or the one whole body. */
+export interface UsageAccumulator {
+  /** Whether events that the prefilter passes over are wanted too, for now: until the model's name is known. */
+  readonly wantsEvery: boolean
+  /**
+   * Adds the next document, of which only the format's fields are there; `null`: it is not an object.
+   * @param raw the text of the `'usage'` field in it, as the upstream wrote it; `null`: it has none
+   * @param isError its event is named `error`
+   * @returns whether something new was learned
+   */
+  add(document: JsonObject | null, raw: string | null, isError: boolean): boolean
+  /** What was reported so far; `ended`: the body ended as it should, so nothing corrects it any more. */
+  snapshot(ended: boolean): Observation
 }

@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { ChunkBuffer } from './chunk-buffer.ts'
-import { asBuffer } from './elements.ts'
+import { asBuffer, ChunkBuffer } from './elements.ts'
 
 /** One message of an AWS event stream. */
 export interface EventMessage {

@@ -1,6 +1,6 @@
 import { decodeGenerator, encode } from 'gpt-tokenizer/encoding/o200k_base'
 import type { Dialect } from '../../../src/providers/dialect.ts'
-import { selectDialect } from '../../../src/providers/dialects.ts'
+import { selectDialect } from '../../../src/providers/registry.ts'
 
 function getChatDialect(): Dialect {
   const dialect = selectDialect('openai', 'POST', '/v1/chat/completions')

@@ -6,9 +6,9 @@ import type { Duplex } from 'node:stream'
 import { Admission } from '../../../src/gateway/admission/admission.ts'
 import type { Route } from '../../../src/gateway/routing/route.ts'
 import { Session } from '../../../src/gateway/websocket/session.ts'
-import { selectDialect } from '../../../src/providers/dialects.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
-import { createCloseWatch } from '../../../src/providers/wires/frames/close-watch.ts'
+import { selectDialect } from '../../../src/providers/registry.ts'
+import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
 import { CallWorld, clock, soon } from './call-world.ts'
 
 /** A session as its upstream sends it, and how it ends. */

@@ -5,7 +5,7 @@ import type { Dialect } from '../../../src/providers/dialect.ts'
 import { geminiLive } from '../../../src/providers/google/gemini-live.ts'
 import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
 import { openAiResponses } from '../../../src/providers/openai/openai-responses.ts'
-import { realtime } from '../../../src/providers/openai/realtime/realtime.ts'
+import { realtime } from '../../../src/providers/openai/realtime.ts'
 
 const TEXT = 0x81
 const PING = 0x89

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { spliceIncludeUsage } from '../../../src/gateway/bodies/include-usage.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { UsageEventFilter } from '../../../src/gateway/proxy/usage-event-filter.ts'
-import { selectDialect } from '../../../src/providers/dialects.ts'
+import { selectDialect } from '../../../src/providers/registry.ts'
 
 function splice(body: string): string | null {
   const bytes = Buffer.from(body)

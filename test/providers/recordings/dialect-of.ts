@@ -1,7 +1,7 @@
 import { canonicalPath } from '../../../src/domain/canonical-path.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
-import { selectDialect } from '../../../src/providers/dialects.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
+import { selectDialect } from '../../../src/providers/registry.ts'
 
 /** The dialect of a call whose path is written as a client sends it. */
 export function dialectOf(provider: Provider, method: string, path: string): Dialect | null {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { genericUsage } from '../../../src/providers/generic/generic-usage.ts'
+import { genericUsage } from '../../../src/providers/generic-usage.ts'
 import { readWhole } from './judge.ts'
 import { loadRecordings, type Recording } from './recordings.ts'
 

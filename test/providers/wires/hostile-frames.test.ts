@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createEventStreamReader } from '../../../src/providers/wires/eventstream.ts'
-import { createFrameReader } from '../../../src/providers/wires/frames/websocket-frames.ts'
 import { createArraySplitter } from '../../../src/providers/wires/json-array.ts'
 import { createLineSplitter } from '../../../src/providers/wires/ndjson.ts'
+import { createFrameReader } from '../../../src/providers/wires/websocket-frames.ts'
 import { bedrockChunk } from '../../fixtures/event-messages.ts'
 import { seededRandom } from '../recordings/judge.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createCloseWatch } from '../../../src/providers/wires/frames/close-watch.ts'
 import {
+  createCloseWatch,
   createFrameReader,
   type FrameReaderOptions,
-} from '../../../src/providers/wires/frames/websocket-frames.ts'
+} from '../../../src/providers/wires/websocket-frames.ts'
 import { cuts, lend } from './cuts.ts'
 
 const TEXT = 1

@@ -1,5 +1,5 @@
 import type { CallRefusal } from '../../../http/errors.ts'
-import type { AnswerForm } from '../../../providers/answer-form.ts'
+import type { AnswerForm } from '../../../providers/dialect.ts'
 import { entryOf } from '../../../providers/registry.ts'
 import { asksForUsage, oddStreamMember } from '../../bodies/include-usage.ts'
 import type { Admission } from '../admission.ts'

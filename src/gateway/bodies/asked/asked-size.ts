@@ -1,4 +1,4 @@
-import { ANSWER_COUNTS, type AnswerCounts } from '../../../providers/answer-counts.ts'
+import { ANSWER_COUNTS, type AnswerCounts } from '../../../providers/dialect.ts'
 import { LONG_BYTES, ObjectWalk } from '../../../providers/wires/object-walk.ts'
 import { foldName, isFolded, memberKey, modelText } from '../scanned-values.ts'
 import { inlineKindAt } from './inline-media.ts'

@@ -1,11 +1,10 @@
-import type { UsagePart } from '../../../call/observation.ts'
-import { NO_USAGE } from '../../../call/usage.ts'
-import { UNKNOWN_MODEL } from '../../../domain/model-name.ts'
-import { unitsOf } from '../../reading/billed-units.ts'
-import { type JsonObject, member, textIn } from '../../reading/json-value.ts'
-import { compileProjection } from '../../wires/json.ts'
-import { scanJson } from '../../wires/scan-json.ts'
-import { bytesPerSecond, DEFAULT_BYTES_PER_SECOND, soundSeconds } from './realtime-sound.ts'
+import type { UsagePart } from '../../call/observation.ts'
+import { NO_USAGE } from '../../call/usage.ts'
+import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
+import { unitsOf } from '../reading/billed-units.ts'
+import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import { compileProjection } from '../wires/json.ts'
+import { scanJson } from '../wires/scan-json.ts'
 
 /** Whose work a transcription is. */
 interface Transcriber {
@@ -52,6 +51,32 @@ const TEXT_TOKENS_PER_SECOND = 5
 const BYTES_PER_TEXT_TOKEN = 3
 /** Models that are billed by time. */
 const BY_SECONDS = /whisper/i
+
+const BASE64_BYTES_PER_BYTE = 4 / 3
+const DEFAULT_SAMPLES_PER_SECOND = 24_000
+const G711_BYTES_PER_SECOND = 8_000
+
+/** Of sound in the format that a session has unless it says another. */
+export const DEFAULT_BYTES_PER_SECOND = 2 * DEFAULT_SAMPLES_PER_SECOND
+
+/**
+ * Bytes of a second of a session's sound; `null`: it does not say.
+ *
+ * @param format `audio.input.format` or `audio.output.format`
+ * @param betaFormat the name that stands in its place in sessions of the beta
+ */
+export function bytesPerSecond(format: JsonObject | null, betaFormat: unknown): number | null {
+  const type = textIn(format?.type) ?? textIn(betaFormat)
+  if (type === null) return null
+  if (/g711|pcmu|pcma/.test(type)) return G711_BYTES_PER_SECOND
+  const rate = format?.rate
+  return 2 * (typeof rate === 'number' && rate > 0 ? rate : DEFAULT_SAMPLES_PER_SECOND)
+}
+
+/** Seconds of sound in so many bytes of base64. */
+export function soundSeconds(base64Bytes: number, bytesPerSecond: number): number {
+  return Math.max(0, base64Bytes) / BASE64_BYTES_PER_BYTE / bytesPerSecond
+}
 
 export function createTranscriptions(): Transcriptions {
   const items = new Map<string, Item>()

@@ -1,19 +1,24 @@
-import type { MessageReader } from '../../dialect.ts'
-import { addUnits, millisecondsIn, unitsOf } from '../../reading/billed-units.ts'
-import type { Fields } from '../../reading/body-format.ts'
-import { observe, saysTokens, totalDisagrees } from '../../reading/counts.ts'
-import { type JsonObject, member, objectIn, textIn } from '../../reading/json-value.ts'
-import { createSessionSum } from '../../reading/session-sum.ts'
-import { compileProjection } from '../../wires/json.ts'
-import { scanJson } from '../../wires/scan-json.ts'
-import { responsesUsage } from '../openai-usage.ts'
-import { bytesPerSecond, DEFAULT_BYTES_PER_SECOND, soundSeconds } from './realtime-sound.ts'
-import { createTranscriptions } from './realtime-transcriptions.ts'
+import type { Dialect, MessageReader } from '../dialect.ts'
+import { addUnits, millisecondsIn, unitsOf } from '../reading/billed-units.ts'
+import { bodyFormat, type Fields } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
+import { observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { createSessionSum } from '../reading/session-sum.ts'
+import { compileProjection } from '../wires/json.ts'
+import { scanJson } from '../wires/scan-json.ts'
+import { responsesUsage } from './openai-usage.ts'
+import {
+  bytesPerSecond,
+  createTranscriptions,
+  DEFAULT_BYTES_PER_SECOND,
+  soundSeconds,
+} from './realtime-transcriptions.ts'
 
 const TRANSCRIPTION = { model: 'value' } as const
 const SOUND = { type: 'value', rate: 'value' } as const
 
-export const REALTIME_FIELDS: Fields = {
+const REALTIME_FIELDS: Fields = {
   type: 'value',
   item_id: 'value',
   usage: 'usage',
@@ -45,7 +50,7 @@ const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 const NOT_TRANSCRIBED = 'conversation.item.input_audio_transcription.failed'
 
 /** Reads a realtime session: its responses under its own model, transcriptions of its input under theirs. */
-export function createRealtimeReader(): MessageReader {
+function createRealtimeReader(): MessageReader {
   const sum = createSessionSum()
   const transcriptions = createTranscriptions()
   /** Responses that the client has asked for, and that have not begun. */
@@ -171,3 +176,36 @@ export function createRealtimeReader(): MessageReader {
 function saysCounts(usage: JsonObject | null): boolean {
   return usage !== null && Object.keys(usage).length > 0
 }
+
+/**
+ * The realtime API over WebSocket, of OpenAI, Azure and xAI: each `response.done` has the usage of that response
+ * (xAI writes it beside an empty one), so they are added over the session. Input transcription runs on another
+ * model and is billed apart: a part under that model, and all of a session that does nothing else.
+ * https://platform.openai.com/docs/api-reference/realtime-server-events
+ */
+export const realtime: Dialect = {
+  name: 'openai.realtime',
+  readsRequest: false,
+  takesIncludeUsage: false,
+  modelInPath: () => null,
+  createReader: (_request, head) => createBodyReader(head, FORMAT),
+  createMessageReader: createRealtimeReader,
+  readClientMessage(message) {
+    const event = scanJson(message, CLIENT_EVENT).value
+    return {
+      model: textIn(member(event, 'session')?.model),
+      isAmbiguous: false,
+      asks: objectIn(event)?.type === 'response.create',
+    }
+  },
+  textOf(json) {
+    const event = objectIn(json)
+    const isDelta =
+      textIn(event?.type)?.endsWith('.delta') === true && !textIn(event?.type)?.endsWith('audio.delta')
+    return isDelta ? (textIn(event?.delta) ?? '') : ''
+  },
+}
+
+/** `session.update` may name a model; the handshake's query names that of most sessions. */
+const CLIENT_EVENT = compileProjection({ type: 'value', session: { model: 'value' } })
+const FORMAT = bodyFormat({ fields: REALTIME_FIELDS, prefilter: ['usage'] })

@@ -1,7 +1,5 @@
-import { ChunkBuffer } from '../chunk-buffer.ts'
-import { asBuffer } from '../elements.ts'
-import { findMembers, mayContainUsage } from '../prefilter.ts'
-import { BINARY, CLOSE, CONTINUATION, type FrameHead, headSize, PONG, parseHead, TEXT } from './frame-head.ts'
+import { asBuffer, ChunkBuffer } from './elements.ts'
+import { findMembers, mayContainUsage } from './prefilter.ts'
 
 export interface FrameReaderOptions {
   /** One whole text or binary message, unmasked. Borrowed: only valid during the call. */
@@ -30,6 +28,51 @@ const MAX_MESSAGE_BYTES = 1024 * 1024
 const FIGURES = findMembers(['usage', 'usageMetadata'])
 /** Kept of each piece of it, as a word may be cut. */
 const WORD_BYTES = 32
+
+/** Opcodes (RFC 6455, 5.2): from {@link CLOSE} on they are control frames. */
+const CONTINUATION = 0x0
+const TEXT = 0x1
+const BINARY = 0x2
+const CLOSE = 0x8
+const PONG = 0xa
+
+/** What a frame says before its payload. */
+interface FrameHead {
+  readonly final: boolean
+  /** One of the bits that mean something only where an extension was agreed on. */
+  readonly reserved: boolean
+  readonly opcode: number
+  readonly mask: Buffer | null
+  readonly payloadBytes: number
+}
+
+/** Bytes of the head that begins `bytes`; `null` when it is not all there. */
+function headSize(bytes: Buffer): number | null {
+  const second = bytes[1]
+  if (second === undefined) return null
+  const length = second & 0x7f
+  const size = 2 + (length === 127 ? 8 : length === 126 ? 2 : 0) + (second & 0x80 ? 4 : 0)
+  return bytes.length < size ? null : size
+}
+
+/** The head in all of its bytes, as {@link headSize} counts them. */
+function parseHead(head: Buffer): FrameHead {
+  const first = head.readUInt8(0)
+  const second = head.readUInt8(1)
+  const shortLength = second & 0x7f
+  return {
+    final: (first & 0x80) !== 0,
+    reserved: (first & 0x70) !== 0,
+    opcode: first & 0x0f,
+    mask: second & 0x80 ? Buffer.from(head.subarray(-4)) : null,
+    payloadBytes:
+      shortLength === 127
+        ? head.readUInt32BE(2) * 2 ** 32 + head.readUInt32BE(6)
+        : shortLength === 126
+          ? head.readUInt16BE(2)
+          : shortLength,
+  }
+}
 
 /**
  * A frame parser (RFC 6455) that watches one direction of a connection on which no extension was agreed on. Memory:
@@ -154,4 +197,32 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
 /** `from`: how much of the frame came before these bytes. */
 function unmask(bytes: Buffer, mask: Buffer, from: number): void {
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = (bytes[at] ?? 0) ^ (mask[(from + at) & 3] ?? 0)
+}
+
+/**
+ * Watches the frames of one direction for a close frame and reads nothing else, so that a large upload costs only the
+ * parsing of each of its heads. Gives whether the sender has closed the session. Never throws.
+ */
+export function createCloseWatch(): (chunk: Uint8Array) => boolean {
+  let pending = Buffer.alloc(0)
+  let payloadLeft = 0
+  let closed = false
+  return (chunk) => {
+    let bytes = asBuffer(chunk)
+    while (!closed && bytes.length > 0) {
+      const passed = Math.min(payloadLeft, bytes.length)
+      payloadLeft -= passed
+      bytes = bytes.subarray(passed)
+      if (bytes.length === 0) break
+      if (pending.length > 0) bytes = Buffer.concat([pending, bytes])
+      const size = headSize(bytes)
+      pending = size === null ? Buffer.from(bytes) : Buffer.alloc(0)
+      if (size === null) break
+      const head = parseHead(bytes.subarray(0, size))
+      closed = head.opcode === CLOSE
+      payloadLeft = head.payloadBytes
+      bytes = bytes.subarray(size)
+    }
+    return closed
+  }
 }

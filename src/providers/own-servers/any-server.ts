@@ -1,10 +1,30 @@
-import { BEHIND_GATEWAYS } from '../behind-gateways.ts'
+import { BEDROCK_ENDPOINTS } from '../clouds/bedrock.ts'
+import { type Endpoint, endpoint, postTo } from '../endpoint.ts'
+import { GEMINI_ENDPOINTS, VERTEX_PARTNER_ENDPOINTS } from '../google/google-endpoints.ts'
+import { COHERE_V2_ENDPOINTS } from '../makers/cohere.ts'
+import { elevenLabsSpeech } from '../media/sound.ts'
+import { openAiChat } from '../openai/openai-chat.ts'
 import { VIDEO_ENDPOINTS } from '../openai/openai-endpoints.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { ANTHROPIC_ADDRESSES } from '../own-addresses.ts'
-import { ANTHROPIC_BATCHES_FREE, COUNTS_TOKENS, GOOGLE_FREE, OPENAI_FREE } from '../paths/free-paths.ts'
-import { ADMIN, ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
+import {
+  ANTHROPIC_BATCHES_FREE,
+  COUNTS_TOKENS,
+  GOOGLE_FREE,
+  OLLAMA_FREE,
+  OPENAI_FREE,
+} from '../paths/free-paths.ts'
+import { ADMIN, KEYS_REFUSED, MODEL_SERVERS_REFUSED, ORGANIZATION_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
+import { OLLAMA_ENDPOINTS } from './ollama.ts'
+
+/** Gateways before several providers keep those providers' paths. */
+export const BEHIND_GATEWAYS: readonly Endpoint[] = [
+  ...GEMINI_ENDPOINTS,
+  ...VERTEX_PARTNER_ENDPOINTS,
+  ...BEDROCK_ENDPOINTS,
+  ...COHERE_V2_ENDPOINTS,
+]
 
 /** LiteLLM's proxy, which keeps the paths of the providers behind it. */
 export const liteLlmProxy: OwnServer = {
@@ -63,4 +83,25 @@ export const liteLlmProxy: OwnServer = {
       why: ADMIN,
     },
   ],
+}
+
+/** Anything else that speaks OpenAI's formats, or by its paths Anthropic's, Gemini's, Ollama's or Cohere's. */
+export const openAiCompatible: OwnServer = {
+  hosts: [],
+  isAnyServer: true,
+  credential: BEARER,
+  catalog: null,
+  apis: ['openai', 'anthropic', 'google', 'bedrock', 'ollama', 'cohere'],
+  openAi: USAGE_IF_ASKED,
+  endpoints: [
+    // Writer's chat.
+    postTo('/v1/chat', openAiChat(USAGE_IF_ASKED)),
+    endpoint('POST', /\/v1\/text-to-speech\/[^/]+(?:\/stream)?(?:\/with-timestamps)?$/, elevenLabsSpeech),
+    ...VIDEO_ENDPOINTS,
+    ...BEHIND_GATEWAYS,
+    ...OLLAMA_ENDPOINTS,
+  ],
+  ownAddresses: ANTHROPIC_ADDRESSES,
+  freePaths: [...GOOGLE_FREE, ...OPENAI_FREE, ANTHROPIC_BATCHES_FREE, OLLAMA_FREE],
+  refusedPaths: [ORGANIZATION_REFUSED, KEYS_REFUSED, MODEL_SERVERS_REFUSED],
 }

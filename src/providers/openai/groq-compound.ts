@@ -1,11 +1,11 @@
 import type { UsagePart } from '../../call/observation.ts'
 import type { BilledUnit, BilledUnits, TokenUsage } from '../../call/usage.ts'
-import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
-import { chatUsage } from '../openai/openai-usage.ts'
 import { sumUnits } from '../reading/billed-units.ts'
 import { sumUsage } from '../reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectsIn, textIn } from '../reading/json-value.ts'
 import type { ProjectionSpec } from '../wires/json.ts'
+import type { OpenAiOverrides } from './openai-overrides.ts'
+import { chatUsage } from './openai-usage.ts'
 
 /** Usage by model, at the root of an answer or in `x_groq` of a stream's last chunk. */
 export const COMPOUND = {
