@@ -4,8 +4,13 @@ import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { PromptFormat } from '../../providers/dialect.ts'
 import type { EstimateAnswer, EstimateJob } from './estimate-thread-main.ts'
 
-/** A thread without work ends after this and gives back some 90 MB; starting one takes 0.2 s. */
-const IDLE_MS = 10 * 60_000
+/** A thread without work ends after this and gives back some 35 MB; starting one takes 0.2 s. */
+const IDLE_MS = 60_000
+/**
+ * The process's own young generation is sized for calls: texts that are counted one after another would fill its garbage
+ * before any is collected.
+ */
+const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 }
 /** Jobs handed to the thread at a time, so that it has the next one when one is done: they are ahead of all clients. */
 const MAX_IN_THREAD = 2
 /** Bytes a token, as OpenAI tells it of English text: what is said when nothing better can be had. */
@@ -136,7 +141,11 @@ export class EstimateThread {
 
   #open(): Worker {
     // Not the process's own options: some of them suit its main file only.
-    const worker = new Worker(this.#file, { name: 'estimates', execArgv: [] })
+    const worker = new Worker(this.#file, {
+      name: 'estimates',
+      execArgv: [],
+      resourceLimits: RESOURCE_LIMITS,
+    })
     worker.on('message', ({ id, tokens }: EstimateAnswer) => {
       if (this.#worker !== worker) return
       const job = this.#inThread.get(id)

@@ -30,7 +30,7 @@ const SHORT_ANSWER = 64
 /** Of a client and a model each call is measured until so many were, and then one in so many, for a while every few hours. */
 const MEASURED_FIRST = 64
 const MEASURED_ONE_IN = 1_024
-/** In between the thread that counts may end: it takes some 90 MB. */
+/** In between the thread that counts may end: it takes some 35 MB. */
 const LATER_EVERY_MS = 6 * 3_600_000
 const LATER_FOR_MS = 60_000
 /** Measured at once in a process: each has a text counted in a thread that others wait for. */
