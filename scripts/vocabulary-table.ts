@@ -145,7 +145,6 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   { reason: 'what Node calls it', what: /^highWaterMark$/ },
   { reason: 'a state, or a field, of the JSON of doctor', what: /^(?:note|wrong|mend|mendOf)$/ },
-  { reason: 'a column', what: /^seen$/, within: /sqlite\/thread\/convert/ },
   { reason: 'what readline calls it', what: /^question$/, within: /terminal/ },
   { reason: 'an alias in a query', what: /^told$/, within: /object-owners/ },
   { reason: 'a type in a comment of JavaScript', what: /=> void\b/ },

@@ -20,7 +20,6 @@ import { RedisWatch } from '../src/store/redis-probe/redis-watch.ts'
 import { ALERT_SCHEDULES, startAlerts } from './alerts/alerts.ts'
 import { createJobFetcher } from './job-fetcher.ts'
 import { openCallsToKafka } from './kafka/calls-to-kafka.ts'
-import { clearOldNames } from './old-names.ts'
 import { createPriceRefresher } from './price-refresh.ts'
 import { prune } from './prune.ts'
 import { openJobQueue, type Schedule } from './queue.ts'
@@ -140,7 +139,6 @@ export function startWorkers(options: WorkersOptions): Workers {
       callDays.invalidate()
       // Only a hint, recreated so that past producers do not stay in it for ever.
       for (const stream of streams) await redis.del(offsetsName(redisPrefix, stream))
-      await clearOldNames(redis, redisPrefix)
       if (pruned !== null)
         log.info({ event: 'queue.pruned', ...pruned }, 'old partitions and identifiers were deleted')
     },

@@ -4,6 +4,7 @@ import { serialiseRecord } from '../call/codec/record-codec.ts'
 import { Housekeeping } from './housekeeping.ts'
 import type { OnWritten } from './journal/journal.ts'
 import type { JournalStore } from './journal/journal-store.ts'
+import { refuseOlderJournals } from './journal/older-journal.ts'
 import { SegmentJournals } from './journal/segments/segment-journals.ts'
 import { JournalCap } from './journal-cap.ts'
 import type { Ledger, LedgerOptions, LedgerStats } from './ledger.ts'
@@ -14,8 +15,12 @@ import { DatabaseBinding } from './recovery/journal-database-id.ts'
 import { RetiredProducerCheck } from './recovery/retired-producer-check.ts'
 import { Producers } from './shipping/producers.ts'
 
-/** Opens new producers' journals and starts to adopt, ship and prune. Rejects when the directory is unusable. */
+/**
+ * Opens new producers' journals and starts to adopt, ship and prune. Rejects when the directory is unusable, or has
+ * journals of release 0.1.0.
+ */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
+  refuseOlderJournals(options.journalDir)
   return new RunningLedger(options, await createOwnFolders(options.journalDir, options.streams.length))
 }
 
@@ -130,7 +135,7 @@ class RunningLedger implements Ledger {
     // 2. Redis gets what it takes in the time left. The rest stays, as does all that was not kept for long enough.
     await this.#producers.shipAll(graceMs)
     this.#producers.disconnect()
-    await this.#journals.stop()
+    this.#journals.stop()
     await idle
     // 3. Journals before their locks: the process that takes a lock next must find the files closed.
     await this.#adoption.releaseAll()

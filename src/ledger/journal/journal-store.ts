@@ -4,10 +4,10 @@ import type { Journal, OnWritten } from './journal.ts'
 /**
  * What the journal of a dead producer turned out to be.
  * `ready`: may be opened. `damaged`: parts were lost; what could be read is in its place. `in_use`: some process has it
- * open although its liveness lock was free. `newer`: written by a later release. `absent`: the folder has no journal.
- * `unreadable`: nothing in it could be read.
+ * open although its liveness lock was free. `older`: of release 0.1.0, which alone reads it. `newer`: written by a later
+ * release. `absent`: the folder has no journal. `unreadable`: nothing in it could be read.
  */
-export type Prepared = 'ready' | 'damaged' | 'in_use' | 'newer' | 'absent' | 'unreadable'
+export type Prepared = 'ready' | 'damaged' | 'in_use' | 'older' | 'newer' | 'absent' | 'unreadable'
 
 /** A call that was under way when its producer died. */
 export interface InterruptedRow {
@@ -58,6 +58,6 @@ export interface JournalStore {
    * @throws When it cannot be read or written after all.
    */
   reopen(folder: string): DeadJournal
-  /** Ends the work that is done off the event loop. */
-  stop(): Promise<void>
+  /** Closes what was prepared and not opened. */
+  stop(): void
 }

@@ -68,6 +68,8 @@ export async function adoptJournal(options: AdoptJournalOptions): Promise<Adopte
       return { kind: 'unusable', stream: null }
     case 'in_use':
       throw new Error('its lock is free, but a process has the journal open')
+    case 'older':
+      throw new Error('it was written by release 0.1.0, which is to drain it')
     case 'newer':
       throw new Error('it was written by a newer release')
   }

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isDamage, SQLITE_BUSY, sqliteResult } from '../journal/sqlite/sqlite-result.ts'
+import { isDamage, SQLITE_BUSY, sqliteResult } from '../sqlite-result.ts'
 
 /** In a producer's folder: an empty SQLite file that is locked while the producer or its adopter runs. */
 export const LIVENESS_FILE = 'alive.db'

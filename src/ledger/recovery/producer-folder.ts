@@ -12,7 +12,7 @@ import {
 import { rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { isProducer } from '../entry.ts'
-import { JOURNAL_FILE } from '../journal/sqlite/journal-files.ts'
+import { JOURNAL_FILE } from '../journal/older-journal.ts'
 import { acquireLivenessLock, LIVENESS_FILE, type LivenessLock } from './liveness-lock.ts'
 
 /** In a producer's folder: disk space for the end of running calls. */

@@ -5,13 +5,11 @@ import { type PostgresSession, sqlStateOf } from './postgres.ts'
 /**
  * The numbers of our advisory locks, far from those that other users of the database would choose. Two meanings of one
  * number would block each other for no reason. Running processes of another release use the same numbers, so a number
- * never changes its meaning. `shard`, `clientDay`, `usageDay` and `closing` are the first of two keys, the others the only one.
+ * never changes its meaning. `shard`, `usageDay` and `closing` are the first of two keys, the others the only one.
  */
 export const ADVISORY_LOCKS = {
   migrations: 1_952_541_804,
   shard: 1_952_541_805,
-  /** Of releases before 0.2.0; taken no longer. */
-  clientDay: 1_952_541_806,
   pruning: 1_952_541_807,
   partitions: 1_952_541_808,
   corrections: 1_952_541_809,

@@ -1,14 +1,14 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { JOURNAL_FILE } from '../sqlite/journal-files.ts'
-import { isDamage, SQLITE_BUSY, sqliteResult } from '../sqlite/sqlite-result.ts'
+import { isDamage, SQLITE_BUSY, sqliteResult } from '../../sqlite-result.ts'
+import { isOlderJournal, JOURNAL_FILE } from '../older-journal.ts'
 
 /**
  * The version that `journal.db` has where segments are the journal. Release 0.1.0 keeps records in it and knows
  * version 1: it leaves such a folder to a newer release, instead of deleting one that it finds empty.
  */
-export const SEGMENTS_DATABASE_VERSION = 2
+const SEGMENTS_DATABASE_VERSION = 2
 
 /**
  * Holds a folder's journal for this process: `journal.db` is an empty SQLite file, locked while the journal is open.
@@ -22,12 +22,13 @@ export class JournalLock {
   }
 
   /**
-   * `in_use`: another process holds it. `newer`: a later release wrote it. A file that is missing or damaged is made
-   * again: nothing is kept in it.
+   * `in_use`: another process holds it. `older`: release 0.1.0 keeps records in it. `newer`: a later release wrote it. A
+   * file that is missing or damaged is made again: nothing is kept in it.
    *
    * @throws When the disk refuses.
    */
-  static acquire(folder: string): JournalLock | 'in_use' | 'newer' {
+  static acquire(folder: string): JournalLock | 'in_use' | 'older' | 'newer' {
+    if (isOlderJournal(folder)) return 'older'
     const path = join(folder, JOURNAL_FILE)
     try {
       return JournalLock.#lock(path)

@@ -5,8 +5,7 @@ import type { Logger } from '../../../lib/logger.ts'
 import type { DiskReserve } from '../disk-reserve.ts'
 import type { Journal } from '../journal.ts'
 import type { DeadJournal, JournalStore, Prepared } from '../journal-store.ts'
-import { DAMAGED_FILE, isOlderJournal, JOURNAL_FILE } from '../sqlite/journal-files.ts'
-import { JournalWork } from '../sqlite/thread/journal-work.ts'
+import { JOURNAL_FILE } from '../older-journal.ts'
 import { DeadSegmentJournal } from './dead-segment-journal.ts'
 import { segmentNumbers } from './format/segment-files.ts'
 import { JournalLock } from './journal-lock.ts'
@@ -34,8 +33,6 @@ export class SegmentJournals implements JournalStore {
   readonly #log: Logger
   readonly #disk: LogDisk
   readonly #segmentBytes: number
-  /** For journals of release 0.1.0 only: it starts with the first of them. */
-  readonly #work = new JournalWork()
   readonly #prepared = new Map<string, PreparedJournal>()
 
   constructor({ log, disk = systemDisk, segmentBytes = SEGMENT_BYTES }: SegmentJournalsOptions) {
@@ -61,15 +58,8 @@ export class SegmentJournals implements JournalStore {
 
   async prepare(folder: string): Promise<Prepared> {
     this.#release(folder)
-    let isDamaged = false
-    if (isOlderJournal(folder)) {
-      const older = await this.#work.prepare(folder)
-      const isUsable = older === 'ready' || older === 'damaged'
-      // A file that was garbled may look like an older journal; nothing of its own is in it where there are segments.
-      if (!isUsable && !(older === 'unreadable' && (await this.#hasSegments(folder)))) return older
-      isDamaged = older !== 'ready'
-    }
-    if (!existsSync(join(folder, JOURNAL_FILE)) && !(await this.#hasSegments(folder))) return 'absent'
+    const isSegmented = segmentNumbers(await this.#disk.list(folder)).length > 0
+    if (!isSegmented && !existsSync(join(folder, JOURNAL_FILE))) return 'absent'
     const lock = JournalLock.acquire(folder)
     if (!(lock instanceof JournalLock)) return lock
     try {
@@ -80,9 +70,7 @@ export class SegmentJournals implements JournalStore {
       }
       const rewritten = await rewriteRecovered(folder, recovered, this.#disk)
       this.#prepared.set(folder, { lock, recovered, rewritten })
-      return isDamaged || recovered.replay.isDamaged || existsSync(join(folder, DAMAGED_FILE))
-        ? 'damaged'
-        : 'ready'
+      return recovered.replay.isDamaged ? 'damaged' : 'ready'
     } catch (error) {
       lock.release()
       throw error
@@ -108,8 +96,7 @@ export class SegmentJournals implements JournalStore {
     })
   }
 
-  async stop(): Promise<void> {
-    await this.#work.stop()
+  stop(): void {
     for (const folder of [...this.#prepared.keys()]) this.#release(folder)
   }
 
@@ -118,10 +105,6 @@ export class SegmentJournals implements JournalStore {
     this.#prepared.delete(folder)
     for (const segment of prepared?.rewritten.segments ?? []) segment.close()
     prepared?.lock.release()
-  }
-
-  async #hasSegments(folder: string): Promise<boolean> {
-    return segmentNumbers(await this.#disk.list(folder)).length > 0
   }
 
   #logOptions(folder: string) {
