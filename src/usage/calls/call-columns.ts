@@ -44,7 +44,7 @@ export interface FieldColumn {
 export type ColumnPlace = 'kind' | 'row' | 'either'
 
 /** What clients and upstreams can make different in every call is never in the kind alone. */
-const PLACES: Readonly<Record<ColumnField, ColumnPlace>> = {
+const PLACES = {
   callId: 'row',
   arrivedAtMs: 'row',
   clientId: 'kind',
@@ -74,7 +74,12 @@ const PLACES: Readonly<Record<ColumnField, ColumnPlace>> = {
   ttftUs: 'row',
   responseId: 'row',
   failedInBody: 'kind',
-}
+} as const satisfies Readonly<Record<ColumnField, ColumnPlace>>
+
+/** A field that a call has in its own row where most calls like it would have another. */
+export type OwnField = {
+  [Field in ColumnField]: (typeof PLACES)[Field] extends 'either' ? Field : never
+}[ColumnField]
 
 /** A column for each field that has one, in the order of the table. */
 export const FIELD_COLUMNS: readonly FieldColumn[] = FIELD_LIST.flatMap(({ name, form, column }) =>
@@ -89,6 +94,10 @@ export const FIELD_COLUMNS: readonly FieldColumn[] = FIELD_LIST.flatMap(({ name,
           place: PLACES[name as ColumnField],
         },
       ],
+)
+
+export const OWN_FIELDS: readonly OwnField[] = Object.entries(PLACES).flatMap(([name, place]) =>
+  place === 'either' ? [name as OwnField] : [],
 )
 
 export interface CountColumn<Name> {

@@ -5,7 +5,7 @@ import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { OTHER_MODELS_TOTAL } from '../total-by-day.ts'
-import { FIELD_COLUMNS, isAbsent, keyedBy, valueText } from './call-columns.ts'
+import { FIELD_COLUMNS, isAbsent, keyedBy, OWN_FIELDS, type OwnField, valueText } from './call-columns.ts'
 import { usageShapeOf } from './usage-shape.ts'
 
 /** A call as its row is written: under which kind, and what the kind cannot say of it. */
@@ -16,11 +16,6 @@ export interface KindOfCall {
   readonly usageDigits: string | null
   readonly own: readonly OwnField[]
 }
-
-export type OwnField = (typeof OWN_FIELDS)[number]
-
-/** What a call has in its own row where most calls like it would have another. */
-const OWN_FIELDS = ['requestedModel', 'reportedModel', 'path', 'serviceTier', 'usageRaw'] as const
 
 const NOTHING_OWN: readonly OwnField[] = []
 /** A name that the catalog does not know, or is the client's 501st of the day, may be another in every call. */

@@ -5,6 +5,7 @@ import type { CallRecord } from '../../../src/call/call-record.ts'
 import { UNKNOWN_MODEL } from '../../../src/domain/model-name.ts'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import { addCalls } from '../../../src/usage/calls/add-calls.ts'
+import { type ColumnForm, FIELD_COLUMNS } from '../../../src/usage/calls/call-columns.ts'
 import { OTHER_MODELS_TOTAL } from '../../../src/usage/total-by-day.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aRecord } from '../../rollup/records.ts'
@@ -148,6 +149,39 @@ test('a client that is different in every call makes few kinds at a time, and ke
   // Those that were beyond become kinds with time, where they come again.
   await add(hostile.slice(64, 128).map((call) => ({ ...call, callId: randomUUID() })))
   expect(await kinds()).toBe(64 + 1 + 70 + 64)
+})
+
+const DIFFERENT: Readonly<Record<ColumnForm, (at: number) => unknown>> = {
+  id: () => randomUUID(),
+  text: (at) => `name ${at}`,
+  word: () => undefined,
+  time: (at) => aRecord({}).arrivedAtMs + at,
+  integer: (at) => at,
+  microseconds: (at) => at,
+  pico: (at) => `${at}`,
+  flag: (at) => at % 2 === 0,
+}
+
+test.each(
+  FIELD_COLUMNS.filter(({ place }) => place !== 'kind').map(({ name, form }) => [name, form] as const),
+)('calls that each have another %s are of few kinds', async (name, form) => {
+  const calls = Array.from({ length: 300 }, (_, at) => aCall({ [name]: DIFFERENT[form](at) }))
+  await add(calls)
+  expect(await kinds()).toBeLessThanOrEqual(64 + 1)
+})
+
+test('of texts, only those of which a client has few stand in kinds alone', () => {
+  const texts = FIELD_COLUMNS.filter(({ place, form }) => place === 'kind' && form === 'text')
+  expect(texts.map(({ name }) => name)).toEqual([
+    'clientId',
+    'keyId',
+    'upstream',
+    'provider',
+    'method',
+    'model',
+    'priceId',
+    'unpricedReason',
+  ])
 })
 
 test('two transactions that find the same kind missing make it once, and neither loses a call', async () => {

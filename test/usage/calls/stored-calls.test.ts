@@ -56,6 +56,18 @@ describe.each(STORABLE)('the record %s', (_name, record) => {
   })
 })
 
+test('the view of calls has each field from where it stands: the kind, the row, or either', async () => {
+  const { rows } = await ledger.pool.query(
+    `select regexp_split_to_table(pg_get_viewdef('tallygate.calls'::regclass), '[,;]?\\s*\\n\\s*') as line`,
+  )
+  const lines = rows.map(({ line }) => line.replace(/^\s*SELECT /, ''))
+  for (const { column, place } of FIELD_COLUMNS) {
+    if (column === 'usage_raw') continue // Made of the kind's shape and the row's digits.
+    const either = `COALESCE(r.${column}, k.${column}) AS ${column}`
+    expect(lines).toContain({ kind: `k.${column}`, row: `r.${column}`, either }[place])
+  }
+})
+
 test('a call is found by either id, and shown under the names of its columns in a fixed order', async () => {
   const { callId } = await store({
     ...(GOLDEN_RECORDS['with a cost the upstream reported'] as CallRecord),
