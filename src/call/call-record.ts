@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto'
 import type { ObjectEvent } from './object-event.ts'
-import type { ResponseUse } from './response-use.ts'
 import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
 
 /** How a call ended. */
@@ -63,6 +63,29 @@ export interface CallUse {
 }
 
 /**
+ * What a call did with the response that its answer names. `created`: it had the response made, and counts whatever
+ * its id: servers choose ids, or clients (vLLM), and the same id comes twice. `fetched`: it asked for a response that
+ * existed already, whose usage counts once however often it is fetched, and by however many clients.
+ */
+export const RESPONSE_USES = ['created', 'fetched'] as const
+
+export type ResponseUse = (typeof RESPONSE_USES)[number]
+
+/**
+ * The same for a record without it, from an earlier release: by method, and by a path that carries the id of what it
+ * cancels.
+ */
+export function responseUseOf({
+  method,
+  path,
+}: {
+  readonly method: string
+  readonly path: string
+}): ResponseUse {
+  return method === 'GET' || path.endsWith('/cancel') ? 'fetched' : 'created'
+}
+
+/**
  * The fact that a call happened and what it used: the unit of the ledger, written once, never changed.
  * Built only by `buildCallRecord`, which makes every string storable and every number sane. `RECORD_FIELDS`
  * says of each field how it is written and stored. Fields of later releases are optional: records of older
@@ -121,4 +144,27 @@ export function firstJobs<Reported extends { readonly responseId: string | null 
   return cut === undefined
     ? named
     : named.slice(0, MAX_JOB_USES).filter(({ responseId }) => responseId !== cut)
+}
+
+/** A record as it counts: a call, or what a call reported of another's work. */
+export interface CountedCall extends CallRecord {
+  /** The client and key that sent its request, where another client or key is billed. */
+  readonly fetchedBy?: { readonly clientId: string; readonly keyId: string }
+  /** Absent: it is a call, a request. */
+  readonly settlement?: Settlement
+}
+
+/** Not a request: another call reported what the work of an earlier one used. */
+interface Settlement {
+  /** The call whose answer reported it. */
+  readonly reportedBy: string
+  /** The call that submitted the work; `null`: none of ours, so the fetching client pays, on the day of the fetch. */
+  readonly settles: string | null
+}
+
+/** The id of a settlement, the same whenever the same record is counted: a UUID of version 8. */
+export function settlementIdOf(reportedBy: string, jobId: string, index: number): string {
+  const hex = createHash('sha256').update(`${reportedBy}\0${jobId}\0${index}`).digest('hex')
+  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`
 }

@@ -1,6 +1,5 @@
-import { type CallRecord, type CallUse, type OpenCall, OUTCOMES } from './call-record.ts'
-import { RESPONSE_USES } from './response-use.ts'
-import { type BilledUnits, type TokenUsage, USAGE_SOURCES } from './usage.ts'
+import { type CallRecord, type CallUse, type OpenCall, OUTCOMES, RESPONSE_USES } from './call-record.ts'
+import { BILLED_UNITS, type BilledUnits, NO_UNITS, type TokenUsage, USAGE_SOURCES } from './usage.ts'
 
 /** The last millisecond of the year 9999: what a date of four digits can say. */
 export const LATEST_MS = 253_402_300_799_999
@@ -130,3 +129,16 @@ export const FIELD_LIST: readonly FieldDescription[] = Object.entries(RECORD_FIE
   name: name as RecordField,
   ...field,
 }))
+
+const USE_FIELDS = FIELD_LIST.flatMap(({ name, part }) => (part === 'use' ? [name] : []))
+
+/** What a record says that was used, and no more. */
+export function useOf(record: CallRecord): CallUse {
+  return Object.fromEntries(USE_FIELDS.map((name) => [name, record[name]])) as unknown as CallUse
+}
+
+/** Whether a record tells figures that can be counted: tokens, or what is billed without any (films, pages). */
+export function reportsUse({ usageSource, units }: Pick<CallRecord, 'usageSource' | 'units'>): boolean {
+  if (usageSource === 'none') return units !== NO_UNITS && BILLED_UNITS.some((name) => units[name] !== null)
+  return usageSource !== 'invalid'
+}

@@ -12,20 +12,18 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { answerClientError } from '../http/answer-client-error.ts'
-import { sendError } from '../http/answer-error.ts'
-import { connectionsOf } from '../http/client-connections.ts'
+import { answerClientError, sendError } from '../http/answer-error.ts'
+import { connectionsOf } from '../http/connection-drainer.ts'
 import { allowOrigins } from '../http/cors.ts'
 import { DirectRequest } from '../http/direct-request.ts'
-import { health, type Readiness } from '../http/health.ts'
-import { NO_SCHEMAS } from '../http/no-schemas.ts'
+import { health, NO_SCHEMAS, type Readiness } from '../http/listener.ts'
 import type { AdmissionOptions } from './admission/admission.ts'
 import { admitArrivals, admitCallers } from './admission/http-hooks.ts'
 import { type ForwardOptions, forward } from './proxy/forward.ts'
 import { type ModelsOptions, models } from './routes/models.ts'
 import { type UsageOptions, usage } from './routes/usage.ts'
+import { ownOperationUrl } from './routing/call-target.ts'
 import { shapeOfRequest } from './routing/error-shape.ts'
-import { ownOperationUrl } from './routing/own-operation.ts'
 import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './websocket/web-socket.ts'
 
 const MAX_HEADER_BYTES = 64 * 1024

@@ -11,10 +11,9 @@ import { NO_STORED_PRICES, type StoredPrices } from '../pricing/refresh/stored-p
 import type { ApiFamily } from '../providers/provider.ts'
 import { buildPathPolicy, type PathPolicy } from './admission/path-policy.ts'
 import { credentialHeader } from './proxy/headers/headers.ts'
-import { buildPricing } from './recording/price-call.ts'
 import type { QuotingPricing } from './recording/pricing.ts'
-import { buildUpstreamTable, type UpstreamTable } from './routing/upstream-table.ts'
-import { openPool, type Upstream } from './routing/upstreams.ts'
+import { buildPricing } from './recording/pricing.ts'
+import { buildUpstreamTable, openPool, type Upstream, type UpstreamTable } from './routing/upstream-table.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
 
 const OLD_CONNECTIONS_MS = 60_000

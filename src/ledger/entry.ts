@@ -1,7 +1,11 @@
 import { crc32 } from 'node:zlib'
 
-export { type GapMarker, serialiseGapMarker } from '../call/codec/gap-marker.ts'
-export { parseRecord, serialiseRecord } from '../call/codec/record-codec.ts'
+export {
+  type GapMarker,
+  parseRecord,
+  serialiseGapMarker,
+  serialiseRecord,
+} from '../call/codec/record-codec.ts'
 
 /** The version of bodies we write and the highest we read. The envelope itself never changes its form. */
 export const ENTRY_VERSION = 1

@@ -8,11 +8,8 @@ import { describeDisagreement } from '../doctor/checks/gateway-prices.ts'
 import { renderFindings } from '../doctor/finding.ts'
 import { inspectLedger } from '../doctor/inspect-ledger.ts'
 import { runChecks } from '../doctor/run-checks.ts'
-import { answerClientError } from '../http/answer-client-error.ts'
-import { sendError } from '../http/answer-error.ts'
-import { health, type Readiness } from '../http/health.ts'
-import { NO_SCHEMAS } from '../http/no-schemas.ts'
-import { requireHost } from '../http/require-host.ts'
+import { answerClientError, sendError } from '../http/answer-error.ts'
+import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
 import {
   createClient,
   findClient,

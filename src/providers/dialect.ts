@@ -1,5 +1,5 @@
+import type { ResponseUse } from '../call/call-record.ts'
 import type { Observation, UsagePart } from '../call/observation.ts'
-import type { ResponseUse } from '../call/response-use.ts'
 import type { JsonObject } from './reading/json-value.ts'
 import type { Projection } from './wires/plans/json-projection.ts'
 

@@ -1,5 +1,4 @@
-import type { CallRecord } from '../call/call-record.ts'
-import type { CountedCall } from '../call/settlement.ts'
+import type { CallRecord, CountedCall } from '../call/call-record.ts'
 import { addEntries } from '../corrections/adjustments.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { addCharges } from '../limits/spent/charges.ts'

@@ -1,4 +1,4 @@
-import type { CountedCall } from '../call/settlement.ts'
+import type { CountedCall } from '../call/call-record.ts'
 import type { AdjustmentEntry } from '../corrections/adjustments.ts'
 import {
   getRulePrices,

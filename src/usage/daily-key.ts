@@ -1,4 +1,4 @@
-import type { CountedCall } from '../call/settlement.ts'
+import type { CountedCall } from '../call/call-record.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import {

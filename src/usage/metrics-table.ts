@@ -1,5 +1,4 @@
-import type { CallRecord } from '../call/call-record.ts'
-import type { CountedCall } from '../call/settlement.ts'
+import type { CallRecord, CountedCall } from '../call/call-record.ts'
 import { reportedNoFigures, WITHOUT_FIGURES } from '../call/unpriced-reason.ts'
 import {
   BILLED_UNITS,

@@ -1,5 +1,4 @@
-import type { CallRecord } from '../call/call-record.ts'
-import type { CountedCall } from '../call/settlement.ts'
+import type { CallRecord, CountedCall } from '../call/call-record.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../call/usage.ts'
 import { type DailyKey, keyOf, keyTextOf, type SettledCall, type TotalledCall } from './daily-key.ts'
 import { addLatency, type BucketCounts, noLatencies } from './days/daily-latency.ts'

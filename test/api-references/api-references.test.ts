@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { refusedEndpoint } from '../../src/gateway/admission/refused-endpoints.ts'
+import { refusedEndpoint } from '../../src/gateway/admission/path-policy.ts'
 import { BILLED_APART_PATHS, FREE_PATHS } from '../../src/providers/paths/known-paths.ts'
 import type { Provider } from '../../src/providers/registry.ts'
 import { selectDialect } from '../../src/providers/registry.ts'

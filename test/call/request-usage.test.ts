@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Observation } from '../../src/call/observation.ts'
 import { canonicalPath } from '../../src/domain/canonical-path.ts'
-import { readRequestFields } from '../../src/gateway/bodies/request-fields.ts'
+import { readRequestFields } from '../../src/gateway/proxy/prepare-body.ts'
 import type { JsonObject } from '../../src/providers/reading/json-value.ts'
 import type { Provider } from '../../src/providers/registry.ts'
 import { selectDialect } from '../../src/providers/registry.ts'

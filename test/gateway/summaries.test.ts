@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Summaries, TookTooLong } from '../../src/gateway/summaries.ts'
+import { Summaries, TookTooLong } from '../../src/gateway/routes/usage.ts'
 import { DeadlineError } from '../../src/lib/deadline.ts'
 import type { ClientQuery } from '../../src/usage/query/answer-usage.ts'
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { ChunkWriter } from '../../src/http/chunk-writer.ts'
+import { ChunkWriter } from '../../src/gateway/proxy/delivery.ts'
 
 const ending: (() => void)[] = []
 afterEach(() => {

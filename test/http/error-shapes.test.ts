@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
+import { type ErrorShape, errorBody, errorHeadersIn, errorStatus } from '../../src/http/error-shape.ts'
 import { ERROR_NAMES, ERRORS } from '../../src/http/errors.ts'
-import { errorBody } from '../../src/http/shapes/error-body.ts'
-import { type ErrorShape, errorHeadersIn, errorStatus } from '../../src/http/shapes/error-shape.ts'
 
 const SHAPES = ['openai', 'anthropic', 'google', 'aws', 'ollama', 'message', 'xai'] as const
 const message = 'The budget of 5 USD a day is spent.'

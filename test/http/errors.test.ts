@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { errorBody } from '../../src/http/error-shape.ts'
 import { ERROR_NAMES, ERRORS, GatewayError } from '../../src/http/errors.ts'
-import { errorBody } from '../../src/http/shapes/error-body.ts'
 
 test.each([
   ['invalid_request', 400, 'invalid_request_error', null],

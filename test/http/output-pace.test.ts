@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { OutputPace } from '../../src/http/codings/output-pace.ts'
+import { OutputPace } from '../../src/http/codings/decode.ts'
 
 const SLICE = 640 * 1024
 

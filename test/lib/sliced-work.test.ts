@@ -1,7 +1,7 @@
 // @seconds: documents of many megabytes.
 import { expect, test } from 'vitest'
+import type { RequestScan } from '../../src/gateway/bodies/request-body.ts'
 import { scanInSlices, scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
-import type { RequestScan } from '../../src/gateway/bodies/request-scan.ts'
 import { joinInSlices, SlicedWork } from '../../src/lib/sliced-work.ts'
 import { rounds } from '../support/rounds.ts'
 

@@ -5,13 +5,17 @@ import {
   MAX_JOB_USES,
   type OpenCall,
   OUTCOMES,
+  RESPONSE_USES,
 } from '../call-record.ts'
-import { useOf } from '../job-use.ts'
-import { RECORD_FIELDS } from '../record-fields.ts'
-import { RESPONSE_USES } from '../response-use.ts'
-import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES, USAGE_SOURCES } from '../usage.ts'
-import { countsFrom, serialiseCounts } from './counts.ts'
-import { type GapMarker, gapMarkerFrom } from './gap-marker.ts'
+import {
+  MAX_OBJECT_EVENTS,
+  MAX_OBJECT_ID_BYTES,
+  OBJECT_CHANGES,
+  OBJECT_KINDS,
+  type ObjectEvent,
+} from '../object-event.ts'
+import { RECORD_FIELDS, useOf } from '../record-fields.ts'
+import { BILLED_UNITS, MAX_COUNT, NO_UNITS, NO_USAGE, TOKEN_CLASSES, USAGE_SOURCES } from '../usage.ts'
 import {
   flagFrom,
   integerFrom,
@@ -19,6 +23,7 @@ import {
   isObject,
   type JsonFields,
   objectFrom,
+  picoFrom,
   picoOrAbsent,
   picoOrNull,
   RefusedValue,
@@ -30,7 +35,6 @@ import {
   uuidFrom,
   wordFrom,
 } from './json-checks.ts'
-import { objectEventsFrom, serialiseObjectEvent } from './object-events.ts'
 
 // Each field of `RECORD_FIELDS` has a line that writes it and one that reads it. Derived from the table at run time,
 // writing would cost half as much again, and reading a quarter. The compiler names a field that is not read.
@@ -184,4 +188,79 @@ function jobsFrom(open: Required<OpenCall>, value: unknown): readonly JobUse[] {
     const use = useOf(recordFrom(open, { outcome: 'complete', ...job, jobs: undefined }))
     return { ...use, id: textFrom(job.id), ...(job.isFile === true ? { isFile: true } : {}) }
   })
+}
+
+/** The member `key` of an object, with the counts that are not `null`; empty where all are. */
+function serialiseCounts<Name extends string>(
+  key: string,
+  names: readonly Name[],
+  counts: Readonly<Record<Name, number | null>>,
+): string {
+  let text = ''
+  for (const name of names) {
+    const count = counts[name]
+    if (count !== null) text += text === '' ? `"${name}":${count}` : `,"${name}":${count}`
+  }
+  return text === '' ? '' : `,"${key}":{${text}}`
+}
+
+/** Counts by name; `none`, the very object, where there are none, as readers skip that. Throws `RefusedValue`. */
+function countsFrom<Name extends string>(
+  names: readonly Name[],
+  none: Readonly<Record<Name, number | null>>,
+  value: unknown,
+): Readonly<Record<Name, number | null>> {
+  if (value === undefined) return none
+  if (!isObject(value)) return throwMalformed()
+  const counts: Record<Name, number | null> = { ...none }
+  for (const name of names) counts[name] = integerOrNull(value[name], MAX_COUNT)
+  return counts
+}
+
+function serialiseObjectEvent({ id, kind, is, job, failed, leftBy, reservedPico }: ObjectEvent): string {
+  const ofJob = `${job ? ',"job":true' : ''}${failed === true ? ',"failed":true' : ''}`
+  const left = leftBy === undefined ? '' : `,"leftBy":${JSON.stringify(leftBy)}`
+  const reserved = reservedPico === undefined ? '' : `,"reservedPico":"${reservedPico}"`
+  return `{"id":${JSON.stringify(id)},"kind":"${kind}","is":"${is}"${ofJob}${left}${reserved}}`
+}
+
+/** From a record's JSON; throws `RefusedValue`. */
+function objectEventsFrom(value: unknown): readonly ObjectEvent[] {
+  if (!Array.isArray(value) || value.length > MAX_OBJECT_EVENTS) return throwMalformed()
+  return value.map((event: unknown) => {
+    if (!isObject(event) || event.id === '') return throwMalformed()
+    return {
+      id: objectIdFrom(event.id),
+      kind: wordFrom(OBJECT_KINDS, event.kind),
+      is: wordFrom(OBJECT_CHANGES, event.is),
+      job: flagFrom(event.job),
+      ...(event.failed === true ? { failed: true } : {}),
+      ...(event.leftBy === undefined ? {} : { leftBy: objectIdFrom(event.leftBy) }),
+      ...(event.reservedPico === undefined ? {} : { reservedPico: picoFrom(event.reservedPico) }),
+    }
+  })
+}
+
+function objectIdFrom(value: unknown): string {
+  const id = textFrom(value)
+  return Buffer.byteLength(id) > MAX_OBJECT_ID_BYTES ? throwMalformed() : id
+}
+
+/** A body that stands for records that exist nowhere any more: `from` to `to`, both included. */
+export interface GapMarker {
+  readonly void: { readonly from: number; readonly to: number; readonly reason: string }
+}
+
+/** The body of a gap marker's entry. */
+export function serialiseGapMarker(from: number, to: number, reason: string): string {
+  return `{"void":{"from":${from},"to":${to},"reason":${JSON.stringify(reason)}}}`
+}
+
+/** From the value under the key `void`; throws `RefusedValue`. */
+function gapMarkerFrom(value: unknown): GapMarker {
+  if (!isObject(value)) return throwMalformed()
+  const from = integerFrom(value.from, Number.MAX_SAFE_INTEGER)
+  const to = integerFrom(value.to, Number.MAX_SAFE_INTEGER)
+  const reason = textFrom(value.reason)
+  return from >= 1 && from <= to ? { void: { from, to, reason } } : throwMalformed()
 }

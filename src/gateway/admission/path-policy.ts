@@ -1,9 +1,9 @@
 import type { Caller } from '../../call/caller.ts'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
 import type { KeyPathRules, PathRules } from '../../domain/path-rules.ts'
+import { REFUSED_PATHS } from '../../providers/paths/known-paths.ts'
 import type { Provider } from '../../providers/registry.ts'
 import type { Route } from '../routing/route.ts'
-import { refusedEndpoint } from './refused-endpoints.ts'
 
 /** Decides whether a call may go to its upstream at all. */
 export interface PathPolicy {
@@ -110,4 +110,14 @@ function compile(rules: PathRules): CompiledRules {
 function names({ client, key }: KeyPathRules, caller: Caller): boolean {
   if (client !== null && client !== caller.clientName) return false
   return key === null || key === caller.keyId || key === caller.keyName
+}
+
+/** Why a call on a canonical path is refused unless the operator allows it; `null`: it may pass. */
+export function refusedEndpoint(
+  provider: Provider,
+  method: string,
+  path: string,
+): { readonly reason: string } | null {
+  const group = REFUSED_PATHS.find(provider, method, path)
+  return group === null ? null : { reason: group.why }
 }

@@ -1,5 +1,5 @@
 import type { Route } from '../routing/route.ts'
-import type { RequestScan, StreamOptions } from './request-scan.ts'
+import type { RequestScan, StreamOptions } from './request-body.ts'
 
 const MEMBER = '"include_usage":true'
 

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { readFormStart } from '../forms/form-upload.ts'
 import type { ReadableBody } from './body-reading.ts'
-import { type CallBody, UNREAD_BODY } from './call-body.ts'
+import { type CallBody, UNREAD_BODY } from './body-reading.ts'
+import type { RequestScan } from './request-body.ts'
 import { scanInSlices, scanRequestBody } from './request-body.ts'
-import type { RequestScan } from './request-scan.ts'
 import { readWholeBody, type WholeBody, type WholeBodyOptions, type WholeBodyProblem } from './whole-body.ts'
 
 type Done = (body: CallBody | WholeBodyProblem) => void

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type DecodeProblem, decodeBody } from '../../http/codings/decode-body.ts'
-import type { BodyBudget } from './body-budget.ts'
-import type { BodyRoom } from './body-room.ts'
+import { type BodySink, DirectRequest } from '../../http/direct-request.ts'
+import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
+import type { BodyBudget, BodyRoom, UploadProblem } from './body-budget.ts'
 import { asUtf8, seemsCompressed } from './body-text.ts'
-import { type BodyProblem, readBody } from './request-stream.ts'
 
 /** A request's body that was read whole. */
 export interface WholeBody {
@@ -13,6 +13,120 @@ export interface WholeBody {
   readonly plain: Buffer
   /** Holds the room of both; the caller releases it when it drops them. */
   readonly room: BodyRoom | null
+}
+
+/** Why a body was not read. `too_large`: it is over the limit. `gone`: the client left. */
+type BodyProblem = UploadProblem | 'too_large' | 'gone'
+
+type Done = (body: Buffer | BodyProblem, room: BodyRoom | null) => void
+
+/**
+ * Reads a whole request body of at most `limitBytes` into the client's part of `budget`. The caller releases
+ * the room when it drops the body. Calls back exactly once; with a problem, the room was given back before. A
+ * client below the minimum rate is `slow`.
+ */
+export function readBody(
+  request: IncomingMessage,
+  limitBytes: number,
+  budget: BodyBudget,
+  clientId: string,
+  done: Done,
+): void {
+  const announced = request.headers['content-length']
+  if (announced !== undefined && Number(announced) > limitBytes) {
+    done('too_large', null)
+    return
+  }
+  new Upload(request, limitBytes, budget, clientId, done)
+}
+
+/** A body on its way in. */
+class Upload implements BodySink {
+  readonly #limitBytes: number
+  readonly #clientId: string
+  readonly #done: Done
+  readonly #room: BodyRoom
+  /** From then on nothing more comes here; what still comes of the body is dropped. */
+  readonly #stop: () => void
+  /** Nearly every body comes in one piece. */
+  #first: Buffer | null = null
+  #others: Buffer[] | null = null
+  #bytes = 0
+
+  constructor(
+    request: IncomingMessage,
+    limitBytes: number,
+    budget: BodyBudget,
+    clientId: string,
+    done: Done,
+  ) {
+    this.#limitBytes = limitBytes
+    this.#clientId = clientId
+    this.#done = done
+    this.#room = budget.open(clientId, (problem) => this.#refuse(problem))
+    this.#stop =
+      request instanceof DirectRequest && request.readInto(this)
+        ? () => request.dropRest()
+        : readStream(request, this)
+  }
+
+  take(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes > this.#limitBytes) this.#refuse('too_large')
+    else if (!this.#room.grow(chunk.length)) this.#refuse('busy')
+    else if (this.#first === null) this.#first = chunk
+    else if (this.#others === null) this.#others = [chunk]
+    else this.#others.push(chunk)
+  }
+
+  end(): void {
+    const room = this.#room
+    room.arrived()
+    const first = this.#first
+    const others = this.#others
+    const done = this.#done
+    // The room is held for as long as the call has the body, and what it ends is this.
+    this.#first = null
+    this.#others = null
+    if (first !== null && others === null) {
+      done(first, room)
+      return
+    }
+    const chunks = first === null ? [] : [first, ...(others ?? [])]
+    if (this.#bytes <= WHOLE_BYTES) done(Buffer.concat(chunks, this.#bytes), room)
+    else joinInSlices(this.#clientId, chunks, (body) => done(body, room))
+  }
+
+  close(): void {
+    this.#refuse('gone')
+  }
+
+  #refuse(problem: BodyProblem): void {
+    this.#stop()
+    this.#first = null
+    this.#others = null
+    this.#room.release()
+    this.#done(problem, null)
+  }
+}
+
+/** As `DirectRequest.readInto`, for any request. The result stops it. */
+function readStream(request: IncomingMessage, sink: BodySink): () => void {
+  const onData = (chunk: Buffer) => sink.take(chunk)
+  const onEnd = () => {
+    stop()
+    sink.end()
+  }
+  const onClose = () => sink.close()
+  const stop = () => {
+    request.off('data', onData)
+    request.off('end', onEnd)
+    request.off('close', onClose)
+  }
+  request.on('data', onData)
+  request.on('end', onEnd)
+  request.on('close', onClose)
+  return stop
 }
 
 export type WholeBodyProblem = BodyProblem | DecodeProblem

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { type Readable, Transform, type TransformCallback } from 'node:stream'
-import { setReadIdleTimeout } from '../../http/socket-timeouts.ts'
-import type { RequestScan } from '../bodies/request-scan.ts'
+import { PassThrough, type Readable, Transform, type TransformCallback } from 'node:stream'
+import { setReadIdleTimeout, setUploadIdleTimeout } from '../../http/socket-timeouts.ts'
+import type { RequestScan } from '../bodies/request-body.ts'
 import { MultipartFields } from './multipart-fields.ts'
-import { pipeUpload } from './upload.ts'
 
 /** The upload was cut: the form leaves in doubt which model it is for, or asks for more than was taken of limits. */
 export class FormInDoubt extends Error {}
@@ -145,4 +144,28 @@ class ReadingTransform extends Transform {
     }
     done(null, chunk)
   }
+}
+
+/** Whether the request has a body. An announced length of 0 is none. */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0)
+}
+
+/** A body that goes upstream as it comes; `null`: there is none. */
+export function streamedBody(request: IncomingMessage): Readable | null {
+  if (!announcesBody(request)) return null
+  return pipeUpload(request, new PassThrough())
+}
+
+/**
+ * Pipes the rest of the request through `body`. This separates it from the request's own stream: otherwise an
+ * upstream that closes would take the client's connection with it.
+ */
+function pipeUpload(request: IncomingMessage, body: Transform): Transform {
+  setUploadIdleTimeout(request, () => !body.writableNeedDrain)
+  request.on('close', () => {
+    if (!request.complete) body.destroy(new Error('client left'))
+  })
+  return request.pipe(body)
 }

@@ -3,8 +3,8 @@ import { type CallRefusal, GatewayError } from '../../http/errors.ts'
 import { FormNames } from '../../objects/names/form-names.ts'
 import { LINE_WALK } from '../../objects/names/name-paths.ts'
 import { TextNames } from '../../objects/names/text-names.ts'
+import type { PartHead } from './multipart-fields.ts'
 import { MultipartFields, type PartSink } from './multipart-fields.ts'
-import type { PartHead } from './part-head.ts'
 
 /** Whether an upload that names these ids may go on; at once where their owners are known. */
 export type JudgeIds = (ids: readonly string[]) => CallRefusal | null | Promise<CallRefusal | null>

@@ -1,4 +1,4 @@
-import type { Readiness } from '../../http/health.ts'
+import type { Readiness } from '../../http/listener.ts'
 import type { LedgerStats } from '../../ledger/ledger.ts'
 import { COUNTING_LATE_MS } from '../../store/ledger/counting-late.ts'
 

@@ -1,8 +1,8 @@
 import { newCallId } from '../../call/call-id.ts'
 import type { CallRecord } from '../../call/call-record.ts'
-import { reportsUse } from '../../call/job-use.ts'
 import type { ObjectKind } from '../../call/object-event.ts'
 import type { JobObservation, Observation } from '../../call/observation.ts'
+import { reportsUse } from '../../call/record-fields.ts'
 import { cleanPath } from '../../domain/clean-text.ts'
 import { fetchAnswer } from '../../http/client/fetch-answer.ts'
 import { AnswerReader } from '../../objects/answer-objects.ts'
@@ -14,9 +14,8 @@ import { observe } from '../../providers/reading/counts.ts'
 import { entryOf, selectDialect } from '../../providers/registry.ts'
 import { finalizeCall } from '../recording/finalize-call.ts'
 import type { Pricing } from '../recording/pricing.ts'
-import { endpointContextOf } from '../routing/endpoint-context.ts'
-import type { Upstream } from '../routing/upstreams.ts'
-import { pathOfFile, pathOfJob, reportPathOf } from './job-paths.ts'
+import { endpointContextOf } from '../routing/route.ts'
+import type { Upstream } from '../routing/upstream-table.ts'
 
 /** The caller of background fetches. Their usage is recorded for the client that created the job. */
 export const GATEWAY_CALLER = '(gateway)'
@@ -50,6 +49,47 @@ export interface FetchOptions {
 }
 
 const GONE: FetchedJob = { kind: 'settled', isGone: true }
+
+/** Kinds whose usage an answer reports, and the path after their id where it does. */
+const REPORTED_BELOW: Readonly<Record<string, string>> = {
+  async_completion: '',
+  batch: '',
+  eval: '',
+  fine_tuning_job: '',
+  interaction: '',
+  message_batch: '/results',
+  response: '',
+  video: '',
+}
+
+export const FETCHED_KINDS: readonly string[] = Object.keys(REPORTED_BELOW)
+
+/** What a model's path begins with, at Google. */
+const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
+const VIDEOS = /\/videos(?:\/.*)?$/i
+
+/** Where a job is fetched, by the path of the call that submitted it. */
+function pathOfJob({ path, id }: KeptJob): string {
+  const submitted = path.replace(/\/+$/, '')
+  const google = GOOGLE_MODEL.exec(submitted)?.[1]
+  const collection = google === undefined ? submitted.replace(VIDEOS, '/videos') : `${google}/batches`
+  return `${collection}/${encodeURIComponent(id)}`
+}
+
+/** Where it reports its usage. */
+function reportPathOf(job: KeptJob): string {
+  return `${pathOfJob(job)}${REPORTED_BELOW[job.kind] ?? ''}`
+}
+
+/** Where a file that it left is read; `null`: unknown. The second is the path's rest. */
+function pathOfFile({ path }: KeptJob, fileId: string): readonly [path: string, query: string] | null {
+  const submitted = path.replace(/\/+$/, '')
+  const google = GOOGLE_MODEL.exec(submitted)?.[1]
+  const id = encodeURIComponent(fileId)
+  if (google !== undefined) return [`/download${google}/files/${id}:download`, '?alt=media']
+  const before = /^(.*)\/(?:batches|batch\/jobs)$/i.exec(submitted)?.[1]
+  return before === undefined ? null : [`${before}/files/${id}/content`, '']
+}
 
 /**
  * Asks the upstream, with the gateway's credential for it, what a job used.

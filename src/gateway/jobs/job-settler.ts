@@ -1,6 +1,6 @@
 import type { JobUse } from '../../call/call-record.ts'
-import { reportsUse, useOf } from '../../call/job-use.ts'
 import { foldObjectId, type ObjectEvent, type ObjectKind } from '../../call/object-event.ts'
+import { reportsUse, useOf } from '../../call/record-fields.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { EndedJobs } from '../../objects/job-names.ts'
 import { isRunning } from '../../objects/object-status.ts'
@@ -8,9 +8,8 @@ import type { Objects } from '../../objects/objects.ts'
 import { type KeptJob, selectJobs } from '../../objects/table/jobs-table.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Pricing } from '../recording/pricing.ts'
-import type { Upstream } from '../routing/upstreams.ts'
-import { type FetchedJob, fetchJob, JobUnanswered } from './fetch-job.ts'
-import { FETCHED_KINDS } from './job-paths.ts'
+import type { Upstream } from '../routing/upstream-table.ts'
+import { FETCHED_KINDS, type FetchedJob, fetchJob, JobUnanswered } from './fetch-job.ts'
 
 /** What is known of jobs before a call ends them: what they used, and which failed or will never say. */
 export interface EndedUses {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { endsChannel } from '../../domain/redis/redis-names.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { openRedis, type Redis } from '../../store/connection/redis.ts'
-import { type End, type EndsAsked, type EndsReply, parseMessage } from './end-messages.ts'
 
 const ASK_EVERY_MS = 10
 /** A query waits a second in all. */
@@ -31,6 +31,43 @@ export interface KnownEnds {
   readonly ends: ReadonlyMap<string, number>
   /** Whether every gateway process that runs has answered. */
   readonly isComplete: boolean
+}
+
+/** A client's last call that ended at a gateway process. */
+export interface End {
+  readonly producer: string
+  /** Of its record. */
+  readonly sequence: number
+}
+
+const asking = z.object({
+  number: z.number(),
+  /** Who asks: the reply goes to a channel of its own. */
+  from: z.string(),
+  clients: z.array(z.string()).readonly(),
+})
+
+const reply = z.object({
+  /** Of what was asked. */
+  number: z.number(),
+  /** Of the process that replies, among the gateways. */
+  name: z.string(),
+  ends: z.array(z.object({ client: z.string(), producer: z.string(), sequence: z.number() })).readonly(),
+})
+
+/** Which calls of these clients have ended? */
+type EndsAsked = z.infer<typeof asking>
+type EndsReply = z.infer<typeof reply>
+
+const message = z.union([asking, reply])
+
+/** `null`: it is none of ours, or of a later release. */
+function parseMessage(text: string): EndsAsked | EndsReply | null {
+  try {
+    return message.parse(JSON.parse(text))
+  } catch {
+    return null
+  }
 }
 
 export interface AskedEndsOptions {

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { KnownEnds } from './asked-ends.ts'
-import type { End } from './end-messages.ts'
+import type { End, KnownEnds } from './asked-ends.ts'
 
 /**
  * A call that ended longer ago is counted, or its record waits for so long that its gateway says so: see `LATE_MS`, and

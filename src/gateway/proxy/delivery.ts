@@ -1,18 +1,17 @@
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import { cutAnswer } from '../../http/answer-error.ts'
-import { ChunkWriter } from '../../http/chunk-writer.ts'
 import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
-import type { ErrorShape } from '../../http/shapes/error-shape.ts'
+import type { ErrorShape } from '../../http/error-shape.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
+import type { ResponseHead } from '../../providers/dialect.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
-import type { CallContext } from '../recording/call-context.ts'
+import type { CallContext } from '../recording/call-result.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
-import { announcedLength, isPlainEventStream, writableReason } from './answer-parts.ts'
-import { answerFailure } from './failures/answer-failure.ts'
+import { answerFailure } from './failures/failure-cause.ts'
 import { forwardableResponseHeaders, forwardableTrailers } from './headers/answer-headers.ts'
-import { withoutNullUsage } from './null-usage.ts'
 import type { MapAddress } from './own-addresses.ts'
-import { UsageEventFilter } from './usage-event-filter.ts'
+import { UsageEventFilter, withoutNullUsage } from './usage-event-filter.ts'
 
 /** An answer of announced length up to this is held and sent in one piece with its headers. */
 const HELD_ANSWER_BYTES = 128 * 1024
@@ -35,6 +34,50 @@ export interface DeliveredCall extends CallContext {
   readonly ownsOrigins: boolean
   /** Absent: addresses of the upstream's own stay. */
   readonly mapAddress?: MapAddress
+}
+
+/** Longer pieces are written by Node: copying them would cost more than it saves. */
+const MAX_PIECE_BYTES = 16 * 1024
+
+/**
+ * Writes pieces of an answer in chunks (RFC 9112, 7.1), each in one piece with its frame: Node writes four pieces
+ * for each, at twice the cost. For answers whose head was written with `transfer-encoding: chunked`; Node writes
+ * their ends.
+ */
+export class ChunkWriter {
+  readonly #response: ServerResponse
+  readonly #socket: Socket
+
+  private constructor(response: ServerResponse, socket: Socket) {
+    this.#response = response
+    this.#socket = socket
+  }
+
+  /**
+   * `null`: the body has no chunks, or the connection still carries an earlier answer. Only once the head was
+   * sent, so that nothing of the answer waits in `response` itself.
+   */
+  static of(response: ServerResponse): ChunkWriter | null {
+    const { socket } = response
+    if (!response.headersSent || !response.chunkedEncoding || socket === null) return null
+    return new ChunkWriter(response, socket)
+  }
+
+  /** Emits `drain` once `write` may be called again. */
+  get drains(): Socket {
+    return this.#socket
+  }
+
+  /** Whether more may be written at once; else after `drain` of {@link drains}. */
+  write(piece: Buffer): boolean {
+    const socket = this.#socket
+    // An empty chunk would end the body.
+    if (piece.length === 0) return !socket.writableNeedDrain
+    if (piece.length <= MAX_PIECE_BYTES)
+      return socket.write(`${piece.length.toString(16)}\r\n${piece.toString('latin1')}\r\n`, 'latin1')
+    this.#response.write(piece)
+    return !socket.writableNeedDrain
+  }
 }
 
 /**
@@ -247,4 +290,20 @@ export class Delivery implements HoldableDelivery {
     if (this.#held.length > 0) response.write(Buffer.concat(this.#held), () => response.destroy())
     else cutAnswer(response)
   }
+}
+
+/** The upstream's reason phrase, in latin1 characters, where node takes it. */
+function writableReason(status: number, reason: string): string {
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(reason) ? reason : (STATUS_CODES[status] ?? '')
+}
+
+/** The length that `content-length` announces; `null`: it is absent or unreadable. */
+function announcedLength(header: string | string[] | undefined): number | null {
+  return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) : null
+}
+
+/** Whether an answer is an event stream that is not compressed. `headers` have lower-case names. */
+function isPlainEventStream(headers: ResponseHead['headers']): boolean {
+  const type = String(headers['content-type'] ?? '').toLowerCase()
+  return type.startsWith('text/event-stream') && headers['content-encoding'] === undefined
 }

@@ -3,20 +3,20 @@ import type { Readable } from 'node:stream'
 import type { OpenCall } from '../../call/call-record.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { AnswerHandler } from '../../http/client/answer-handler.ts'
+import { fetchWhole } from '../../http/client/fetch-answer.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
+import { decodeList, MAX_LIST_BYTES } from '../../objects/lists/listed-answer.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { refuseUpload } from '../admission/stages/objects.ts'
 import { withUploadTicket } from '../admission/upload-ticket.ts'
-import { NOTHING_ASKED } from '../bodies/asked/asked-size.ts'
-import { UNREAD_BODY } from '../bodies/call-body.ts'
-import { formBoundary } from '../forms/form-boundary.ts'
-import type { FormUpload } from '../forms/form-upload.ts'
-import { streamedBody } from '../forms/upload.ts'
+import { NOTHING_ASKED } from '../bodies/asked-size.ts'
+import { UNREAD_BODY } from '../bodies/body-reading.ts'
+import { type FormUpload, streamedBody } from '../forms/form-upload.ts'
+import { formBoundary } from '../forms/multipart-fields.ts'
 import { guardUpload } from '../forms/upload-guard.ts'
-import type { Upstream } from '../routing/upstreams.ts'
-import { askUpstream } from './ask-upstream.ts'
+import type { Upstream } from '../routing/upstream-table.ts'
 import type { CallServices } from './call-services.ts'
 import { Exchange } from './exchange.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
@@ -34,6 +34,22 @@ export interface DispatchOptions {
   readonly services: CallServices
   readonly objects: Objects
   readonly admission: Pick<AdmissionOptions, 'config' | 'limits'>
+}
+
+/** The limit for one further page. The call that waits for it has limits of its own. */
+const PAGE_TIMEOUT_MS = 10_000
+
+/**
+ * Asks the upstream for another page of a list, with the headers of the call that asked for the first page.
+ *
+ * @throws When the answer is not a 200 with a page that can be held.
+ */
+async function askUpstream(upstream: Upstream, headers: string[], pathAndQuery: string): Promise<Buffer> {
+  const path = upstream.basePath + pathAndQuery
+  const request = { method: 'GET', path, headers, timeoutMs: PAGE_TIMEOUT_MS }
+  const answer = await fetchWhole(upstream.pool, request, MAX_LIST_BYTES)
+  if (answer.status !== 200) throw new Error(`a page of a list was answered with ${answer.status}`)
+  return await decodeList(answer.body, answer.headers['content-encoding'])
 }
 
 /** Sends a call upstream that stands in the journal; from here on, `Exchange` brings it to its end. */

@@ -4,7 +4,7 @@ import { compilePathPatterns } from '../../domain/path-patterns.ts'
 import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { ListedAnswer } from '../../objects/lists/listed-answer.ts'
 import { entryOf, type Provider } from '../../providers/registry.ts'
-import type { Upstream } from '../routing/upstreams.ts'
+import type { Upstream } from '../routing/upstream-table.ts'
 
 /** Gives an upstream's own address as the client reaches it by the gateway; any other text stays. */
 export type MapAddress = (address: string) => string

@@ -1,6 +1,6 @@
 import { type CallRecord, firstJobs, type JobUse, type OpenCall } from '../../call/call-record.ts'
-import { useOf } from '../../call/job-use.ts'
 import type { JobObservation, Observation } from '../../call/observation.ts'
+import { useOf } from '../../call/record-fields.ts'
 import {
   BILLED_UNITS,
   type BilledUnits,

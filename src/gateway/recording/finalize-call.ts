@@ -1,9 +1,12 @@
-import type { CallRecord } from '../../call/call-record.ts'
+import { type CallRecord, type OpenCall, responseUseOf } from '../../call/call-record.ts'
 import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
 import { type BilledUnit, type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../call/usage.ts'
+import { objectsOfInterrupted } from '../../objects/record-objects.ts'
+import { endpointContextOfCut } from '../routing/route.ts'
 import { buildCallRecord } from './build-call-record.ts'
 import type { CallResult } from './call-result.ts'
 import type { Pricing } from './pricing.ts'
+import { decodeUsageSnapshot } from './usage-snapshot.ts'
 
 /**
  * The record of a call whose counts need no estimate: figures that the upstream reported stand as they are.
@@ -94,4 +97,28 @@ const IN_PLACE_OF_TOKENS = [
 
 function isBilledWithoutTokens(units: BilledUnits): boolean {
   return IN_PLACE_OF_TOKENS.some((name) => units[name] !== null)
+}
+
+/**
+ * The record of a call that a crash cut: with its last usage snapshot, if it had one. What passed after
+ * that snapshot is unknown, so nothing is estimated.
+ */
+export function buildInterrupted(call: OpenCall, snapshotText: string | null, pricing: Pricing): CallRecord {
+  const snapshot = snapshotText === null ? null : decodeUsageSnapshot(snapshotText)
+  const record = finalizeCall(
+    {
+      call,
+      client: snapshot ?? { clientName: null },
+      endpoint: endpointContextOfCut(snapshot?.responseUse ?? responseUseOf(call)),
+      status: snapshot?.status ?? null,
+      outcome: 'interrupted',
+      observation: snapshot?.observation ?? null,
+      latencyUs: null,
+      ttftUs: null,
+      estimates: null,
+    },
+    pricing,
+  )
+  const objects = objectsOfInterrupted(record)
+  return objects === null ? record : { ...record, objects }
 }

@@ -1,8 +1,7 @@
 import type { CallLedger } from '../../call/call-ledger.ts'
 import type { CallObserver } from '../../call/call-observer.ts'
 import type { Observation } from '../../call/observation.ts'
-import { type BodyDecoder, createDecoder } from '../../http/codings/decode.ts'
-import { mayBeCoded } from '../../http/codings/sniff-coding.ts'
+import { type BodyDecoder, createDecoder, mayBeCoded } from '../../http/codings/decode.ts'
 import type { ResponseHead, UsageReader } from '../../providers/dialect.ts'
 import { answerHasEnded } from '../estimation/answer-end.ts'
 import {
@@ -17,8 +16,7 @@ import { answerKind, measureCall, promptKind } from '../estimation/learning/meas
 import { showsItsPrompt } from '../estimation/shown-prompt.ts'
 import { unseenTokens } from '../estimation/unseen-output.ts'
 import type { UpperUse } from '../limits/limited-call.ts'
-import type { CallContext } from './call-context.ts'
-import type { Estimates } from './call-result.ts'
+import type { CallContext, Estimates } from './call-result.ts'
 import { type HoldableDelivery, SnapshotSaver } from './snapshot-saver.ts'
 
 type Services = {

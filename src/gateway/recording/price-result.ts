@@ -1,10 +1,10 @@
+import type { OpenCall } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
 import { BILLED_UNITS, type BilledUnits, type TokenUsage, type UsageSource } from '../../call/usage.ts'
 import type { CallToPrice } from '../../pricing/catalog/catalog-call.ts'
 import { placeInPath } from '../../pricing/places/upstream-places.ts'
 import type { CallResult } from './call-result.ts'
 import { NOTHING_TO_PRICE, type PricedCall, type Pricing } from './pricing.ts'
-import { submittedAtMs } from './submitted.ts'
 
 /** Impossible counts have no cost that could be known: unpriced, not free. */
 const INVALID_USAGE: PricedCall = { kind: 'unpriced', reason: 'invalid_usage' }
@@ -15,6 +15,20 @@ const BILLED_LATER: PricedCall = { kind: 'unpriced', reason: 'billed_later' }
 
 /** The status of a handshake that began a WebSocket session. */
 const SWITCHING_PROTOCOLS = 101
+
+/** Clocks of providers differ from ours; and no provider keeps work for longer than this. */
+const MAX_AHEAD_MS = 300_000
+const MAX_AGE_MS = 90 * 86_400_000
+
+/**
+ * When a fetch is priced, in milliseconds since 1970: at the time when the work that it reports was
+ * submitted, where the answer gives a plausible one.
+ */
+function submittedAtMs({ arrivedAtMs }: OpenCall, { madeAtMs = null }: Observation): number {
+  if (madeAtMs === null) return arrivedAtMs
+  const ageMs = arrivedAtMs - madeAtMs
+  return ageMs < -MAX_AHEAD_MS || ageMs > MAX_AGE_MS ? arrivedAtMs : Math.min(madeAtMs, arrivedAtMs)
+}
 
 /** What a call costs by its final counts, or why it has no cost. */
 export function priceResult(

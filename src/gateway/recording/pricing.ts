@@ -1,6 +1,8 @@
 import type { OpenCall } from '../../call/call-record.ts'
 import type { UnpricedReason } from '../../call/unpriced-reason.ts'
+import type { Catalog } from '../../pricing/catalog/catalog.ts'
 import type { BesideReported, CallToPrice } from '../../pricing/catalog/catalog-call.ts'
+import { isPartly, type Price } from '../../pricing/price.ts'
 
 /** What a call costs, or why that cannot be said. */
 export type PricedCall =
@@ -46,3 +48,50 @@ export interface QuotingPricing extends Pricing {
  * used nothing: an answer that was served and reported no figures is unpriced.
  */
 export const NOTHING_TO_PRICE: PricedCall = { kind: 'priced', costPico: 0n, priceId: null, definition: null }
+
+/**
+ * The prices of `catalog`, as calls ask for them. A price's definition goes with the first record that uses
+ * it, so that it reaches Postgres by the ledger's own way.
+ */
+export function buildPricing(
+  catalog: Catalog,
+  listedModels: { has(model: string): boolean },
+  alertAbovePico: bigint | null = null,
+): QuotingPricing {
+  const announced = new Set<string>()
+  /** Its definition, the first time. */
+  function announce(price: Price | undefined): string | null {
+    if (price === undefined || announced.has(price.id)) return null
+    announced.add(price.id)
+    return price.json
+  }
+
+  function price(call: CallToPrice, define: (price: Price | undefined) => string | null): PricedCall {
+    const priced = catalog.priceCall(call)
+    const { reported } = priced
+    if (priced.kind === 'unpriced') {
+      if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
+      const { reason, tier } = priced
+      return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: define(tier), reported }
+    }
+    const { costPico, priceId, price: found } = priced
+    return {
+      kind: 'priced',
+      costPico,
+      priceId,
+      definition: define(found),
+      isPartly: isPartly(found),
+      reported,
+    }
+  }
+
+  return {
+    alertAbovePico,
+    priceCall: (call) => price(call, announce),
+    quoteCall: (call) => price(call, () => null),
+    knowsModel: (call, model) =>
+      listedModels.has(model) ||
+      catalog.knowsModel(call.provider, call.upstream, model, call.arrivedAtMs) ||
+      catalog.listsModel(model, call.arrivedAtMs),
+  }
+}

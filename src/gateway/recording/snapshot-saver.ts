@@ -1,8 +1,8 @@
 import type { CallLedger } from '../../call/call-ledger.ts'
 import type { Observation } from '../../call/observation.ts'
 import type { UsageReader } from '../../providers/dialect.ts'
-import { endpointContextOf } from '../routing/endpoint-context.ts'
-import type { CallContext } from './call-context.ts'
+import { endpointContextOf } from '../routing/route.ts'
+import type { CallContext } from './call-result.ts'
 import { encodeUsageSnapshot } from './usage-snapshot.ts'
 
 /**

@@ -1,6 +1,6 @@
+import type { ResponseUse } from '../../call/call-record.ts'
 import { isObject } from '../../call/codec/json-checks.ts'
 import type { Observation, UsagePart } from '../../call/observation.ts'
-import type { ResponseUse } from '../../call/response-use.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 
 /** What is left of a call that a crash cuts. */

@@ -1,15 +1,66 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { withoutKeys } from '../../domain/api-key.ts'
 import { sendError } from '../../http/answer-error.ts'
+import { apiFamilyOf } from '../../providers/paths/family.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
-import type { ShownModel } from '../model-list.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
-import { modelShapeOf } from './model-shapes.ts'
+import { type ShownModel, sourceOf } from '../upstream-models.ts'
 
 export interface ModelsOptions {
   readonly basePath: string
   /** The models that are known now. Waits only for the first list, and for a bounded time. */
   readonly listModels: () => readonly ShownModel[] | Promise<readonly ShownModel[]>
+}
+
+/** How models are shown to the client libraries of one API. */
+interface ModelShape {
+  readonly list: (models: readonly ShownModel[]) => object
+  readonly one: (model: ShownModel) => object
+}
+
+const OPENAI: ModelShape = {
+  list: (data) => ({ object: 'list', data }),
+  one: (model) => model,
+}
+
+const ANTHROPIC: ModelShape = {
+  list: (models) => ({
+    data: models.map(ANTHROPIC.one),
+    has_more: false,
+    first_id: models[0]?.id ?? null,
+    last_id: models.at(-1)?.id ?? null,
+  }),
+  one(model) {
+    const { id, created = 0 } = model
+    const source = sourceOf(model)
+    return {
+      type: 'model',
+      id,
+      display_name: id,
+      // 1970: unknown, as Anthropic writes it.
+      created_at: new Date(created * 1_000).toISOString(),
+      ...(source.type === 'model' ? source : {}),
+    }
+  },
+}
+
+const GOOGLE: ModelShape = {
+  list: (models) => ({ models: models.map(GOOGLE.one) }),
+  one(model) {
+    const name = `models/${model.id}`
+    const source = sourceOf(model)
+    return { name, displayName: model.id, ...(source.name === name ? source : {}) }
+  },
+}
+
+/** The shape by what the client sends; `path` of the list is as Google has it, or as the others do. */
+export function modelShapeOf(
+  path: '/v1/models' | '/v1beta/models',
+  headers: IncomingHttpHeaders,
+): ModelShape {
+  const family = apiFamilyOf(path, headers)
+  return family === 'google' ? GOOGLE : family === 'anthropic' ? ANTHROPIC : OPENAI
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { ErrorShape } from '../../http/shapes/error-shape.ts'
+import type { ErrorShape } from '../../http/error-shape.ts'
 import { apiFamilyOf } from '../../providers/paths/family.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import type { Provider } from '../../providers/registry.ts'

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ResponseUse } from '../../call/call-record.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { apiFamilyOf, modelInPathOf } from '../../providers/paths/family.ts'
 import { type Reading, readingOf } from '../../providers/reading.ts'
-import type { CallTarget } from './call-target.ts'
-import { meantAt } from './meant-path.ts'
-import type { UpstreamTable } from './upstream-table.ts'
-import type { Upstream } from './upstreams.ts'
+import { entryOf, type Provider } from '../../providers/registry.ts'
+import { type CallTarget, targetOf } from './call-target.ts'
+import type { Upstream, UpstreamTable } from './upstream-table.ts'
 
 /** What decides how a call is read, besides its path. */
 export interface CallShape {
@@ -79,6 +79,28 @@ export function routeToModel(
   return chosen === null ? null : routeTo(chosen, shape, target)
 }
 
+/** A base URL that ends in `/v1` was given to a library that adds it itself. */
+const DOUBLED = /^(?:\/v1)+(?=\/v1(?:\/|$))/
+const HAS_VERSION = /\/v\d/i
+const NO_HEADERS = {}
+
+/**
+ * The target as `provider` knows it, where the client's base URL has a `/v1` too many or none. Only what leaves no
+ * doubt is changed, and what is sent is what every stage judges.
+ */
+function meantAt(provider: Provider, target: CallTarget): CallTarget {
+  const { canonicalPath, pathAndQuery } = target
+  if (canonicalPath.startsWith('/v1/')) {
+    const extra = canonicalPath.startsWith('/v1/v1') ? DOUBLED.exec(pathAndQuery) : null
+    return extra === null ? target : (targetOf(pathAndQuery.slice(extra[0].length)) ?? target)
+  }
+  if (canonicalPath === '' || HAS_VERSION.test(canonicalPath)) return target
+  const { isBelowV1, apis = ['openai'] } = entryOf(provider)
+  if (isBelowV1 !== true || canonicalPath.startsWith('/openai/')) return target
+  const family = apiFamilyOf(`/v1${canonicalPath}`, NO_HEADERS)
+  return family !== null && apis.includes(family) ? (targetOf(`/v1${pathAndQuery}`) ?? target) : target
+}
+
 function routeTo(upstream: Upstream, shape: CallShape, asked: CallTarget): Route {
   const target = meantAt(upstream.provider, asked)
   const { reading, dialect } = readingOf(upstream.provider, shape, target.canonicalPath)
@@ -103,4 +125,34 @@ export function modelInQuery(pathAndQuery: string): string | null {
   const parameters = new URLSearchParams(pathAndQuery.slice(queryStart))
   const [model, ...others] = [...parameters.getAll('model'), ...parameters.getAll('deployment')]
   return model === undefined || others.length > 0 || model.includes(';') ? null : model
+}
+
+/** What the end of a call has to know of its endpoint. */
+export interface EndpointContext {
+  /**
+   * Whether an answer without figures has a cost. `free`: it has none. `metered`: it has one that was not
+   * reported. `unknown`: the path is unknown, and so is its cost. `passes_by`: the work that it leads to
+   * bypasses the gateway.
+   */
+  readonly metering: 'free' | 'metered' | 'unknown' | 'passes_by'
+  readonly responseUse: ResponseUse
+}
+
+const FREE: EndpointContext = { metering: 'free', responseUse: 'created' }
+const CREATED: EndpointContext = { metering: 'metered', responseUse: 'created' }
+const FETCHED: EndpointContext = { metering: 'metered', responseUse: 'fetched' }
+const UNKNOWN: EndpointContext = { metering: 'unknown', responseUse: 'created' }
+const PASSES_BY: EndpointContext = { metering: 'passes_by', responseUse: 'created' }
+
+/** The context of an endpoint by its dialect; `null`: a path known to be free. */
+export function endpointContextOf(dialect: Dialect | null): EndpointContext {
+  if (dialect === null || dialect.isFree === true) return FREE
+  if (dialect.isGeneric === true) return UNKNOWN
+  if (dialect.passesBy === true) return PASSES_BY
+  return dialect.responseUse === 'fetched' ? FETCHED : CREATED
+}
+
+/** The context of a call that a crash cut: a dialect was reading its answer, so the endpoint is metered. */
+export function endpointContextOfCut(responseUse: ResponseUse): EndpointContext {
+  return responseUse === 'fetched' ? FETCHED : CREATED
 }

@@ -1,12 +1,15 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { UpstreamError } from '../../http/client/upstream-error.ts'
+import { errorHeaders } from '../../http/answer-error.ts'
+import { UpstreamError } from '../../http/client/answer-handler.ts'
+import { errorBody, errorHeadersIn, errorStatus } from '../../http/error-shape.ts'
+import { ERRORS, type ErrorDetail, type ErrorName } from '../../http/errors.ts'
+import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { AnswerRates } from '../limits/doors/rate-headers.ts'
 import { forwardableResponseHeaders } from '../proxy/headers/answer-headers.ts'
 import { forwardableRequestHeaders } from '../proxy/headers/headers.ts'
-import { headText } from './refuse-handshake.ts'
 
 /** What becomes of a handshake. After a `failed` another may follow, which says nothing new. */
 export interface HandshakeEvents {
@@ -66,4 +69,26 @@ export function acceptanceText(answer: IncomingMessage, callId: string, rates: A
   const headers = forwardableResponseHeaders(answer.rawHeaders, head)
   headers.push('connection', 'Upgrade', 'upgrade', 'websocket', 'x-tallygate-call-id', callId)
   return headText(answer.statusCode ?? 101, answer.statusMessage ?? 'Switching Protocols', headers)
+}
+
+/** The head of an answer, as bytes for the wire in latin1. */
+function headText(status: number, message: string, headers: readonly string[]): string {
+  let text = `HTTP/1.1 ${status} ${message}\r\n`
+  for (let i = 0; i + 1 < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`
+  return `${text}\r\n`
+}
+
+/** Answers a handshake with an error of the gateway's own, and ends the connection. */
+export function refuse(
+  socket: Duplex,
+  admission: Admission,
+  name: ErrorName,
+  detail: ErrorDetail = {},
+): void {
+  if (socket.destroyed) return
+  const shape = admission.errorShape
+  const body = JSON.stringify(errorBody(shape, name, detail))
+  const headers = errorHeaders(body, { ...errorHeadersIn(shape, name, detail), connection: 'close' })
+  socket.once('finish', () => destroyAfterGrace(socket))
+  socket.end(headText(errorStatus(shape, name), ERRORS[name].type, headers) + body)
 }

@@ -1,10 +1,17 @@
+import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
 import { NOTHING_OBSERVED, type Observation, type UsagePart } from '../../call/observation.ts'
 import { NO_USAGE } from '../../call/usage.ts'
 import type { Dialect, MessageReader } from '../../providers/dialect.ts'
 import { withParts } from '../../providers/reading/session-sum.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
+import type { Admission } from '../admission/admission.ts'
 import { type DeliveredSample, openDeliveredSample } from '../estimation/estimate.ts'
 import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
+import type { CallServices } from '../proxy/call-services.ts'
+import type { CallResult } from '../recording/call-result.ts'
+import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
+import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
+import { endpointContextOf } from '../routing/route.ts'
 import { ClientMessages } from './client-messages.ts'
 
 /** This much of what a client sent since the last response is counted as text, four bytes a token. */
@@ -172,4 +179,111 @@ export class SessionMeter {
     this.#sample = openDeliveredSample(this.#options.dialect, this.#options.clientId)
     this.#startedAt = performance.now()
   }
+}
+
+/** A session, as far as its usage is concerned. */
+export interface MeteredSession {
+  /** With the model that the client has named by now. */
+  readonly call: OpenCall
+  nameModel(model: string): void
+  /** What the client says may not go upstream, for this reason. */
+  refused(reason: string): void
+  /** The upstream has reported more than before. */
+  usageReported(observation: Observation): void
+}
+
+/**
+ * Usage is in the messages that the upstream sends. `null`: its path has no reader, so only the session is
+ * counted.
+ */
+export function openMeter(
+  session: MeteredSession,
+  { route, caller }: Admission,
+  { ledger, observer }: CallServices,
+): SessionMeter | null {
+  const { dialect } = route
+  const { clientId, provider, requestedModel } = session.call
+  const reader = dialect?.createMessageReader?.({
+    method: 'GET',
+    path: route.target.canonicalPath,
+    model: requestedModel,
+    stream: null,
+  })
+  if (dialect === null || reader === undefined) return null
+  return new SessionMeter({
+    dialect,
+    reader,
+    provider,
+    clientId,
+    requestedModel,
+    onModel: (model) => session.nameModel(model),
+    onRefused: (reason) => session.refused(reason),
+    onNews: (observed) => {
+      // The journal knows the call from before its client named the model.
+      const isNamedLater = requestedModel !== session.call.requestedModel
+      const model = observed.model ?? (isNamedLater ? session.call.requestedModel : null)
+      const observation = model === observed.model ? observed : { ...observed, model }
+      session.usageReported(observation)
+      const snapshot = {
+        observation,
+        status: 101,
+        clientName: caller.clientName,
+        responseUse: 'created',
+      } as const
+      ledger.saveSnapshot(session.call, encodeUsageSnapshot(snapshot))
+    },
+    onFailed: (error) => observer.readingFailed(provider, error),
+  })
+}
+
+/** How a session ended. */
+interface EndedSession {
+  readonly call: OpenCall
+  /** The upstream's status; `null`: it never answered the handshake. */
+  readonly status: number | null
+  readonly outcome: Outcome
+  /** `null`: its messages were not read. */
+  readonly meter: SessionMeter | null
+  /** Nothing that its client said went upstream. */
+  readonly isUnsaid: boolean
+}
+
+/** Writes the record of a session to the ledger, then calls back. What is under way is estimated. */
+export function recordSession(
+  { call, status, outcome, meter, isUnsaid }: EndedSession,
+  { caller, route, limits }: Admission,
+  services: CallServices,
+  onWritten: () => void,
+): void {
+  const { ledger, observer, pricing } = services
+  const result: CallResult = {
+    call,
+    client: caller,
+    endpoint: endpointContextOf(route.dialect),
+    status,
+    outcome,
+    observation: meter?.observation ?? null,
+    // A session lasts as long as its client wants: that says nothing of latency.
+    latencyUs: null,
+    ttftUs: null,
+    estimates: null,
+    isUnsaid,
+  }
+  const write = (record: CallRecord) =>
+    ledger.close(
+      record,
+      (_error, sequence, kept) => {
+        limits?.recorded(record, sequence, kept)
+        observer.callEnded(record)
+        onWritten()
+      },
+      limits?.reservedPico,
+    )
+  if (meter === null || !meter.underWay || result.observation?.usageSource === 'invalid') {
+    write(finalizeCall(result, pricing))
+    return
+  }
+  void meter
+    .estimate()
+    .then((observation) => write(finalizeEstimated({ ...result, observation }, observation.usage, pricing)))
 }

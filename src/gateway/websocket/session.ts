@@ -3,21 +3,22 @@ import type { Duplex } from 'node:stream'
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
-import { UpstreamError } from '../../http/client/upstream-error.ts'
+import { UpstreamError } from '../../http/client/answer-handler.ts'
+import { ERRORS } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { countRefusal } from '../admission/admit.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import type { CallServices } from '../proxy/call-services.ts'
 import { failureCauseOf } from '../proxy/failures/failure-cause.ts'
-import { POLICY_VIOLATION } from './close-frames.ts'
-import { type MeteredSession, openMeter } from './open-meter.ts'
-import { recordSession } from './record-session.ts'
-import { refuse } from './refuse-handshake.ts'
+import type { CallResult } from '../recording/call-result.ts'
+import { priceResult } from '../recording/price-result.ts'
+import type { PricedCall, QuotingPricing } from '../recording/pricing.ts'
+import { endpointContextOf } from '../routing/route.ts'
 import { relayRejection } from './rejected-handshake.ts'
-import { acceptanceText, type HandshakeEvents, sendHandshake } from './send-handshake.ts'
-import { reserveSoFar } from './session-limits.ts'
+import { acceptanceText, type HandshakeEvents, refuse, sendHandshake } from './send-handshake.ts'
 import type { SessionMeter } from './session-meter.ts'
-import { SessionStreams, type StreamEvents } from './session-streams.ts'
+import { type MeteredSession, openMeter, recordSession } from './session-meter.ts'
+import { POLICY_VIOLATION, SessionStreams, type StreamEvents } from './session-streams.ts'
 
 export interface SessionOptions {
   readonly services: CallServices
@@ -236,4 +237,61 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#onEnd()
     this.#ended.resolve()
   }
+}
+
+/** A session under way. */
+interface SessionCost {
+  readonly call: OpenCall
+  readonly admission: Admission
+  /** What its upstream has reported by now. */
+  readonly observation: Observation
+}
+
+/**
+ * Reserves what a session has cost so far. It may go on for hours, and other calls of its client must know.
+ *
+ * @returns Why the session has to end: a hard budget is spent, or holds for it while something that it used turned out
+ *   to have no price; `null`: it may go on.
+ */
+function reserveSoFar(
+  { call, admission, observation }: SessionCost,
+  pricing: QuotingPricing,
+  { limits: process }: Pick<AdmissionOptions, 'limits'>,
+): string | null {
+  const { limits, caller, route } = admission
+  if (limits === null || process === null) return null
+  const cost = costSoFar(
+    {
+      call,
+      client: caller,
+      endpoint: endpointContextOf(route.dialect),
+      status: 101,
+      outcome: 'complete',
+      observation,
+      latencyUs: null,
+      ttftUs: null,
+      estimates: null,
+    },
+    pricing,
+  )
+  if (cost === null) return null
+  if (cost.kind === 'priced') {
+    const refusal = limits.progress(cost.costPico)
+    if (refusal !== null) return refusal.detail.message ?? ERRORS[refusal.error].message
+    if (cost.isPartly !== true) return null
+  }
+  const model = observation.model ?? call.requestedModel
+  const isRefused = process.limiter.refusesUnpriced(caller.clientId, caller.keyId, model)
+  return isRefused ? ERRORS.model_unpriced.message : null
+}
+
+/**
+ * What a call under way has cost by what it reported; `null`: it reported nothing yet. No record is made of it, so the
+ * definition of its price is left for one.
+ */
+function costSoFar(result: CallResult, pricing: QuotingPricing): PricedCall | null {
+  const { observation } = result
+  if (observation === null || observation.usageSource === 'none') return null
+  const { usage, usageSource } = observation
+  return priceResult(result, observation, usage, usageSource, { priceCall: pricing.quoteCall })
 }

@@ -4,10 +4,9 @@ import type { Duplex } from 'node:stream'
 import type { CallRefusal } from '../../http/errors.ts'
 import { Admission, type AdmissionOptions } from '../admission/admission.ts'
 import { admit, countRefusal, MOMENTS } from '../admission/admit.ts'
-import { POLICY_VIOLATION } from './close-frames.ts'
-import { HandshakeWatch } from './handshake-watch.ts'
-import { refuse } from './refuse-handshake.ts'
+import { refuse } from './send-handshake.ts'
 import { Session, type SessionOptions } from './session.ts'
+import { POLICY_VIOLATION } from './session-streams.ts'
 
 export interface WebSocketOptions extends SessionOptions {
   readonly admission: AdmissionOptions
@@ -24,6 +23,49 @@ export interface WebSocketSessions {
 
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
+
+/** More than this waits in the socket: no client has to send anything before its handshake is answered. */
+const MAX_BYTES = 64 * 1024
+
+/**
+ * Reads a client whose handshake waits for a stage: the end of an unread connection is not seen. A client that ends
+ * its side before it has its answer has left, as over HTTP, and its connection is closed.
+ */
+class HandshakeWatch {
+  readonly #socket: Duplex
+  readonly #early: Buffer[]
+  readonly #starting: NodeJS.Immediate
+  #bytes = 0
+
+  /** @param head What came with the handshake. */
+  constructor(socket: Duplex, head: Buffer) {
+    this.#socket = socket
+    this.#early = [head]
+    // Most handshakes do not wait, and are not read here at all.
+    this.#starting = setImmediate(() => {
+      socket.on('data', this.#onData)
+      socket.on('end', this.#onEnd)
+    })
+  }
+
+  /** What came by now. The session has to read the socket from here on. */
+  stop(): Buffer {
+    clearImmediate(this.#starting)
+    this.#socket.removeListener('data', this.#onData)
+    this.#socket.removeListener('end', this.#onEnd)
+    return this.#early.length === 1 ? (this.#early[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#early)
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#early.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes > MAX_BYTES) this.#socket.pause()
+  }
+
+  readonly #onEnd = (): void => {
+    this.#socket.destroy()
+  }
+}
 
 /**
  * Admits the handshakes of WebSockets and passes sessions through, byte for byte. The upstream accepts or

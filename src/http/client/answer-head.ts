@@ -1,5 +1,5 @@
 import type { AnswerHeaders } from './answer-handler.ts'
-import { findHeaderName, isToken } from './header-names.ts'
+import { findHeaderName, isToken } from './request-head.ts'
 
 /** The head of one answer: what is passed on, and what says where the answer ends. */
 export class AnswerHead {

@@ -1,9 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { AnswerHandler } from './answer-handler.ts'
-import { Connection, type ConnectionOwner } from './connection.ts'
+import { UpstreamError } from './answer-handler.ts'
+import { Connection, type ConnectionOwner, PoolClock, type WaitingLimits } from './connection.ts'
 import { Connector } from './connector.ts'
-import { PoolClock, type WaitingLimits } from './pool-clock.ts'
-import { UpstreamError } from './upstream-error.ts'
 import { destroyBody, errorOf, type RequestToSend, UpstreamRequest } from './upstream-request.ts'
 
 /** Less than the five seconds after which Node and many other servers close an idle connection. */

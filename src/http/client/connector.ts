@@ -1,9 +1,30 @@
-import { isIP, connect as netConnect, type Socket } from 'node:net'
+import { isIP, connect as netConnect, type OnReadOpts, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls'
-import { readsTo } from './socket-reads.ts'
 
 /** After a minute without a byte the kernel asks whether the server is still there. */
 const KEEP_ALIVE_PROBE_MS = 60_000
+
+/** What one read brings at most. */
+const READ_BYTES = 64 * 1024
+
+/**
+ * Every socket reads into the same memory, in its turn: Node would else allocate 64 KiB for each read, and give
+ * most of it back.
+ */
+const shared = Buffer.allocUnsafeSlow(READ_BYTES)
+
+/** The option of a socket that gives what it reads to `onBytes`, in memory of its own, and emits no `data`. */
+function readsTo(onBytes: (bytes: Buffer) => void): OnReadOpts {
+  return {
+    buffer: shared,
+    callback(bytesRead) {
+      const bytes = Buffer.allocUnsafe(bytesRead)
+      shared.copy(bytes, 0, 0, bytesRead)
+      onBytes(bytes)
+      return true
+    },
+  }
+}
 
 /** Opens connections to one origin: TLS is verified, whatever the environment says. */
 export class Connector {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { UpstreamError } from './answer-handler.ts'
 import type { RequestHead } from './request-head.ts'
-import { UpstreamError } from './upstream-error.ts'
 
 /** Who sends the request that a body belongs to. */
 export interface UploadListener {

@@ -1,7 +1,5 @@
 import type { Transform } from 'node:stream'
 import { inflaterOf, type OpenInflater } from './codings.ts'
-import { OutputPace } from './output-pace.ts'
-import { SNIFFED_BYTES, sniffCoding } from './sniff-coding.ts'
 
 /** Decodes a copy of a compressed body for its reader. The client's bytes never wait for it. */
 export interface BodyDecoder {
@@ -48,6 +46,57 @@ const MIN_PIECE_BYTES = 256
 const NO_BYTES: Uint8Array = new Uint8Array(0)
 
 let waitingBytesInAll = 0
+
+/** What decoders give beyond the usual, all of this process together: 64 MiB a second. */
+const SLICE_MS = 10
+const SLICE_BYTES = 640 * 1024
+/** A decoder gives so much at a time. */
+const CHUNK_BYTES = 16 * 1024
+
+/**
+ * Spreads over time what decoders give beyond the usual. A few bytes may stand for 64 MiB, and reading that at once would
+ * hold up the calls of all others.
+ */
+export class OutputPace {
+  #left = SLICE_BYTES
+  /** In the order in which they came. */
+  readonly #waiting = new Set<() => void>()
+  #timer: NodeJS.Timeout | null = null
+
+  /**
+   * Counts bytes that a decoder gave.
+   *
+   * @returns Whether it may go on; else `goOn` is called once it may.
+   */
+  spend(bytes: number, goOn: () => void): boolean {
+    this.#left -= bytes
+    this.#timer ??= setInterval(() => this.#nextSlice(), SLICE_MS)
+    if (this.#left > 0) return true
+    this.#waiting.add(goOn)
+    return false
+  }
+
+  /** Its decoder waits no longer. */
+  drop(goOn: () => void): void {
+    this.#waiting.delete(goOn)
+  }
+
+  #nextSlice(): void {
+    this.#left = Math.min(SLICE_BYTES, this.#left + SLICE_BYTES)
+    if (this.#left === SLICE_BYTES && this.#waiting.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer)
+      this.#timer = null
+    }
+    let promised = 0
+    for (const goOn of this.#waiting) {
+      if (promised >= this.#left) return
+      promised += CHUNK_BYTES
+      this.#waiting.delete(goOn)
+      goOn()
+    }
+  }
+}
+
 const pace = new OutputPace()
 
 /**
@@ -59,6 +108,49 @@ const pace = new OutputPace()
  */
 export function createDecoder(codings: string, sink: DecodedSink): BodyDecoder {
   return new InflatingDecoder(codings, sink)
+}
+
+/** Enough of a body to recognise it: the length of gzip's header. */
+const SNIFFED_BYTES = 10
+
+/** What the first bytes of an answer show; `null`: they show nothing. */
+type SniffedCoding = 'gzip' | 'zstd' | 'deflate' | 'text'
+
+/** How documents with usage begin: JSON, a list of it, or server-sent events. */
+const TEXT = /^\s*(?:\{\s*(?:["}]|$)|\[\s*(?:[{\]]|$)|(?:data|event|id|retry)\s*:|:)/
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf]
+
+/**
+ * Recognises a coding by the first bytes of a body: gzip (RFC 1952), zstd (RFC 8878, also a skippable frame),
+ * zlib (RFC 1950), or text. Brotli and bare deflate may begin with any byte.
+ *
+ * @param head the first bytes of the body: {@link SNIFFED_BYTES} of them, or all there are.
+ */
+function sniffCoding(head: Uint8Array): SniffedCoding | null {
+  const [first = 0, second = 0, third = 0, fourth = 0] = head
+  if (first === 0x1f && second === 0x8b) return isGzip(head) ? 'gzip' : null
+  if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return 'zstd'
+  if ((first & 0xf0) === 0x50 && second === 0x2a && third === 0x4d && fourth === 0x18) return 'zstd'
+  if (first === 0x78 && ((first << 8) | second) % 31 === 0) return 'deflate'
+  return isText(head) ? 'text' : null
+}
+
+/** All of the header, because brotli's with its largest window begins with 1f, and then the body's length. */
+function isGzip(head: Uint8Array): boolean {
+  const [, , method, flags = 0xff, , , , , extra = 0xff, system = 0x80] = head
+  const knowsSystem = system < 14 || system === 255
+  return method === 8 && flags < 0x20 && (extra === 0 || extra === 2 || extra === 4) && knowsSystem
+}
+
+/** Whether a body that is declared plain may be coded, by its first byte: text begins with none of these. */
+export function mayBeCoded(firstByte: number | undefined): boolean {
+  return firstByte === 0x1f || firstByte === 0x28 || firstByte === 0x78
+}
+
+function isText(head: Uint8Array): boolean {
+  const hasMark = BYTE_ORDER_MARK.every((byte, index) => head[index] === byte)
+  const text = Buffer.from(hasMark ? head.subarray(BYTE_ORDER_MARK.length) : head).toString('latin1')
+  return /^[\t\n\r -~\u0080-\u00ff]*$/.test(text) && TEXT.test(text)
 }
 
 class InflatingDecoder implements BodyDecoder {

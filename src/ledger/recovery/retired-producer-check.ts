@@ -1,4 +1,4 @@
-import { serialiseGapMarker } from '../../call/codec/gap-marker.ts'
+import { serialiseGapMarker } from '../../call/codec/record-codec.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
 import type { SentEntry } from '../shipping/sent-ids.ts'

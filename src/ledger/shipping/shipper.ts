@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { serialiseGapMarker } from '../../call/codec/gap-marker.ts'
+import { serialiseGapMarker } from '../../call/codec/record-codec.ts'
 import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Journal } from '../journal/journal.ts'

@@ -1,5 +1,5 @@
+import { errorBody } from '../../http/error-shape.ts'
 import { ERRORS, type ErrorName } from '../../http/errors.ts'
-import { errorBody } from '../../http/shapes/error-body.ts'
 import { count, object, ref, text } from './schema-parts.ts'
 import type { Response, Schema } from './types.ts'
 

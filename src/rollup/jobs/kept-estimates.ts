@@ -1,6 +1,5 @@
-import type { CallRecord } from '../../call/call-record.ts'
+import type { CallRecord, CountedCall } from '../../call/call-record.ts'
 import { foldObjectId } from '../../call/object-event.ts'
-import type { CountedCall } from '../../call/settlement.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 import { keepEstimates } from '../../objects/table/jobs-table.ts'
 import type { Estimate, ObjectKey } from '../../objects/table/objects-table.ts'

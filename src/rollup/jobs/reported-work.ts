@@ -1,7 +1,7 @@
 import type { CallRecord } from '../../call/call-record.ts'
-import { reportsUse } from '../../call/job-use.ts'
+import { responseUseOf } from '../../call/call-record.ts'
 import { foldObjectId, type ObjectEvent } from '../../call/object-event.ts'
-import { responseUseOf } from '../../call/response-use.ts'
+import { reportsUse } from '../../call/record-fields.ts'
 import type { ObjectKey } from '../../objects/table/objects-table.ts'
 
 const NONE: readonly never[] = []

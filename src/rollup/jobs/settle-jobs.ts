@@ -1,7 +1,7 @@
 import type { CallRecord, JobUse } from '../../call/call-record.ts'
-import { useOf } from '../../call/job-use.ts'
+import { type CountedCall, settlementIdOf } from '../../call/call-record.ts'
 import { foldObjectId } from '../../call/object-event.ts'
-import { type CountedCall, settlementIdOf } from '../../call/settlement.ts'
+import { useOf } from '../../call/record-fields.ts'
 import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { hastenJobs } from '../../objects/table/jobs-table.ts'
 import {

@@ -1,4 +1,4 @@
-import type { CountedCall } from '../../call/settlement.ts'
+import type { CountedCall } from '../../call/call-record.ts'
 import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import { type PostgresSession, sqlErrorOf, untilAllDone } from '../../store/connection/postgres.ts'

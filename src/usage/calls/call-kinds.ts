@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { CountedCall } from '../../call/settlement.ts'
+import type { CountedCall } from '../../call/call-record.ts'
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'

@@ -1,4 +1,4 @@
-import type { CountedCall } from '../../call/settlement.ts'
+import type { CountedCall } from '../../call/call-record.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import type { SettledCall } from '../daily-key.ts'

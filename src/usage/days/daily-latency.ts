@@ -1,4 +1,4 @@
-import type { CountedCall } from '../../call/settlement.ts'
+import type { CountedCall } from '../../call/call-record.ts'
 import { LATENCY_BOUNDS_US, LATENCY_BUCKETS, latencyBucketOf } from '../../domain/latency.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { inPart } from '../calls/day-parts.ts'

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { serialiseGapMarker } from '../../../src/call/codec/gap-marker.ts'
 import {
   parseOpenCall,
   parseRecord,
+  serialiseGapMarker,
   serialiseOpenCall,
   serialiseRecord,
 } from '../../../src/call/codec/record-codec.ts'

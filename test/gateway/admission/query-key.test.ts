@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { takeQueryKey } from '../../../src/gateway/admission/query-key.ts'
+import { takeQueryKey } from '../../../src/gateway/admission/stages/credential.ts'
 
 describe('a key in the query', () => {
   const key = `tg_${'aB3'.repeat(12)}`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { BodyRoom, UploadProblem } from '../../../src/gateway/bodies/body-budget.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
-import type { BodyRoom, UploadProblem } from '../../../src/gateway/bodies/body-room.ts'
 
 const MIB = 1024 * 1024
 const KIB = 1024

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { formBoundary } from '../../../src/gateway/forms/form-boundary.ts'
-import { MultipartFields } from '../../../src/gateway/forms/multipart-fields.ts'
-import { readPartHead } from '../../../src/gateway/forms/part-head.ts'
+import { formBoundary, MultipartFields, readPartHead } from '../../../src/gateway/forms/multipart-fields.ts'
 
 const MODEL = field('model', 'whisper-1')
 const FILE = part('Content-Disposition: form-data; name="file"; filename="a.wav"', 'RIFF\r\n\0--x')

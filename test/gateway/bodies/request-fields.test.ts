@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readRequestFields } from '../../../src/gateway/bodies/request-fields.ts'
+import { readRequestFields } from '../../../src/gateway/proxy/prepare-body.ts'
 import type { JsonObject } from '../../../src/providers/reading/json-value.ts'
 import { compileProjection } from '../../../src/providers/wires/json.ts'
 

@@ -20,7 +20,7 @@ const TEXTS: readonly string[] = [
   'x'.repeat(2048),
   '漢字'.repeat(1024),
   Array.from({ length: 600 }, (_, at) => String.fromCodePoint(0x4e00 + ((at * 7919) % 20_000))).join(''),
-  ...['package.json', 'README.md', 'src/gateway/estimation/count-tokens.ts'].map((file) =>
+  ...['package.json', 'README.md', 'src/gateway/estimation/estimate-tokens.ts'].map((file) =>
     readFileSync(file, 'utf8').slice(0, 20_000),
   ),
 ]

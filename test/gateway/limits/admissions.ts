@@ -1,12 +1,11 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { Admission } from '../../../src/gateway/admission/admission.ts'
-import { UNREAD_BODY } from '../../../src/gateway/bodies/call-body.ts'
+import { UNREAD_BODY } from '../../../src/gateway/bodies/body-reading.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { readCallTarget } from '../../../src/gateway/routing/call-target.ts'
 import { routeCall } from '../../../src/gateway/routing/route.ts'
-import { buildUpstreamTable } from '../../../src/gateway/routing/upstream-table.ts'
-import { openPool } from '../../../src/gateway/routing/upstreams.ts'
+import { buildUpstreamTable, openPool } from '../../../src/gateway/routing/upstream-table.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 
 /** A call on its way in, as far as limits look at it. */

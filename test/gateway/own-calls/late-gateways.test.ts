@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LateGateways } from '../../../src/gateway/own-calls/late-gateways.ts'
+import { LateGateways } from '../../../src/gateway/own-calls/own-calls.ts'
 import { DeadlineError } from '../../../src/lib/deadline.ts'
 
 test('a Postgres that is silent keeps no query waiting: it is not known who is late', async () => {

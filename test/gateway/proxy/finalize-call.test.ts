@@ -8,7 +8,7 @@ import {
   needsEstimate,
 } from '../../../src/gateway/recording/finalize-call.ts'
 import { NOTHING_TO_PRICE, type Pricing } from '../../../src/gateway/recording/pricing.ts'
-import { type EndpointContext, endpointContextOf } from '../../../src/gateway/routing/endpoint-context.ts'
+import { type EndpointContext, endpointContextOf } from '../../../src/gateway/routing/route.ts'
 import { openAiChat } from '../../../src/providers/openai/openai-chat.ts'
 import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
 import { selectDialect } from '../../../src/providers/registry.ts'

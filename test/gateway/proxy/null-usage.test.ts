@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withoutNullUsage } from '../../../src/gateway/proxy/null-usage.ts'
+import { withoutNullUsage } from '../../../src/gateway/proxy/usage-event-filter.ts'
 import { startStack } from '../../support/servers/stack.ts'
 import { startUpstream } from '../../support/upstream.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { findHeaderName } from '../../../src/http/client/header-names.ts'
-import { buildRequestHead } from '../../../src/http/client/request-head.ts'
+import { buildRequestHead, findHeaderName } from '../../../src/http/client/request-head.ts'
 
 const HOST = ['host', 'upstream']
 

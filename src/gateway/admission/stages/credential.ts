@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { CallerLookup } from '../../../call/caller.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
-import { takeQueryKey } from '../query-key.ts'
 import { takeUploadTicket } from '../upload-ticket.ts'
 
 const AMBIGUOUS: CallRefusal = {
@@ -26,6 +26,48 @@ const SIGNATURE = /^AWS4-/i
 const OUR_FORM = /^tg_[0-9A-Za-z]{36}$/
 const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'] as const
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.(tg_[0-9A-Za-z]{36})\s*(?=,|$)/
+
+const OUR_KEY = /^tg_[0-9A-Za-z]{36}$/
+
+/**
+ * Takes our keys out of a raw URL's query: each parameter `key` or `api-key` whose value has our form,
+ * together with one `&`, or with the `?` when nothing is left. No other byte changes.
+ *
+ * @returns `key`: the value of the first one.
+ */
+export function takeQueryKey(url: string): { readonly url: string; readonly key: string | null } {
+  const queryStart = url.indexOf('?') + 1
+  if (queryStart === 0) return { url, key: null }
+  let key: string | null = null
+  const parameters = url.slice(queryStart).split('&')
+  const others = parameters.filter((parameter) => {
+    const found = keyIn(parameter)
+    key ??= found
+    return found === null
+  })
+  if (others.length === parameters.length) return { url, key: null }
+  const path = url.slice(0, queryStart - 1)
+  return { url: others.length === 0 ? path : `${path}?${others.join('&')}`, key }
+}
+
+function keyIn(parameter: string): string | null {
+  const equals = parameter.indexOf('=')
+  if (equals < 0) return null
+  const name = percentDecoded(parameter.slice(0, equals))
+  if (name !== 'key' && name !== 'api-key') return null
+  const value = percentDecoded(parameter.slice(equals + 1))
+  return OUR_KEY.test(value) ? value : null
+}
+
+/** An upstream would undo percent-encoding, so a key that is written with it is a key. */
+function percentDecoded(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
 
 /**
  * Reads the client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, `?key=`,
@@ -96,4 +138,41 @@ function countAuthorization(rawHeaders: readonly string[]): number {
     if (name !== undefined && name.length === 13 && name.toLowerCase() === 'authorization') count += 1
   }
   return count
+}
+
+const UNKNOWN_KEY: CallRefusal = { error: 'invalid_api_key' }
+const KEY_INACTIVE: CallRefusal = { error: 'key_inactive' }
+const CLIENT_DISABLED: CallRefusal = { error: 'client_disabled' }
+const KEYS_UNAVAILABLE: CallRefusal = { error: 'storage_unavailable' }
+
+/** Finds whose key it is; at once for a key that this process knows. */
+export function findCaller(
+  admission: Admission,
+  options: Pick<AdmissionOptions, 'findCaller'>,
+): CallRefusal | null | Promise<CallRefusal | null> {
+  if (admission.key === null) return UNKNOWN_KEY
+  const found = options.findCaller(admission.key)
+  if (!(found instanceof Promise)) return take(admission, found)
+  return found.then(
+    (lookup) => take(admission, lookup),
+    () => KEYS_UNAVAILABLE,
+  )
+}
+
+function take(admission: Admission, lookup: CallerLookup): CallRefusal | null {
+  switch (lookup.kind) {
+    case 'active':
+      admission.caller = lookup.caller
+      return null
+    case 'unknown':
+      return UNKNOWN_KEY
+    case 'key_inactive':
+      return KEY_INACTIVE
+    case 'client_disabled':
+      return CLIENT_DISABLED
+    case 'unavailable':
+      return KEYS_UNAVAILABLE
+    default:
+      return lookup satisfies never
+  }
 }

@@ -10,3 +10,17 @@ export function checkLedger(
 ): CallRefusal | null {
   return ledger.canTakeCalls ? null : METERING_UNAVAILABLE
 }
+
+const TOO_MANY: CallRefusal = { error: 'concurrency', detail: { headers: { 'retry-after': '1' } } }
+
+/**
+ * Refuses a call that runs a model while too many of its client's go on without it: none of those is cut, so that each
+ * is charged what it costs. What they made may be deleted meanwhile, and fetched as often again.
+ */
+export function checkUnattended(
+  { caller, route }: Admission,
+  { unattended }: Pick<AdmissionOptions, 'unattended'>,
+): CallRefusal | null {
+  if (route.reading === 'free') return null
+  return unattended.isFull(caller.clientId, route.isFetch) ? TOO_MANY : null
+}

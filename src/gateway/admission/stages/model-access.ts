@@ -1,6 +1,6 @@
 import { withoutKeys } from '../../../domain/api-key.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
-import { namesModelAsForm } from '../../forms/form-doubt.ts'
+import { WHOLE_BYTES } from '../../../lib/sliced-work.ts'
 import { modelInQuery } from '../../routing/route.ts'
 import { matchesModel } from '../../routing/upstream-table.ts'
 import type { Admission } from '../admission.ts'
@@ -93,6 +93,22 @@ function sentenceOf(doubt: Doubt, list: string): string {
 function shownName(model: string): string {
   const name = withoutKeys(model)
   return name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}...` : name
+}
+
+const FORM = /^\s*multipart\/|form/i
+const MULTIPART = /^\s*multipart\//i
+/** A parameter `model`, after another one, in a form that is written like a query. */
+const MODEL = /[&;](?:m|%6d)(?:o|%6f)(?:d|%64)(?:e|%65)(?:l|%6c)/i
+
+/**
+ * Whether a server may take `body`, sent as `contentType` where JSON is expected, for a form that names
+ * another model than its JSON does. A text that is both is easy to write.
+ */
+function namesModelAsForm(contentType: string | undefined, body: Buffer): boolean {
+  if (contentType === undefined || !FORM.test(contentType)) return false
+  if (MULTIPART.test(contentType)) return true
+  // No honest client writes large bodies like this, and the search runs in one piece.
+  return body.length > WHOLE_BYTES || MODEL.test(body.toString('latin1'))
 }
 
 /** Whether a server may take the body, read here as JSON, for a form that names another model. */

@@ -1,7 +1,8 @@
 import type { CallRefusal } from '../../../http/errors.ts'
 import { jobsEndedBy } from '../../../objects/job-names.ts'
-import { notFoundBody } from '../../../objects/not-found.ts'
+import { type NamesFound, namesInBody } from '../../../objects/names/body-names.ts'
 import type { Verdict } from '../../../objects/objects.ts'
+import type { Provider } from '../../../providers/registry.ts'
 import type { BeforeEnd } from '../../jobs/job-settler.ts'
 import type { Route } from '../../routing/route.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
@@ -80,5 +81,69 @@ function keepReported(admission: Admission, before: BeforeEnd): CallRefusal | nu
   if (before === 'running') return STILL_RUNNING
   if (before === 'unanswered') return UNANSWERED
   admission.reported = before
+  return null
+}
+
+// The answer to a client about another's object: what the upstream itself would say of one that is not there.
+/** Body of the 404, in the shape of the provider behind the path. */
+function notFoundBody(provider: Provider, canonicalPath: string): object {
+  if (provider === 'anthropic' || /\/messages(?:\/|$)/i.test(canonicalPath)) {
+    return { type: 'error', error: { type: 'not_found_error', message: 'Not found' } }
+  }
+  if (provider === 'gemini' || provider === 'vertex') {
+    return { error: { code: 404, message: 'Requested entity was not found.', status: 'NOT_FOUND' } }
+  }
+  if (provider === 'bedrock') return { message: 'The resource was not found.' }
+  if (provider === 'mistral') return { detail: 'Not found' }
+  return {
+    error: {
+      message: 'No such object: it does not exist, or is not yours.',
+      type: 'invalid_request_error',
+      param: 'id',
+      code: null,
+    },
+  }
+}
+
+const IN_DOUBT: CallRefusal = {
+  error: 'invalid_request',
+  detail: { message: 'Send one JSON document in UTF-8: what it names could not be read.' },
+}
+const READS_ACCOUNT: CallRefusal = {
+  error: 'path_not_allowed',
+  detail: { message: 'This reads what all clients of the account made, or cannot be shown not to.' },
+}
+
+/** Reads which objects and models the body names, where that decides whether the call may be made. */
+export function readNames(admission: Admission): CallRefusal | null | Promise<CallRefusal | null> {
+  const { body, route, caller } = admission
+  if (body.plain === null || (route.upstream.objects === 'shared' && caller.models === null)) return null
+  const found = namesInBody(
+    route.target.canonicalPath,
+    body.plain,
+    body.scan,
+    caller.clientId,
+    () => !admission.client.destroyed,
+  )
+  return found instanceof Promise
+    ? found.then((names) => keepNames(admission, names))
+    : keepNames(admission, found)
+}
+
+/** Refuses a body that could name anything, and a call that reads the whole account, unless the path rules allow its path by name. */
+export function checkReach(
+  admission: Admission,
+  { pathPolicy }: Pick<AdmissionOptions, 'pathPolicy'>,
+): CallRefusal | null {
+  const { names, route, caller, method } = admission
+  if (admission.isBodyInDoubt) return IN_DOUBT
+  if (!names.readsWholeAccount || route.upstream.objects === 'shared') return null
+  return pathPolicy.allowsByName(caller, method, route) ? null : READS_ACCOUNT
+}
+
+function keepNames(admission: Admission, names: NamesFound): null {
+  // What a key may not use is said first.
+  if (names === 'unreadable') admission.isBodyInDoubt = true
+  else admission.names = names
   return null
 }

@@ -1,6 +1,6 @@
 import type { CallRefusal } from '../../../http/errors.ts'
-import { readCallTarget } from '../../routing/call-target.ts'
-import { isOwnOperation } from '../../routing/own-operation.ts'
+import { lacksHost, NO_HOST } from '../../../http/listener.ts'
+import { isOwnOperation, readCallTarget } from '../../routing/call-target.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
 const INVALID_TARGET: CallRefusal = {
@@ -33,4 +33,35 @@ export function readTarget(
  */
 export function refuseOwnOperation({ webSocket, target }: Admission): CallRefusal | null {
   return webSocket && isOwnOperation(target.canonicalPath) ? NO_SESSION : null
+}
+
+const FRAGMENT: CallRefusal = {
+  error: 'invalid_request',
+  detail: { message: 'The target of a request has no fragment.' },
+}
+
+/** Refuses a target with a `#`: the router would cut it off there, and so do some upstreams, but not all. */
+export function checkFragment({ request }: Admission): CallRefusal | null {
+  return request.url?.includes('#') === true ? FRAGMENT : null
+}
+
+/** Refuses a request of HTTP/1.1 without a Host header (RFC 9112, 3.2). */
+export function checkHost({ request }: Admission): CallRefusal | null {
+  return lacksHost(request) ? NO_HOST : null
+}
+
+const PATH_NOT_ALLOWED: CallRefusal = { error: 'path_not_allowed' }
+
+/**
+ * Refuses a path that the rules of the key, of the upstream or of all calls do not allow. While the model
+ * still chooses the upstream, nothing is decided: another upstream's rules would say nothing about this call.
+ */
+export function checkPath(
+  admission: Admission,
+  { pathPolicy }: Pick<AdmissionOptions, 'pathPolicy'>,
+): CallRefusal | null {
+  const { route, caller, method, hasBody } = admission
+  if (admission.isPathAllowed || route.needsModel) return null
+  admission.isPathAllowed = pathPolicy.permits(caller, method, hasBody, route)
+  return admission.isPathAllowed ? null : PATH_NOT_ALLOWED
 }

@@ -1,4 +1,4 @@
-import type { ErrorShape } from '../../../http/shapes/error-shape.ts'
+import type { ErrorShape } from '../../../http/error-shape.ts'
 import type { RateHeader, RateHeaders } from '../limiter.ts'
 
 /** Names in lower case, and values: an answer's headers about rates, which replace the upstream's of these names. */

@@ -1,5 +1,5 @@
 import type { Dialect, OutputBound } from '../../../providers/dialect.ts'
-import { type AskedSize, largerBound } from '../../bodies/asked/asked-size.ts'
+import { type AskedSize, largerBound } from '../../bodies/asked-size.ts'
 import type { ModelRates, RatesOfTier } from './model-rates.ts'
 
 /**
