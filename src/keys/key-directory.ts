@@ -1,11 +1,10 @@
 import type { CallerLookup } from '../call/caller.ts'
-import { DeadlineError, withinDeadline } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
-import { SharedRefresh } from '../lib/shared-refresh.ts'
+import { WatchedTable } from '../lib/watched-table.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
 import { listenForKeyChanges } from './key-announcements.ts'
-import { recordKeysUsed, selectChangedKeys, selectKeyRecords } from './key-records.ts'
+import { type KeyRecord, recordKeysUsed, selectChangedKeys, selectKeyRecords } from './key-records.ts'
 import { KeyTable } from './key-table.ts'
 import { type KeyState, readKeyState } from './key-version.ts'
 
@@ -31,7 +30,7 @@ export interface KeyDirectoryStats {
   readonly keys: number
   /** Whether Postgres answered the last poll. */
   readonly storeReachable: boolean
-  /** Seconds since the last successful poll; `null`: none yet. */
+  /** Milliseconds since the last successful poll; `null`: none yet. */
   readonly staleMs: number | null
 }
 
@@ -52,13 +51,6 @@ export interface KeyDirectory {
   close(): Promise<void>
 }
 
-/** A revoked key is refused within a second: the poll interval and the time a poll takes. */
-const POLL_MS = 500
-/** Unknown keys share one query of Postgres, at most twenty a second, however many clients ask. */
-const REFRESH_SPACING_MS = 50
-/** A slower Postgres counts as unreachable: callers with unknown keys wait for it. */
-const REFRESH_DEADLINE_MS = 2_000
-const SILENT = `Postgres did not answer within ${REFRESH_DEADLINE_MS} ms`
 const USE_PERIOD_MS = 60_000
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
@@ -74,56 +66,64 @@ class PolledKeyDirectory implements KeyDirectory {
   readonly #table: KeyTable
   readonly #clock: StoreClock
   readonly #listeners = new Set<(keyId: string) => void>()
-  readonly #announcements: { close(): void } | null
-  readonly #refresh = new SharedRefresh(() => this.#read(), REFRESH_SPACING_MS)
-  readonly #firstRead = Promise.withResolvers<void>()
-  /** What was read last; `null`: nothing yet. */
-  #state: KeyState | null = null
-  /** `null`: never yet. Monotonic milliseconds. */
-  #answeredAtMs: number | null = null
-  #reachable: boolean | null = null
+  readonly #watched: WatchedTable<KeyState, readonly KeyRecord[]>
   #graceOver = false
-  /** Statements that timed out here and still run. More of them would only fill the pool. */
-  #hanging = 0
-  #pollTimer: NodeJS.Timeout | undefined
   readonly #periodTimer: NodeJS.Timeout
   #recording: Promise<void> | null = null
-  #closed = false
 
   constructor(options: KeyDirectoryOptions) {
+    const { pool, redisUrl, redisPrefix, log } = options
     this.#options = options
-    this.#clock = options.clock ?? new StoreClock({ log: options.log })
-    this.#table = new KeyTable(options.peppers)
-    this.#announcements =
-      options.redisUrl === null
-        ? null
-        : listenForKeyChanges(
-            options.redisUrl,
-            options.redisPrefix,
-            options.log,
-            () => void this.#refresh.request(),
-          )
-    this.#periodTimer = setInterval(() => this.#table.beginPeriod(), USE_PERIOD_MS).unref()
-    this.#poll()
+    const clock = options.clock ?? new StoreClock({ log })
+    const table = new KeyTable(options.peppers)
+    this.#clock = clock
+    this.#table = table
+    this.#watched = new WatchedTable({
+      readState: () => readKeyState(pool),
+      readChanges: (version) => selectChangedKeys(pool, version),
+      readAll: () => selectKeyRecords(pool),
+      memory: {
+        beginReading: () => table.beginReading(),
+        update: (records) => this.#deactivate(table.update(records, clock.now())),
+        endReading: () => this.#deactivate(table.endReading()),
+      },
+      listen:
+        redisUrl === null
+          ? null
+          : (onAnnounced) => listenForKeyChanges(redisUrl, redisPrefix, log, onAnnounced),
+      now: () => clock.asks(),
+      onState: ({ nowMs }, askedAtMs) => {
+        if (!Number.isNaN(nowMs)) clock.learn(nowMs, askedAtMs)
+      },
+      onPolled: () => this.#afterPoll(),
+      onFailed: () => this.#endGrace(),
+      onAnswered: () => {
+        this.#graceOver = false
+      },
+      unreadable: { event: 'keys.unreadable', message: 'API keys cannot be read from Postgres' },
+      readAgain: { event: 'keys.read_again', message: 'API keys are read from Postgres again' },
+      log,
+    })
+    this.#periodTimer = setInterval(() => table.beginPeriod(), USE_PERIOD_MS).unref()
   }
 
   get ready(): boolean {
-    return this.#answeredAtMs !== null
+    return this.#watched.ready
   }
 
   whenReady(): Promise<void> {
-    return this.#firstRead.promise
+    return this.#watched.whenReady()
   }
 
   find(key: string): CallerLookup | Promise<CallerLookup> {
     const found = this.#table.find(key, this.#clock.now())
     if (found !== null) return this.#graceOver && found.kind !== 'unknown' ? UNAVAILABLE : found
-    if (this.#reachable === false || this.#closed) return UNAVAILABLE
+    if (this.#watched.isReachable === false || this.#watched.isClosed) return UNAVAILABLE
     return this.#findAfterRefresh(key)
   }
 
   async #findAfterRefresh(key: string): Promise<CallerLookup> {
-    const answered = await this.#refresh.request()
+    const answered = await this.#watched.refresh()
     return this.#table.find(key, this.#clock.now()) ?? (answered ? UNKNOWN : UNAVAILABLE)
   }
 
@@ -133,109 +133,31 @@ class PolledKeyDirectory implements KeyDirectory {
   }
 
   stats(): KeyDirectoryStats {
-    return {
-      keys: this.#table.size,
-      storeReachable: this.#reachable === true,
-      staleMs: this.#answeredAtMs === null ? null : performance.now() - this.#answeredAtMs,
-    }
+    const { isReachable, staleMs } = this.#watched
+    return { keys: this.#table.size, storeReachable: isReachable === true, staleMs }
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#pollTimer)
     clearInterval(this.#periodTimer)
-    this.#announcements?.close()
-    await this.#refresh.settled()
-    if (this.#reachable) {
+    await this.#watched.close()
+    if (this.#watched.isReachable) {
       await this.#recording
       await this.#recordUse()
     }
   }
 
-  #poll(): void {
-    void this.#refresh.request().then(() => {
-      if (this.#closed) return
-      this.#deactivate(this.#table.expire(this.#clock.now()))
-      this.#recording ??= this.#recordUse().finally(() => {
-        this.#recording = null
-      })
-      this.#pollTimer = setTimeout(() => this.#poll(), POLL_MS)
+  #afterPoll(): void {
+    this.#deactivate(this.#table.expire(this.#clock.now()))
+    this.#recording ??= this.#recordUse().finally(() => {
+      this.#recording = null
     })
   }
 
-  /** Whether Postgres answered. */
-  async #read(): Promise<boolean> {
-    if (this.#closed) return false
-    try {
-      if (this.#hanging > 0) throw new Error('Postgres has not answered for a while')
-      await this.#readChanges()
-    } catch (error) {
-      this.#recordFailure(error)
-      return false
-    }
-    if (this.#reachable === false)
-      this.#options.log.info({ event: 'keys.read_again' }, 'API keys are read from Postgres again')
-    this.#reachable = true
-    this.#graceOver = false
-    this.#answeredAtMs = performance.now()
-    this.#firstRead.resolve()
-    return true
-  }
-
-  /**
-   * Reads what changed since the last reading. A server that began later may have lost changes that were read before,
-   * so from it everything is read again. A failure alone means no other state: it does not cost a reading of all keys.
-   */
-  async #readChanges(): Promise<void> {
-    const { pool } = this.#options
-    const known = this.#state
-    const askedAtMs = this.#clock.asks()
-    const state = await this.#withinDeadline(readKeyState(pool))
-    if (!Number.isNaN(state.nowMs)) this.#clock.learn(state.nowMs, askedAtMs)
-    const isSameServer = known !== null && state.server === known.server && state.version >= known.version
-    if (isSameServer && state.version === known.version) return
-    const changed = isSameServer ? await this.#withinDeadline(selectChangedKeys(pool, known.version)) : null
-    if (changed === null) await this.#readAll()
-    else this.#deactivate(this.#table.update(changed, this.#clock.now()))
-    this.#state = state // read first: what changed meanwhile has a higher number and is read again
-  }
-
-  async #readAll(): Promise<void> {
-    this.#table.beginReading()
-    const pages = selectKeyRecords(this.#options.pool)
-    for (;;) {
-      const page = await this.#withinDeadline(pages.next())
-      if (page.done === true) break
-      this.#deactivate(this.#table.update(page.value, this.#clock.now()))
-    }
-    this.#deactivate(this.#table.endReading())
-  }
-
-  /**
-   * Counts answers that did not come in time, until they come after all: no further query is sent meanwhile.
-   */
-  async #withinDeadline<T>(answer: Promise<T>): Promise<T> {
-    try {
-      return await withinDeadline(answer, REFRESH_DEADLINE_MS, SILENT)
-    } catch (error) {
-      if (error instanceof DeadlineError) {
-        this.#hanging += 1
-        const ended = () => {
-          this.#hanging -= 1
-        }
-        answer.then(ended, ended)
-      }
-      throw error
-    }
-  }
-
-  #recordFailure(error: unknown): void {
+  #endGrace(): void {
     const { graceSeconds, log } = this.#options
-    if (this.#reachable !== false)
-      log.warn({ event: 'keys.unreadable', err: error }, 'API keys cannot be read from Postgres')
-    this.#reachable = false
-    if (this.#answeredAtMs === null || this.#graceOver) return
-    this.#graceOver = performance.now() - this.#answeredAtMs >= graceSeconds * 1000
+    const { staleMs } = this.#watched
+    if (staleMs === null || this.#graceOver) return
+    this.#graceOver = staleMs >= graceSeconds * 1000
     if (this.#graceOver)
       log.error(
         { event: 'keys.expired', graceSeconds },
@@ -260,7 +182,7 @@ class PolledKeyDirectory implements KeyDirectory {
 
   /** Never delays a call. A failure is harmless: the next use of the key saves it again. */
   async #recordUse(): Promise<void> {
-    const keyIds = this.#reachable === true ? this.#table.takeUsed() : []
+    const keyIds = this.#watched.isReachable === true ? this.#table.takeUsed() : []
     if (keyIds.length === 0) return
     try {
       await recordKeysUsed(this.#options.pool, keyIds)

@@ -1,3 +1,4 @@
+import type { TableState } from '../lib/watched-table.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 
@@ -16,12 +17,8 @@ export async function lockKeyVersion(session: PostgresSession): Promise<void> {
   await session.query(`select from ${SCHEMA}.key_version for update`)
 }
 
-/** Which state of the keys the store has. */
-export interface KeyState {
-  /** The number of the last change. */
-  readonly version: bigint
-  /** When the server began, as text. Under another server, or an older state of one, a number means other changes. */
-  readonly server: string
+/** Which state of the keys the store has, and when. */
+export interface KeyState extends TableState {
   /** What the server's clock said, milliseconds since 1970. */
   readonly nowMs: number
 }

@@ -85,7 +85,7 @@ const MAX_CHANGED = 20_000
  * All limits, page by page: each statement is short, however many there are.
  * @throws When Postgres is unreachable.
  */
-export async function* selectLimitPages(pool: Postgres): AsyncGenerator<readonly Limit[]> {
+export async function* selectLimitPages(pool: Postgres): AsyncGenerator<readonly ChangedLimit[]> {
   let after = '0'
   for (;;) {
     const { rows } = await pool.query<LimitRow>(
@@ -93,7 +93,7 @@ export async function* selectLimitPages(pool: Postgres): AsyncGenerator<readonly
        where l.id > $1 and l.removed_at is null order by l.id limit ${PAGE_ROWS}`,
       [after],
     )
-    yield rows.map(limitFrom)
+    yield rows.map((row) => ({ id: row.id, limit: limitFrom(row) }))
     const last = rows[PAGE_ROWS - 1]
     if (last === undefined) return
     after = last.id

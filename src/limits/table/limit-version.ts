@@ -1,3 +1,4 @@
+import type { TableState } from '../../lib/watched-table.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 
@@ -12,19 +13,11 @@ export async function takeLimitVersion(session: PostgresSession): Promise<string
   return rows[0]?.version ?? '0'
 }
 
-/** Which state of the limits the store has. */
-export interface LimitState {
-  /** The number of the last change. */
-  readonly version: bigint
-  /** When the server began, as text. Under another server, or an older state of one, a number means other changes. */
-  readonly server: string
-}
-
 /**
  * The state of the limits now.
  * @throws When Postgres is unreachable.
  */
-export async function readLimitState(pool: Postgres): Promise<LimitState> {
+export async function readLimitState(pool: Postgres): Promise<TableState> {
   const { rows } = await pool.query<{ version: string; server: string }>(
     `select version, extract(epoch from pg_postmaster_start_time())::text as server from ${SCHEMA}.limit_version`,
   )
