@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { COMPILED_FOLDER } from '../../src/lib/compile-cache.ts'
@@ -44,6 +44,31 @@ test('the lockfile says of the project what npm install writes, so that a fresh 
     hasInstallScript: true,
   }
   expect(lock.packages['']).toEqual(written)
+})
+
+/** Packages that are programs or types, by the scripts and the compiler. */
+const NOT_IMPORTED = /^(?:node|typescript|@biomejs\/biome|@types\/.+)$/
+
+/** Names of packages in files, wherever and however they are named. */
+function namesIn(folders: readonly string[]): string {
+  return folders
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((file) => /\.m?[jt]s$/.test(file) && statSync(file).isFile())
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('\n')
+}
+
+test('every package is used where it is installed for: by the product, or by tests, benchmarks and scripts', () => {
+  const { dependencies, optionalDependencies, devDependencies } = manifest
+  const unused = (names: readonly string[], folders: readonly string[]) => {
+    const text = namesIn(folders)
+    return names.filter((name) => !NOT_IMPORTED.test(name) && !text.includes(name))
+  }
+  const product = Object.keys({ ...dependencies, ...optionalDependencies })
+  expect(unused(product, ['src', 'workers'])).toEqual([])
+  expect(unused(Object.keys(devDependencies), ['test', 'bench', 'scripts'])).toEqual([])
 })
 
 test('the lockfile names no registry but npm’s own', () => {
