@@ -19,6 +19,8 @@ export interface RowFromCalls {
   repriced: bigint
   /** Of those, calls that had none. */
   pricedCalls: bigint
+  /** Calls that stay as they are, as no price is known for their day. */
+  unknownDay: bigint
   /** Why calls cannot be priced again, and how many. */
   readonly unknown: Map<string, number>
 }
@@ -50,6 +52,9 @@ export async function repriceCalls(
       switch (cost.kind) {
         case 'as_metered':
           break
+        case 'unknown_day':
+          row.unknownDay += 1n
+          break
         case 'cost':
           row.deltaPico += cost.costPico - (call.costPico ?? 0n)
           row.repriced += 1n
@@ -74,6 +79,7 @@ function emptyRow(key: DailyKey): RowFromCalls {
     deltaPico: 0n,
     repriced: 0n,
     pricedCalls: 0n,
+    unknownDay: 0n,
     unknown: new Map(),
   }
 }

@@ -45,6 +45,8 @@ export interface Plan {
     readonly rowsFromCalls: number
     readonly callsInScope: bigint
     readonly stillUnpriced: bigint
+    /** Calls that stay as they are, as no price is known for their day. */
+    readonly unknownDay: bigint
   }
 }
 
@@ -93,6 +95,7 @@ export function planOf({ rows, fromCalls, prices }: Scope): Plan {
   const refused: RefusedRow[] = []
   const superseded = new Set([''])
   let stillUnpriced = 0n
+  let unknownDay = 0n
   for (const row of rows) {
     const calls = row.sums.requests
     const outcome = priceRow(row, fromCalls.get(keyText(row.key)), prices)
@@ -103,6 +106,7 @@ export function planOf({ rows, fromCalls, prices }: Scope): Plan {
     }
     if (outcome.isOther) superseded.add(row.key.priceId)
     stillUnpriced += row.unpriced - outcome.pricedCalls
+    unknownDay += outcome.unknownDay
     const beforePico = row.costPico + row.adjustedPico
     // What credits by hand have added stays as it is.
     const credits = row.adjustedPico - row.repricedPico
@@ -120,6 +124,7 @@ export function planOf({ rows, fromCalls, prices }: Scope): Plan {
       rowsFromCalls: rows.filter((row) => isWhole(row, fromCalls.get(keyText(row.key)))).length,
       callsInScope: rows.reduce((sum, row) => sum + row.sums.requests, 0n),
       stillUnpriced,
+      unknownDay,
     },
   }
 }
@@ -130,6 +135,7 @@ type RowOutcome =
       /** What the newer prices add to the metered cost. */
       readonly deltaPico: bigint
       readonly pricedCalls: bigint
+      readonly unknownDay: bigint
       /** Whether any of its calls has another price now. */
       readonly isOther: boolean
     }
@@ -145,8 +151,8 @@ function priceRow(
   if (fromCalls !== undefined && isWhole(row, fromCalls)) {
     const [first] = fromCalls.unknown
     if (first !== undefined) return { kind: 'unknown', reason: `${first[0]} (${first[1]} calls)` }
-    const { deltaPico, pricedCalls, repriced } = fromCalls
-    return { kind: 'known', deltaPico, pricedCalls, isOther: repriced > 0n }
+    const { deltaPico, pricedCalls, unknownDay, repriced } = fromCalls
+    return { kind: 'known', deltaPico, pricedCalls, unknownDay, isOther: repriced > 0n }
   }
   const { day, upstream, model, priceId } = key
   const { provider, unpriced, invalid, withoutFigures } = row
@@ -156,12 +162,15 @@ function priceRow(
   const cost = repriceRow(catalog, past, oldPrices.get(priceId) ?? null)
   switch (cost.kind) {
     case 'as_metered':
-      return { kind: 'known', deltaPico: 0n, pricedCalls: 0n, isOther: false }
+      return { kind: 'known', deltaPico: 0n, pricedCalls: 0n, unknownDay: 0n, isOther: false }
+    case 'unknown_day':
+      return { kind: 'known', deltaPico: 0n, pricedCalls: 0n, unknownDay: sums.requests, isOther: false }
     case 'cost':
       return {
         kind: 'known',
         deltaPico: cost.costPico - costPico,
         pricedCalls: cost.pricedCalls,
+        unknownDay: 0n,
         isOther: true,
       }
     case 'unknown':

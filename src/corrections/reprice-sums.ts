@@ -29,6 +29,7 @@ export class RepricingSums {
   pricedCalls = 0n
   callsInScope = 0n
   stillUnpriced = 0n
+  unknownDay = 0n
   /** The cost of all rows in the scope, metered and adjusted. */
   beforePico = 0n
   afterPico = 0n
@@ -49,6 +50,7 @@ export class RepricingSums {
     this.rowsFromCalls += plan.counts.rowsFromCalls
     this.callsInScope += plan.counts.callsInScope
     this.stillUnpriced += plan.counts.stillUnpriced
+    this.unknownDay += plan.counts.unknownDay
     this.beforePico += plan.totalPico
     this.afterPico += plan.totalPico
     return changes

@@ -56,11 +56,12 @@ export function adminPrices(app: FastifyInstance, options: AdminPricesOptions): 
   })
   app.get('/prices', async (request) => {
     const asked = parseInput(query, request.query)
-    const { model, provider = null, client = null, day = utcDayOf(options.now()) } = asked
+    const today = utcDayOf(options.now())
+    const { model, provider = null, client = null, day = today } = asked
     const disagreement = await options.findDisagreement()
     if (disagreement !== null) throw new GatewayError('invalid_request', { message: disagreement })
     const from = options.prices()
-    const shown = findShownPrices(from, { model, provider, clientName: client, day })
+    const shown = findShownPrices(from, { model, provider, clientName: client, day, today })
     return {
       model,
       day,

@@ -21,6 +21,8 @@ export interface ShownPriceQuery {
   /** Whose markups are in; `null`: only those of upstreams. */
   readonly clientName: string | null
   readonly day: UtcDay
+  /** Days before it are over, and have only prices that are known to have held then. */
+  readonly today: UtcDay
 }
 
 /** The upstreams of the configuration, or one that only stands for a provider. */
@@ -43,7 +45,9 @@ export interface ShownPrice {
 
 /** All prices of a model: at each upstream, at the standard tier and at those that have a price. Empty: it has none. */
 export function findShownPrices(from: ShownFrom, query: ShownPriceQuery): readonly ShownPrice[] {
-  return pricedPlaces(from.upstreams, query.provider).flatMap((place) => pricesAt(from, place, query))
+  const { catalog, upstreams } = from
+  const of = { ...from, catalog: query.day < query.today ? catalog.ofPast() : catalog }
+  return pricedPlaces(upstreams, query.provider).flatMap((place) => pricesAt(of, place, query))
 }
 
 function pricesAt(

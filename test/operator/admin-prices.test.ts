@@ -22,17 +22,15 @@ beforeAll(async () => {
 afterAll(() => operator.close())
 
 test('what a model costs is what the command line says', async () => {
-  const { status, document } = await operator.ask(
-    '/admin/v1/prices?model=gpt-4o&provider=openai&day=2026-03-04',
-  )
+  const { status, document } = await operator.ask('/admin/v1/prices?model=o3&provider=openai&day=2026-03-04')
   expect(status).toBe(200)
   const env = { DATABASE_URL: operator.database.url }
-  const said = await json(env, 'prices', 'show', 'gpt-4o', '--provider', 'openai', '--day', '2026-03-04')
+  const said = await json(env, 'prices', 'show', 'o3', '--provider', 'openai', '--day', '2026-03-04')
   const { prices } = document as { prices: object[] }
   const without = ({ upstream: _, ...price }: { upstream?: unknown }) => price
   expect(prices.map(without)).toEqual((said as { prices: object[] }).prices.map(without))
   expect(document).toMatchObject({
-    model: 'gpt-4o',
+    model: 'o3',
     day: '2026-03-04',
     priced_by: { catalog: expect.any(String) },
   })

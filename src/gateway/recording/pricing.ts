@@ -71,7 +71,9 @@ export function buildPricing(
     const { reported } = priced
     if (priced.kind === 'unpriced') {
       if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
-      const { reason, tier } = priced
+      const { tier } = priced
+      // Only days that are over are asked for what is known of them.
+      const reason = priced.reason === 'unknown_day' ? 'no_price' : priced.reason
       return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: define(tier), reported }
     }
     const { costPico, priceId, price: found } = priced

@@ -56,7 +56,8 @@ export interface Unpriced {
   readonly kind: 'unpriced'
   /**
    * `no_model`: no name to look for. `no_price`: neither the configuration nor the catalog has a price for it.
-   * `unknown_tier`: it has one, but it is unknown at the call's service tier.
+   * `unknown_tier`: it has one, but it is unknown at the call's service tier. `unknown_day`: it has one now, but none is
+   * known for the call's day.
    * `use_without_price`: it has one, but for nothing that was used. `contradictory_usage`: a part is larger than
    * its whole. `nothing_used`: no price is known, but nothing was used either.
    */
@@ -64,6 +65,7 @@ export interface Unpriced {
     | 'no_model'
     | 'no_price'
     | 'unknown_tier'
+    | 'unknown_day'
     | 'use_without_price'
     | 'contradictory_usage'
     | 'nothing_used'

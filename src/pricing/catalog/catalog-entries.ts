@@ -10,6 +10,8 @@ export interface CatalogEntries {
   readonly providers: ReadonlyMap<string, CatalogProvider>
   /** Of merged data: its sources, the one that is asked first at the beginning. */
   readonly layers?: readonly CatalogEntries[]
+  /** Of one source, for models that say no day of their own; as `CatalogModel.knownSince`. */
+  readonly knownSince?: UtcDay
 }
 
 export interface CatalogProvider {
@@ -26,6 +28,11 @@ export interface CatalogModel {
   readonly prices: readonly DatedPrices[]
   /** The first UTC day on which the source says anything of it; left out: since ever. */
   readonly inForceFrom?: UtcDay
+  /**
+   * The first UTC day on which what it lists without a day is known to have held: that of the list, or on which the list
+   * was first taken here. Left out: since ever.
+   */
+  readonly knownSince?: UtcDay
   /** Prices at service tiers, where the source lists them: of each class the first that is in force counts. */
   readonly variants?: readonly TierVariant[]
 }

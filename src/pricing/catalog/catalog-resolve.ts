@@ -39,8 +39,8 @@ export interface ResolveQuery {
 export interface PriceAnswer {
   /** `null`: no price is known for any of the names. */
   readonly found: FoundPrices | null
-  /** Why none was found, where the model has a price at the standard tier. */
-  readonly missing: 'unknown_tier' | null
+  /** Why none was found, where the model has a price: at the standard tier, or now. */
+  readonly missing: 'unknown_tier' | 'unknown_day' | null
   readonly fromMs: number
   readonly untilMs: number
 }
@@ -64,12 +64,13 @@ export interface PriceSources {
    * name.
    */
   readonly pricesOf: ReadonlyMap<string, string>
+  /** Only prices that are known to have held on the day; as {@link mergePrices} has it. */
+  readonly onlyKnown: boolean
 }
 
 /** The operator's prices for either name, else the catalog's for the model that answered. */
 export function resolvePrices(sources: PriceSources, query: ResolveQuery): PriceAnswer {
-  const midnightMs = Math.floor(query.atMs / MS_PER_DAY) * MS_PER_DAY
-  const day = { fromMs: midnightMs, untilMs: midnightMs + MS_PER_DAY }
+  const day = dayOf(query.atMs)
   for (const model of [query.model, query.requestedModel]) {
     const found = model === null ? null : fromOverrides(sources.overrides, query, model)
     if (found !== null) return { found, missing: null, ...day }
@@ -79,6 +80,11 @@ export function resolvePrices(sources: PriceSources, query: ResolveQuery): Price
     if (answer !== null) return answer
   }
   return { found: null, missing: null, ...day }
+}
+
+function dayOf(atMs: number): Pick<PriceAnswer, 'fromMs' | 'untilMs'> {
+  const midnightMs = Math.floor(atMs / MS_PER_DAY) * MS_PER_DAY
+  return { fromMs: midnightMs, untilMs: midnightMs + MS_PER_DAY }
 }
 
 /**
@@ -129,7 +135,7 @@ function fromOverrides(
 }
 
 function fromCatalog(
-  { entries, pricesOf }: PriceSources,
+  { entries, pricesOf, onlyKnown }: PriceSources,
   query: ResolveQuery,
   model: string,
 ): PriceAnswer | null {
@@ -139,11 +145,16 @@ function fromCatalog(
   const configured = pricesOf.get(upstream) ?? null
   const whose = isPricedThere(ourProvider, model, servedAt, day) ? ownPrices(configured) : configured
   for (const place of catalogPlaces(ourProvider, model, whose)) {
-    const media = fromMediaPrices({ ...query, serviceTier: service }, place, whose, model)
+    const media = fromMediaPrices({ ...query, serviceTier: service }, place, whose, model, onlyKnown)
     if (media !== null) return media
     const seller = sellerOf(ourProvider, whose, place.providerId)
-    const merged = mergePrices(entries, place, atMs, ({ id }) => ourClasses(addedRatesFor(seller, id, day)))
-    if (merged === null) continue
+    const ours = ({ id }: { readonly id: string }) => ourClasses(addedRatesFor(seller, id, day))
+    const merged = mergePrices(entries, place, atMs, ours, onlyKnown)
+    if (merged === null) {
+      const isNow = onlyKnown && (mergePrices(entries, place, atMs, ours)?.byKey.size ?? 0) > 0
+      if (isNow) return { found: null, missing: 'unknown_day', ...dayOf(atMs) }
+      continue
+    }
     const { fromMs, untilMs } = merged.now
     // Where the name is listed without a price, no other list is asked: it would be another model's.
     if (merged.byKey.size === 0) return null
@@ -200,13 +211,15 @@ function fromMediaPrices(
   { providerId, name }: CatalogPlace,
   pricesOf: string | null,
   model: string,
+  onlyKnown: boolean,
 ): PriceAnswer | null {
   const seller = sellerOf(ourProvider, pricesOf, providerId)
   const price = findMediaPrice(seller, name, serviceTier, utcDayOf(atMs))
   if (price === null) return null
-  const fromMs = Math.floor(atMs / MS_PER_DAY) * MS_PER_DAY
-  const day = { fromMs, untilMs: fromMs + MS_PER_DAY }
+  const day = dayOf(atMs)
   if (price === 'unknown_tier') return { found: null, missing: price, ...day }
+  const isKnown = price.from !== undefined || price.seen <= utcDayOf(atMs)
+  if (onlyKnown && !isKnown) return { found: null, missing: 'unknown_day', ...day }
   const prices = buildPriceSet(
     {
       basis: 'linear',

@@ -63,6 +63,21 @@ export function pricesAt(model: CatalogModel, atMs: number): PricesNow | null {
   }
 }
 
+/**
+ * Whether the prices of a model on a day are known to have held then: its source says since or until when they did, or they
+ * were seen by then. Else they are those of now, and what they were is unknown.
+ */
+export function isKnownOn({ prices, knownSince }: CatalogModel, now: DatedPrices, day: UtcDay): boolean {
+  if (knownSince === undefined || day >= knownSince) return true
+  const began = now.constraint?.day
+  if (began !== undefined) return began <= day
+  // Days after the first that is known are of refreshes here, and say nothing of what was before.
+  return prices.some(({ constraint }) => {
+    const ended = constraint?.day
+    return ended !== undefined && ended > day && ended <= knownSince
+  })
+}
+
 function isMet(constraint: PriceConstraint | null, day: UtcDay, timeMs: number, weekday: boolean): boolean {
   if (constraint === null) return true
   if (!hasBegun(constraint, day)) return false

@@ -35,6 +35,8 @@ export interface CatalogOptions {
   readonly pricesOf?: ReadonlyMap<string, string>
   /** Where upstreams serve, by name. */
   readonly places?: ReadonlyMap<string, UpstreamPlace>
+  /** For days that are over: a price of the catalog counts only where it is known to have held then. */
+  readonly onlyKnown?: boolean
 }
 
 /** What a model costs, and since when. */
@@ -57,6 +59,8 @@ export interface Catalog {
   findPrices(query: PriceQuery): FoundPrices | null
   /** The same for each part of the UTC day of `query.atMs`, in order: several where prices change by the hour. */
   findPricesOfDay(query: PriceQuery): readonly PriceAnswer[]
+  /** The same for days that are over: what is listed without a day holds since it was first seen. */
+  ofPast(): Catalog
   /** Whether some maker lists a model of this name, so that a client did not make it up. */
   listsModel(model: string, atMs: number): boolean
   /** Whether calls of a model have a price, for any client; without `serviceTier` at the standard one. */
@@ -81,6 +85,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     entries,
     overrides: byPrecedence(options.overrides ?? []),
     pricesOf: new Map([...(options.pricesOf ?? []), [ANY_MAKER, 'makers']]),
+    onlyKnown: options.onlyKnown ?? false,
   }
   const factorOf = findFactors(options.markups ?? [])
   const places: ReadonlyMap<string, UpstreamPlace> = options.places ?? new Map()
@@ -89,6 +94,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   // As many as providers in use and factors in the configuration.
   const reportedPrices = new Map<string, FixedPrice>()
   const cache = new CatalogCache<PriceAnswer>(CACHED_QUERIES)
+  let past: Catalog | null = null
 
   function find(call: CallScope, model: string | null, requestedModel: string | null): FoundPrices | null {
     return answer(call, model, requestedModel).found
@@ -166,6 +172,10 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     priceCall,
     findPrices: (query) => find(scopeOf(query), query.model, null),
     findPricesOfDay: answersOfDay,
+    ofPast() {
+      past ??= buildCatalog({ ...options, entries, onlyKnown: true })
+      return past
+    },
     listsModel: (model, atMs) => {
       const factor = factorOf(null, ANY_MAKER)
       const scope = { provider: '', upstream: ANY_MAKER, factor, serviceTier: null, atMs }

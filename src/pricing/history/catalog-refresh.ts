@@ -11,7 +11,8 @@ import { parseCatalog } from '../sources/catalog-parse.ts'
 import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
 import { excessOf, fileDoubts, takesAnyName, wildRuleOf } from './catalog-doubts.ts'
 import { pricesFrom } from './catalog-history.ts'
-import { findInBoth, heldKey, keepPastPrices } from './catalog-past.ts'
+import { findInBoth, findPricesIn, heldKey, keepPastPrices } from './catalog-past.ts'
+import { withKnownDays } from './known-days.ts'
 import { type HeldRow, type ReadRows, readCatalog, readRows } from './read-rows.ts'
 import type { RowDoubt } from './row-doubt.ts'
 import { compareRows } from './row-doubts.ts'
@@ -53,6 +54,8 @@ export interface CatalogInForce {
   readonly text: string
   /** As {@link RefreshJudgement} has it, of the data as it was fetched. */
   readonly dataDay: UtcDay | null
+  /** Since when its prices are known, where it does not say; left out: since ever. */
+  readonly knownSince?: UtcDay | null
 }
 
 /** A refresh later than this before midnight is too late for the next day: not every gateway may have it by then. */
@@ -83,11 +86,11 @@ export function judgeRefresh(
 }
 
 function judge(
-  { text, dataDay: dataDayBefore }: CatalogInForce,
+  { text: before, dataDay: dataDayBefore, knownSince = null }: CatalogInForce,
   fetched: string,
   { nowMs, days = 0, others = [], acceptAll = false }: JudgeOptions,
 ): RefreshJudgement {
-  const older = readCatalog(text)
+  const older = readCatalog(before)
   if (older.problems.length > 0) {
     return { kind: 'unreadable', problems: older.problems.map((problem) => `what is in force: ${problem}`) }
   }
@@ -117,13 +120,16 @@ function judge(
     : rows.doubts.filter(({ provider, name }) => !unread.has(heldKey(provider, name)))
   const keys = [...unread, ...doubted.map(({ provider, name }) => heldKey(provider, name))]
   const merged = keepPastPrices(older.document, newer.document, from, new Set(keys), find)
-  const isSame = catalogTextOf(merged) === catalogTextOf(older.document)
+  const seen = { find: find.before, knownSince, today: utcDayOf(nowMs) }
+  const inForce = catalogTextOf(withKnownDays(older.document, older.document, seen))
+  const text = catalogTextOf(withKnownDays(merged, older.document, seen))
+  const isSame = text === inForce
   const changes = isSame ? [] : catalogChanges(entriesAt(older.document, from), entriesAt(merged, from))
   return {
     kind: 'read',
     doubts,
     held: [...newer.unread, ...heldRows(doubted, newer.document)],
-    text: isSame ? null : catalogTextOf(merged),
+    text: isSame ? null : text,
     changes,
     from,
     dataDay,
@@ -174,8 +180,12 @@ function heldRows(doubts: readonly RowDoubt[], newer: CatalogDocument): readonly
  *
  * @throws {Error} when what is in force is not a catalog.
  */
-export function acceptRows(inForce: string, rows: readonly HeldRow[], nowMs: number) {
-  const { document } = readCatalog(inForce)
+export function acceptRows(
+  { text, knownSince = null }: Pick<CatalogInForce, 'text' | 'knownSince'>,
+  rows: readonly HeldRow[],
+  nowMs: number,
+) {
+  const { document } = readCatalog(text)
   const from = inForceFrom(nowMs)
   const providers = new Map(document.map((provider) => [provider.id, provider]))
   for (const { provider: id, offered } of rows) {
@@ -191,7 +201,9 @@ export function acceptRows(inForce: string, rows: readonly HeldRow[], nowMs: num
     })
     providers.set(id, { ...provider, models: isKnown ? models : [...models, offered] })
   }
-  return { text: catalogTextOf(keepPastPrices(document, [...providers.values()], from)), from }
+  const merged = keepPastPrices(document, [...providers.values()], from)
+  const seen = { find: findPricesIn(document), knownSince, today: utcDayOf(nowMs) }
+  return { text: catalogTextOf(withKnownDays(merged, document, seen)), from }
 }
 
 /** What is listed, at the prices in force from a day on. */

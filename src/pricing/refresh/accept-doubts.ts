@@ -1,7 +1,7 @@
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { acceptRows } from '../history/catalog-refresh.ts'
 import { BUNDLED, bundledText } from '../sources/catalog-bundle.ts'
-import { sha256Of } from '../sources/price-catalog-source.ts'
+import { dayInSource, sha256Of } from '../sources/price-catalog-source.ts'
 import { findCurrentPriceCatalog, putPriceCatalog } from './price-catalogs.ts'
 import { dropPriceDoubts, type PriceDoubt, selectPriceDoubts } from './price-doubts.ts'
 import { PRICE_KINDS } from './stored-prices.ts'
@@ -31,7 +31,11 @@ export async function acceptDoubts(
     const [first] = doubts
     if (first === undefined) continue
     const stored = await findCurrentPriceCatalog(pool, kind)
-    const { text, from } = acceptRows(stored?.text ?? bundledText(kind), doubts, nowMs)
+    const inForce =
+      stored === null
+        ? { text: bundledText(kind), knownSince: BUNDLED[kind].day }
+        : { text: stored.text, knownSince: dayInSource(stored.source) }
+    const { text, from } = acceptRows(inForce, doubts, nowMs)
     const taken = {
       nowMs: stored?.fetchedAt.getTime() ?? Date.parse(BUNDLED[kind].day),
       fetchedSha256: stored?.fetchedSha256 ?? sha256Of(text),

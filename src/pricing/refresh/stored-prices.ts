@@ -3,7 +3,7 @@ import type { CatalogProvider } from '../catalog/catalog-entries.ts'
 import { catalogOfText } from '../sources/catalog-file.ts'
 import type { SourceData } from '../sources/catalog-sources.ts'
 import { LazyProviders } from '../sources/lazy-providers.ts'
-import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
+import { dayInSource, type PriceCatalogKind } from '../sources/price-catalog-source.ts'
 
 /** Price data that is kept outside of this release, with its text, wherever it is kept. */
 export interface KeptCatalog {
@@ -41,7 +41,13 @@ export function readStored({ source, text, fetchedAt }: KeptCatalog): StoredCata
   return {
     source,
     fetchedAt,
-    entries: { source, providers: new LazyProviders(ids, readProvider) },
+    entries: { source, providers: new LazyProviders(ids, readProvider), ...knownSinceOf(source) },
     text: () => `[${packed.map((_, index) => unpack(index)).join()}]`,
   }
+}
+
+/** Lists that were put by a release before do not say it themselves. */
+function knownSinceOf(source: string) {
+  const day = dayInSource(source)
+  return day === null ? {} : { knownSince: day }
 }

@@ -7,7 +7,12 @@ import type { HeldRow } from '../history/read-rows.ts'
 import { BUNDLED, bundledEntries, bundledText } from '../sources/catalog-bundle.ts'
 import { catalogOfText } from '../sources/catalog-file.ts'
 import { readLiteLlmCatalog } from '../sources/litellm/litellm-catalog.ts'
-import { type PriceCatalogKind, priceCatalogSource, sha256Of } from '../sources/price-catalog-source.ts'
+import {
+  dayInSource,
+  type PriceCatalogKind,
+  priceCatalogSource,
+  sha256Of,
+} from '../sources/price-catalog-source.ts'
 import {
   confirmPriceCatalog,
   findCurrentPriceCatalog,
@@ -59,7 +64,8 @@ export async function judgePrices(
   acceptAll = false,
 ): Promise<Judged> {
   const stored = await findCurrentPriceCatalog(pool, kind)
-  const inForce: CatalogInForce = stored ?? bundledInForce(kind)
+  const inForce: CatalogInForce =
+    stored === null ? bundledInForce(kind) : { ...stored, knownSince: dayInSource(stored.source) }
   const before = { kind, before: stored?.source ?? BUNDLED[kind].source, stored: stored?.source ?? null }
   const { text: offered, problems, unread } = readOffered(kind, written)
   const sinceMs = stored?.fetchedAt.getTime() ?? Date.parse(BUNDLED[kind].day)
@@ -173,5 +179,6 @@ export function isBundleNewer(
 
 function bundledInForce(kind: PriceCatalogKind): CatalogInForce {
   const text = bundledText(kind)
-  return { text, dataDay: dataDayOfText(text, BUNDLED[kind].day) }
+  const { day } = BUNDLED[kind]
+  return { text, dataDay: dataDayOfText(text, day), knownSince: day }
 }

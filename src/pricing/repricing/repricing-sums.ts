@@ -7,6 +7,7 @@ import { contradiction } from '../price-contradiction.ts'
 import { costOfSums, type UsageSums } from '../price-cost.ts'
 import type { LinearDefinition } from '../price-definition.ts'
 import { unpricedParts } from '../price-gaps.ts'
+import { isSameList } from './same-list.ts'
 
 /** A row of daily totals, as far as the price of its calls goes. */
 export interface PastRow {
@@ -30,6 +31,7 @@ export interface PastRow {
 /** What all calls of a row cost by newer prices; as `NewCost`. `pricedCalls`: of those that had no cost. */
 export type NewRowCost =
   | { readonly kind: 'as_metered' }
+  | { readonly kind: 'unknown_day' }
   | {
       readonly kind: 'cost'
       readonly costPico: bigint
@@ -62,10 +64,15 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
   if (model === null) return unknown('it was priced by a name its calls asked for, which is not kept')
 
   const serviceTier = old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : null
-  const prices = pricesOf(catalog, row, model, linear, serviceTier)
+  const known = pricesOf(catalog.ofPast(), row, model, linear, serviceTier)
+  const isUnknownDay = known === NO_PRICE_THEN
+  const prices = isUnknownDay ? pricesOf(catalog, row, model, linear, serviceTier) : known
   if (prices === NO_PRICE && isUnpriced) return AS_METERED
   if (typeof prices === 'string') return unknown(prices)
   const variant = priceOfAll(prices, row, linear)
+  if (isUnknownDay && (typeof variant === 'string' || !isSameList(linear, variant.definition))) {
+    return { kind: 'unknown_day' }
+  }
   if (typeof variant === 'string') return unknown(variant)
   const sums = { ...row.sums, requests }
   const { usage, units } = asOneCall(sums)
@@ -84,6 +91,7 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
 }
 
 const NO_PRICE = 'it has no price now'
+const NO_PRICE_THEN = 'no price is known for its day'
 
 function unknown(reason: string): NewRowCost {
   return { kind: 'unknown', reason }
@@ -113,8 +121,8 @@ function pricesOf(
     atMs: Date.parse(`${row.day}T00:00:00Z`),
   })
   const parts = new Map<string, PriceSet>()
-  for (const { found } of answers) {
-    if (found === null) return NO_PRICE
+  for (const { found, missing } of answers) {
+    if (found === null) return missing === 'unknown_day' ? NO_PRICE_THEN : NO_PRICE
     const [tier] = found.prices.tiers
     if (tier !== undefined) parts.set(tier.usual.id, found.prices)
   }

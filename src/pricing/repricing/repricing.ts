@@ -8,7 +8,9 @@ import {
   type UsageSource,
 } from '../../call/usage.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { CallToPrice } from '../catalog/catalog-call.ts'
 import type { Price } from '../price.ts'
+import { isSameList } from './same-list.ts'
 
 /** What is known of a call after the fact, as far as its price goes. */
 export interface PastCall {
@@ -34,11 +36,12 @@ export interface PastCall {
 
 /**
  * What a call costs by newer prices.
- * `as_metered`: as before. `cost`: this; `wasUnpriced` where it had none. `unknown`: it had a cost, and the newer
- * prices cannot tell one.
+ * `as_metered`: as before. `unknown_day`: as before too, as no price is known for its day. `cost`: this; `wasUnpriced`
+ * where it had none. `unknown`: it had a cost, and the newer prices cannot tell one.
  */
 export type NewCost =
   | { readonly kind: 'as_metered' }
+  | { readonly kind: 'unknown_day' }
   | {
       readonly kind: 'cost'
       readonly costPico: bigint
@@ -72,7 +75,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
   const old = oldPrice?.definition
   const serviceTier =
     old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : tierInUsage(call.usageRaw)
-  const priced = catalog.priceCall({
+  const asked: CallToPrice = {
     provider: call.provider,
     upstream: call.upstream,
     clientName: call.clientName,
@@ -85,11 +88,17 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
     reportedCostPico: null,
     parts: null,
     largestPrompt: call.isSettlement === true ? largestPromptOf(old ?? null) : undefined,
-  })
+  }
+  const known = catalog.ofPast().priceCall(asked)
+  const now = known.kind === 'unpriced' && known.reason === 'unknown_day' ? catalog.priceCall(asked) : null
+  const isProven = now?.kind === 'priced' && isSameList(old ?? null, now.price.definition)
+  // What has no price now either has none for its own reason.
+  const priced = now !== null && (isProven || now.kind === 'unpriced') ? now : known
   if (priced.kind === 'priced') {
     if (priced.priceId === priceId) return AS_METERED
     return { kind: 'cost', costPico: priced.costPico, priceId: priced.priceId, wasUnpriced }
   }
+  if (priced.reason === 'unknown_day') return { kind: 'unknown_day' }
   return wasUnpriced ? AS_METERED : { kind: 'unknown', reason: UNPRICED_NOW[priced.reason] }
 }
 

@@ -35,9 +35,10 @@ const bundled = new Map<BundledKind, CatalogEntries>()
 
 /** The price data of a source as it came with this release. Its text is not kept: providers are read as they are asked for. */
 export function bundledEntries(kind: BundledKind = 'genai-prices'): CatalogEntries {
-  const { source, providers } = BUNDLED[kind]
+  const { source, providers, day } = BUNDLED[kind]
   const entries = bundled.get(kind) ?? {
     source,
+    knownSince: day,
     providers: new LazyProviders(providers, (id) => readProvider(kind, id)),
   }
   bundled.set(kind, entries)
@@ -56,7 +57,8 @@ function readProvider(kind: BundledKind, id: string): CatalogProvider {
   const start = text.indexOf(`\n{"id":"${id}",`)
   const end = text.indexOf('\n]}', start)
   if (start < 0 || end < 0) throw new Error(`the bundled prices of ${kind} have no ${id}`)
-  const { entries, problems } = parseCatalog([JSON.parse(text.slice(start, end + 3))], BUNDLED[kind].source)
+  const list: unknown = JSON.parse(text.slice(start, end + 3))
+  const { entries, problems } = parseCatalog([list], BUNDLED[kind].source, BUNDLED[kind].day)
   const provider = entries?.providers.get(id)
   if (provider === undefined) throw new Error(`the bundled prices of ${kind} cannot be read: ${problems[0]}`)
   return provider

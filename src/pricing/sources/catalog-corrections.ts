@@ -13,10 +13,10 @@ export function correctionProviders(
   const byProvider = Map.groupBy(corrections, ({ providerId }) => providerId)
   return [...byProvider].map(([id, models]) => ({
     id,
-    models: models.map(({ id: model, names = [model], from, prices }) => ({
+    models: models.map(({ id: model, names = [model], from, prices, seen }) => ({
       id: model,
       match: { or: names.map((name) => ({ equals: name })) },
-      ...(from === undefined ? {} : { in_force_from: from }),
+      ...(from === undefined ? { known_since: seen } : { in_force_from: from }),
       prices,
     })),
   }))

@@ -6,6 +6,8 @@ export type CatalogDocument = readonly ProviderDocument[]
 export interface ProviderDocument {
   readonly id: string
   readonly fallback_model_providers?: readonly string[]
+  /** As `CatalogModel.knownSince`, for models that say no day of their own. */
+  readonly known_since?: UtcDay
   readonly models: readonly ModelDocument[]
 }
 
@@ -21,6 +23,8 @@ export interface ModelDocument {
   readonly gone_since?: UtcDay
   /** No model, but a name that has been another model's since then. */
   readonly moved_since?: UtcDay
+  /** As `CatalogModel.knownSince`. */
+  readonly known_since?: UtcDay
 }
 
 export interface PricesDocument {
@@ -48,12 +52,13 @@ export interface ConstraintDocument {
  */
 export function catalogDocumentOf(value: unknown): CatalogDocument {
   return listOf(value).map((provider) => {
-    const { id, fallback_model_providers: fallbacks, models } = fieldsOf(provider)
+    const { id, fallback_model_providers: fallbacks, known_since: known, models } = fieldsOf(provider)
     return {
       id: String(id),
       ...(Array.isArray(fallbacks) && fallbacks.length > 0
         ? { fallback_model_providers: fallbacks.map(String) }
         : {}),
+      ...(typeof known === 'string' ? { known_since: known } : {}),
       models: listOf(models).map(modelOf),
     }
   })
@@ -82,7 +87,14 @@ function wholeNames(match: unknown): readonly string[] {
 }
 
 function modelOf(value: unknown): ModelDocument {
-  const { id, match, prices, gone_since: goneSince, moved_since: movedSince } = fieldsOf(value)
+  const {
+    id,
+    match,
+    prices,
+    gone_since: goneSince,
+    moved_since: movedSince,
+    known_since: known,
+  } = fieldsOf(value)
   const variants = variantsOf(value)
   return {
     id: String(id),
@@ -91,6 +103,7 @@ function modelOf(value: unknown): ModelDocument {
     ...(variants.length === 0 ? {} : { price_variants: variants }),
     ...(typeof goneSince === 'string' ? { gone_since: goneSince } : {}),
     ...(typeof movedSince === 'string' ? { moved_since: movedSince } : {}),
+    ...(typeof known === 'string' ? { known_since: known } : {}),
   }
 }
 

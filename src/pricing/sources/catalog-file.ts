@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { UtcDay } from '../../domain/utc-day.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { parseCatalog } from './catalog-parse.ts'
 import { readMergedText } from './catalog-sources.ts'
+import { dayInSource } from './price-catalog-source.ts'
 
 /**
  * Reads price data from text: one source in the form of genai-prices' `data.json`, version 2, or several merged
@@ -11,6 +13,7 @@ import { readMergedText } from './catalog-sources.ts'
 export function readCatalogFile(
   text: string,
   name = 'genai-prices-file',
+  knownSince: UtcDay | null = null,
 ): {
   readonly entries: CatalogEntries | null
   readonly problems: readonly string[]
@@ -26,7 +29,7 @@ export function readCatalogFile(
     }
   }
   if (typeof value === 'object' && value !== null && 'layers' in value) return readMergedText(value)
-  return parseCatalog(value, `${name}@${hash}`)
+  return parseCatalog(value, `${name}@${hash}`, knownSince)
 }
 
 /**
@@ -35,7 +38,7 @@ export function readCatalogFile(
  * @throws {Error} when it is not price data.
  */
 export function catalogOfText(source: string, text: string): CatalogEntries {
-  const { entries, problems } = readCatalogFile(text)
+  const { entries, problems } = readCatalogFile(text, undefined, dayInSource(source))
   if (entries === null) throw new Error(`the catalog ${source} cannot be read: ${problems[0]}`)
   return { ...entries, source }
 }

@@ -8,7 +8,7 @@ import type {
 } from '../catalog/catalog-entries.ts'
 import { type CatalogListing, findListed } from '../catalog/catalog-find.ts'
 import { rateOfKey } from '../catalog/catalog-rates.ts'
-import { type PricesNow, pricesAt, tierPricesOn } from '../catalog/catalog-schedule.ts'
+import { isKnownOn, type PricesNow, pricesAt, tierPricesOn } from '../catalog/catalog-schedule.ts'
 import type { RateClass } from '../price-rates.ts'
 import { agree, agreeOnSmallPrompts, fillable } from './catalog-agreement.ts'
 import { isCorrections } from './catalog-corrections.ts'
@@ -43,6 +43,7 @@ interface Pricing extends CatalogListing {
  * Classes that the chosen source lacks are added from those after it that agree with it on all that both have.
  *
  * @param ours Classes that our own data gives the model, and no source adds.
+ * @param onlyKnown Only a price that is known to have held then is taken.
  * @returns `null`: no source lists the name. Without keys where one does, and none has a price for it.
  */
 export function mergePrices(
@@ -50,6 +51,7 @@ export function mergePrices(
   place: CatalogPlace,
   atMs: number,
   ours: (model: CatalogModel) => ReadonlySet<RateClass>,
+  onlyKnown = false,
 ): MergedPrices | null {
   const day = utcDayOf(atMs)
   const listed = findListed(entries, place).flatMap((found): Pricing[] => {
@@ -57,15 +59,16 @@ export function mergePrices(
     const now = inForceFrom !== undefined && day < inForceFrom ? null : pricesAt(found.model, atMs)
     return now === null ? [] : [{ ...found, now }]
   })
-  const exact = listed.filter(({ fit }) => fit === 'exact')
-  const fitting = exact.length > 0 ? exact : listed
+  const known = onlyKnown ? listed.filter(({ model, now }) => isKnownOn(model, now.prices, day)) : listed
+  const exact = known.filter(({ fit }) => fit === 'exact')
+  const fitting = exact.length > 0 ? exact : known
   // Our own statement that a name has no price is final; a source's only says that it does not know.
   const first = fitting.find(({ layer, now }) => isCorrections(layer) || now.prices.byKey.size > 0)
   const [empty] = fitting
   if (empty === undefined) return null
   if (first === undefined || first.now.prices.byKey.size === 0)
     return build(empty, [], new Set(), entries, day)
-  const base = keepFirstSource(first, listed, entries)
+  const base = keepFirstSource(first, known, entries)
   const others = listed.filter(
     ({ layer, rank, provider }) => layer !== base.layer && rank === base.rank && provider !== base.provider,
   )

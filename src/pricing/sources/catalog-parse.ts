@@ -1,4 +1,5 @@
 import { decimalOf } from '../../domain/decimal.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
 import type {
   CatalogEntries,
   CatalogModel,
@@ -15,28 +16,38 @@ import { tierOfWhen } from './catalog-document.ts'
  * Reads catalog data: an array of providers as in genai-prices' `data.json`, version 2, parsed from JSON or taken
  * from the package. All problems are reported, each with its place; with any, there are no entries, as a part of a
  * price list would silently leave calls unpriced.
+ *
+ * @param knownSince Of lists that do not say it themselves; `null`: since ever.
  */
 export function parseCatalog(
   value: unknown,
   source: string,
+  knownSince: UtcDay | null = null,
 ): { readonly entries: CatalogEntries | null; readonly problems: readonly string[] } {
   const problems: string[] = []
   const report = (place: string, what: string) => void problems.push(`${place}: ${what}`)
   const providers = new Map<string, CatalogProvider>()
   if (!Array.isArray(value) || value.length === 0) report('catalog', 'is not a list of providers')
   for (const [index, item] of (Array.isArray(value) ? value : []).entries()) {
-    const provider = parseProvider(item, `provider ${index + 1}`, report)
+    const provider = parseProvider(item, `provider ${index + 1}`, knownSince, report)
     if (provider === null) continue
     if (providers.has(provider.id)) report(`provider ${provider.id}`, 'is there twice')
     providers.set(provider.id, provider)
   }
-  return { entries: problems.length === 0 ? { source, providers } : null, problems }
+  const known = knownSince === null ? {} : { knownSince }
+  return { entries: problems.length === 0 ? { source, providers, ...known } : null, problems }
 }
 
 type Report = (place: string, what: string) => void
 
-function parseProvider(value: unknown, place: string, report: Report): CatalogProvider | null {
-  const { id, models, fallback_model_providers: fallbacks = [] } = fieldsOf(value)
+function parseProvider(
+  value: unknown,
+  place: string,
+  knownSince: UtcDay | null,
+  report: Report,
+): CatalogProvider | null {
+  const { id, models, fallback_model_providers: fallbacks = [], known_since: own } = fieldsOf(value)
+  const known = typeof own === 'string' && isDay(own) ? own : knownSince
   if (typeof id !== 'string' || !Array.isArray(models)) {
     report(place, 'has no id or no models')
     return null
@@ -46,13 +57,19 @@ function parseProvider(value: unknown, place: string, report: Report): CatalogPr
     return null
   }
   const parsed = models.flatMap(
-    (model, index) => parseModel(model, `${id}, model ${index + 1}`, report) ?? [],
+    (model, index) => parseModel(model, `${id}, model ${index + 1}`, known, report) ?? [],
   )
   return { id, models: parsed, fallbackProviders: fallbacks }
 }
 
-function parseModel(value: unknown, place: string, report: Report): CatalogModel | null {
-  const { id, match, prices, in_force_from: from } = fieldsOf(value)
+function parseModel(
+  value: unknown,
+  place: string,
+  knownSince: UtcDay | null,
+  report: Report,
+): CatalogModel | null {
+  const { id, match, prices, in_force_from: from, known_since: own } = fieldsOf(value)
+  const known = typeof own === 'string' && isDay(own) ? own : knownSince
   if (typeof id !== 'string') {
     report(place, 'has no id')
     return null
@@ -73,6 +90,7 @@ function parseModel(value: unknown, place: string, report: Report): CatalogModel
     prices: dated,
     ...(variants.length === 0 ? {} : { variants }),
     ...(typeof from === 'string' ? { inForceFrom: from } : {}),
+    ...(known === null ? {} : { knownSince: known }),
   }
 }
 

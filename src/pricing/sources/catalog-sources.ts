@@ -3,6 +3,7 @@ import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { type BundledKind, bundledEntries, bundledText } from './catalog-bundle.ts'
 import { correctionProviders } from './catalog-corrections.ts'
 import { parseCatalog } from './catalog-parse.ts'
+import { dayInSource } from './price-catalog-source.ts'
 
 /** The data of one source, and the text that it can be read from again. */
 export interface SourceData {
@@ -65,8 +66,9 @@ export function bundledCatalog(): CatalogEntries {
 /** The same as text, from which it can be read again by any release; see {@link readMergedText}. */
 export function mergedText(newer: NewerSources = {}): string {
   return JSON.stringify({
-    layers: sourcesWith(newer).map(({ entries: { source }, text }) => ({
+    layers: sourcesWith(newer).map(({ entries: { source, knownSince }, text }) => ({
       source,
+      ...(knownSince === undefined ? {} : { known_since: knownSince }),
       providers: JSON.parse(text()),
     })),
   })
@@ -85,9 +87,10 @@ export function readMergedText(value: unknown): {
     typeof value === 'object' && value !== null && 'layers' in value ? value.layers : null
   const problems: string[] = []
   const layers = (Array.isArray(listed) ? listed : []).flatMap(
-    (layer: { source?: unknown; providers?: unknown }) => {
+    (layer: { source?: unknown; known_since?: unknown; providers?: unknown }) => {
       const source = typeof layer?.source === 'string' ? layer.source : '(unnamed)'
-      const parsed = parseCatalog(layer?.providers, source)
+      const known = typeof layer?.known_since === 'string' ? layer.known_since : dayInSource(source)
+      const parsed = parseCatalog(layer?.providers, source, known)
       problems.push(...parsed.problems.map((problem) => `${source}: ${problem}`))
       return parsed.entries ?? []
     },

@@ -21,3 +21,8 @@ export function sha256Of(text: string): string {
 export function priceCatalogSource(kind: PriceCatalogKind, fetchedOn: UtcDay, text: string): string {
   return `${kind}@${fetchedOn}.${sha256Of(text).slice(0, HASH_DIGITS)}`
 }
+
+/** The day that {@link priceCatalogSource} has put into a source's name; `null`: it is named otherwise. */
+export function dayInSource(source: string): UtcDay | null {
+  return /@(20[0-9]{2}-[0-9]{2}-[0-9]{2})\./.exec(source)?.[1] ?? null
+}

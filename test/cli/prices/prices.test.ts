@@ -66,7 +66,7 @@ test('a name whose sources contradict each other is said to have no price becaus
 })
 
 test('a price is shown with its rates, its source, and each tier that has one of its own', async () => {
-  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2026-03-04')).toMatchObject([
+  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2026-11-28')).toMatchObject([
     {
       upstream: 'openai',
       provider: 'openai',
@@ -85,9 +85,14 @@ test('a price is shown with its rates, its source, and each tier that has one of
       rates: { input: '1.25', output: '5' },
     },
     { service_tier: 'priority', rates: { input: '4.25', cached_input: '2.125', output: '17' } },
+    { service_tier: 'fast' },
     { service_tier: 'search_preview' },
   ])
-  expect(await show('gpt-4o', '--provider', 'openai', '--day', '2025-12-31')).toHaveLength(4)
+  const before = await run(env, 'prices', 'show', 'gpt-4o', '--provider', 'openai', '--day', '2025-12-31')
+  expect([before.code, before.err]).toEqual([
+    1,
+    expect.stringContaining('no price of gpt-4o is known for 2025-12-31'),
+  ])
   const { out } = await run(env, 'prices', 'show', 'gpt-4o', '--provider', 'openai')
   expect(out).toMatch(/^openai, openai: tier flex\n {2}input +1\.25 per M tokens$/m)
   expect(out).toContain('from yaml, line 8 of the configuration: */gpt-4o')

@@ -7,6 +7,7 @@ import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
 import type { Environment } from '../../../src/config/config.ts'
 import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
+import { BUNDLED, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
@@ -473,6 +474,8 @@ test('where the calls are gone, one linear price is exact from the sums, and any
   const inputTokens = { ...NO_USAGE, inputTokens: 150_000, outputTokens: 0 }
   await count(unpriced({ ...big, arrivedAtMs: long, usage: inputTokens }))
   const reprice = ['prices', 'reprice', '--model', 'gemini-2.5-pro', '--since', since]
+  // A list that was given by hand is known for all days.
+  await writeFile(join(folder, 'catalog.json'), bundledText())
   expect(await uncheckedJson(env, ...reprice, '--dry-run')).toMatchObject({ after_usd: '0.1875' })
   await count(
     unpriced({ ...big, arrivedAtMs: long, usage: inputTokens }),
@@ -490,6 +493,29 @@ test('where the calls are gone, one linear price is exact from the sums, and any
     still_unpriced: 2,
     left_out: [{ day: addDays(TODAY, -60), calls: 2 }],
   })
+  await rm(join(folder, 'catalog.json'))
+})
+
+test('calls of a day for which no price is known stay as they are, and are counted', async () => {
+  const first = BUNDLED['genai-prices'].day
+  const model = { model: 'gpt-4o', reportedModel: 'gpt-4o', requestedModel: 'gpt-4o' }
+  const long = Date.parse(`${addDays(first, -40)}T12:00:00Z`)
+  const order = ['prices', 'reprice', '--model', 'gpt-4o', '--since', addDays(first, -50)]
+  await count(unpriced({ ...model, arrivedAtMs: long }))
+  const refused = await run(env, ...order)
+  expect([refused.code, refused.err]).toEqual([
+    1,
+    expect.stringContaining('1 calls stay as they are: no price is known for their day'),
+  ])
+  await count(unpriced(model))
+  expect(await json(env, ...order)).toMatchObject({
+    priced_calls: 1,
+    without_price_of_day: 1,
+    still_unpriced: 1,
+  })
+  // A price of your own holds for every day.
+  await writePrices(["{ model: gpt-4o, input: '2', output: '8' }"])
+  expect(await json(env, ...order)).toMatchObject({ priced_calls: 1, without_price_of_day: 0 })
 })
 
 test('from the sums of priced rows, their price tells size of prompt and hours', async () => {

@@ -244,7 +244,7 @@ for (const [what, fetched, why] of DOUBTED) {
     expect(judged.held).toMatchObject([{ provider: 'openai', model: 'm0', why: expect.stringMatching(why) }])
     expect(priceIn(judged.text, 'm0')).toEqual([1, 4])
     expect(priceIn(judged.text, 'm5')).toEqual([2, 4])
-    const { text } = acceptRows(judged.text ?? '', judged.held, NOW)
+    const { text } = acceptRows({ text: judged.text ?? '' }, judged.held, NOW)
     expect(priceIn(text, 'm0')).not.toEqual([1, 4])
     expect(priceIn(text, 'm5')).toEqual([2, 4])
     // A person who says so takes all of it at once.

@@ -16,7 +16,7 @@ import {
 } from '../../gateway-prices.ts'
 import { operatorName } from '../../operator.ts'
 import type { RepriceCommand } from './reprice-document.ts'
-import { isBySumsAlone, priceName, repriceDocument, repriceText } from './reprice-document.ts'
+import { isBySumsAlone, noPriceOfDay, priceName, repriceDocument, repriceText } from './reprice-document.ts'
 
 /** `prices reprice`: corrects the cost of past days by the current prices, as an audited adjustment. */
 export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
@@ -58,6 +58,9 @@ export function addPricesRepriceCommand(prices: Command, cli: Cli): void {
       return { repriced, by }
     })
     if (repriced.kind === 'refused') throw new Failure(refusal(repriced.sums))
+    if (repriced.kind === 'priceless' && repriced.sums.unknownDay > 0n) {
+      throw new Failure(`nothing is changed: ${noPriceOfDay(repriced.sums.unknownDay)}`)
+    }
     if (repriced.kind === 'priceless') {
       throw new Failure(
         `${model} has no price now: add it to prices in the TALLYGATE_CONFIG of the gateways. ${repriced.sums.stillUnpriced} of its calls are unpriced`,

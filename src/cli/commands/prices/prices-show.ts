@@ -36,10 +36,17 @@ export function addPricesShowCommand(prices: Command, cli: Cli): void {
     .option('--client <name>', 'for this client, its markups in')
     .option('--day <day>', 'on this UTC day instead of today', parseDay)
   addPriceOptions(command).action(async (model: string, options: ShowOptions) => {
-    const { provider = null, client = null, day = utcDayOf(Date.now()) } = options
+    const today = utcDayOf(Date.now())
+    const { provider = null, client = null, day = today } = options
     const by = await findPrices(cli, options)
     const { config, hasLines } = by
-    const shown = findShownPrices(config, { model, provider, clientName: client, day })
+    const query = { model, provider, clientName: client, day, today }
+    const shown = findShownPrices(config, query)
+    if (shown.length === 0 && findShownPrices(config, { ...query, today: day }).length > 0) {
+      throw new Failure(
+        `no price of ${model} is known for ${day}: the lists say what it costs since they were first seen here, and not what it cost then. ${describePriceSource(by)}`,
+      )
+    }
     if (shown.length === 0) {
       const where = pricedPlaces(config.upstreams, provider).map((place) => place.provider)
       throw new Failure(

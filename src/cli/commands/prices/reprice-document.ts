@@ -19,6 +19,7 @@ export function repriceDocument({ sums, kind, adjustmentId }: Repriced, options:
     calls: Number(sums.callsInScope),
     priced_calls: Number(sums.pricedCalls),
     still_unpriced: Number(sums.stillUnpriced),
+    without_price_of_day: Number(sums.unknownDay),
     before_usd: picoToUsdText(sums.beforePico),
     after_usd: picoToUsdText(sums.afterPico),
     difference_usd: picoToUsdText(sums.afterPico - sums.beforePico),
@@ -43,15 +44,21 @@ export function isBySumsAlone({ sums }: Repriced): boolean {
   return sums.rowsInScope > 0 && sums.rowsFromCalls === 0
 }
 
+/** Why calls stay as they are. */
+export function noPriceOfDay(calls: bigint): string {
+  return `${calls} calls stay as they are: no price is known for their day. A price of your own, under prices, holds for it.`
+}
+
 const BY_SUMS = 'None of these calls is kept: priced by the sums of their rows, held against no call.'
 
 export function repriceText(repriced: Repriced, dryRun: boolean): string {
   const { adjustmentId, sums } = repriced
-  const { rowsChanged, rowsInScope, refused, stillUnpriced, beforePico, afterPico } = sums
+  const { rowsChanged, rowsInScope, refused, stillUnpriced, unknownDay, beforePico, afterPico } = sums
   const leftOut = refused.map(
     ({ key, calls, reason }) => `Left out: ${key.day} ${key.model}, ${calls} calls: ${reason}`,
   )
   const remarks = [
+    ...(unknownDay > 0n ? [noPriceOfDay(unknownDay)] : []),
     ...(stillUnpriced > 0n ? [`${stillUnpriced} calls still have no price.`] : []),
     ...(isBySumsAlone(repriced) ? [BY_SUMS] : []),
   ]
