@@ -5,13 +5,13 @@ import { credentialHeader } from '../src/gateway/proxy/headers/headers.ts'
 import { buildPricing } from '../src/gateway/recording/pricing.ts'
 import { openPool, type Upstream } from '../src/gateway/routing/upstream-table.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import type { KeptJob } from '../src/objects/table/jobs-table.ts'
-import { setObjectsState } from '../src/objects/table/objects-table.ts'
+import { JOB_COLUMNS, type JobRow, jobFrom, type KeptJob } from '../src/objects/table/jobs-table.ts'
+import { type ObjectKey, setObjectsState } from '../src/objects/table/objects-table.ts'
 import type { Catalog } from '../src/pricing/catalog/catalog.ts'
 import type { RollUp } from '../src/rollup/rolled-up.ts'
 import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
+import { SCHEMA } from '../src/store/connection/schema.ts'
 import { readCommittedOffsets } from '../src/store/ledger/committed-offsets.ts'
-import { claimJobs, postponeJob, releaseJob } from './job-claims.ts'
 
 /** Fetches jobs that their clients have not fetched, so that their usage is in the totals all the same. */
 export interface JobFetcher {
@@ -50,6 +50,54 @@ const JOBS_AT_A_TIME = 20
 const FETCHES_AT_A_TIME = 5
 const MIN_AGE_SECONDS = 300
 const POOL_LIMITS = { headersTimeoutMs: 60_000, idleTimeoutMs: 60_000 }
+
+/** Older ones are gone from their providers. */
+const MAX_AGE_DAYS = 40
+/** A claim lasts this long, longer than a fetch may take. */
+const CLAIM_MINUTES = 10
+
+/**
+ * Claims the jobs that are due, so that two workers never fetch the same one. Those that waited longest come
+ * first. One that was never asked for is due at `minAgeSeconds`; whose result may have been read elsewhere, at once.
+ */
+async function claimJobs(
+  pool: Postgres,
+  upstreams: readonly string[],
+  kinds: readonly string[],
+  { minAgeSeconds, limit }: { readonly minAgeSeconds: number; readonly limit: number },
+): Promise<readonly KeptJob[]> {
+  const { rows } = await pool.query<JobRow>(
+    `update ${SCHEMA}.objects o set fetch_after = now() + make_interval(mins => ${CLAIM_MINUTES})
+     where (upstream, folded_id) in (
+       select upstream, folded_id from ${SCHEMA}.objects
+       where job and settled_at is null and upstream = any($1) and kind = any($2)
+         and created_at >= now() - interval '${MAX_AGE_DAYS} days'
+         and coalesce(fetch_after, created_at + make_interval(secs => $3)) <= now()
+       order by coalesce(fetch_after, created_at) limit $4 for update skip locked)
+     returning ${JOB_COLUMNS}`,
+    [upstreams, kinds, minAgeSeconds, limit],
+  )
+  return rows.map(jobFrom)
+}
+
+/** A running job is fetched again after a tenth of its age, at least a minute and at most an hour later. */
+async function postponeJob(pool: Postgres, { upstream, foldedId }: ObjectKey): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.objects
+     set fetch_after = now() + least(interval '1 hour', greatest(interval '1 minute', (now() - created_at) / 10))
+     where upstream = $1 and folded_id = $2`,
+    [upstream, foldedId],
+  )
+}
+
+/** Of a job that was fetched and could not be counted: it is due again. */
+async function releaseJob(pool: Postgres, { upstream, foldedId }: ObjectKey): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.objects set fetch_after = now()
+     where upstream = $1 and folded_id = $2 and settled_at is null`,
+    [upstream, foldedId],
+  )
+}
 
 export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   const { pool, rollUp, config, log, now = Date.now, minAgeSeconds = MIN_AGE_SECONDS } = options

@@ -11,8 +11,8 @@ import {
   selectCallDays,
   selectToday,
 } from '../src/usage/calls/call-partitions.ts'
-import { pruneResponses } from '../src/usage/calls/responses.ts'
-import { addUsageMonths } from '../src/usage/days/usage-months.ts'
+import { pruneResponses } from '../src/usage/calls/response-collisions.ts'
+import { addUsageMonths } from '../src/usage/days/usage-days.ts'
 
 /** Longer than any provider keeps a stored response (30 days). */
 const RESPONSE_DAYS = 40

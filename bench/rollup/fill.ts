@@ -4,7 +4,7 @@ import { encodeEntry, serialiseRecord } from '../../src/ledger/entry.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 import { SCHEMA } from '../../src/store/connection/schema.ts'
-import { registerStream } from '../../src/store/ledger/streams.ts'
+import { registerStream } from '../../src/store/ledger/ledger-database.ts'
 import { clientIdOf, recordOf } from './records.ts'
 
 /** What the totals must be when all entries were counted. */

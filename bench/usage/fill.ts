@@ -1,7 +1,7 @@
 import { addDays, type UtcDay } from '../../src/domain/utc-day.ts'
 import { addCallDays } from '../../src/rollup/call-days.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
-import { usageShapeOf } from '../../src/usage/calls/usage-shape.ts'
+import { usageShapeOf } from '../../src/usage/calls/call-kinds.ts'
 
 /** What the database is filled with. */
 export interface Filling {

@@ -1,5 +1,5 @@
-import { readCatalogText } from '../config/catalog-package.ts'
 import type { Environment } from '../config/config.ts'
+import { readCatalogText } from '../config/current-catalog.ts'
 import { readPricesUrl } from '../config/price-refresh-config.ts'
 import { reasonOf } from '../doctor/explain-error.ts'
 import { Failure } from '../doctor/failure.ts'

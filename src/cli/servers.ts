@@ -4,7 +4,7 @@ import { announceKeyChange } from '../keys/key-announcements.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { cancelsStatementsOf } from '../store/connection/cancel-statements.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
-import { waitForReplica } from '../store/replica/caught-up.ts'
+import { waitForReplica } from '../store/replica/replica-lag.ts'
 import { REPORT_WORK_MEMORY_MB } from '../store/replica/reports.ts'
 import type { ServerLocations } from './find-servers.ts'
 

@@ -3,10 +3,9 @@ import { NO_PATH_RULES } from '../domain/path-rules.ts'
 import { placeOfUpstream } from '../pricing/places/upstream-places.ts'
 import { modelListPathOf, PROVIDERS } from '../providers/registry.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
-import { readVariables } from './read-variables.ts'
-import { choice, upstreamUrl, word } from './variables.ts'
-import { pricesOfHost, providerOfHost, saysItsCost } from './yaml/provider-hosts.ts'
+import { choice, readVariables, upstreamUrl, word } from './variables.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './yaml/upstream.ts'
 
 const upstreamVariables = {
   UPSTREAM_URL: upstreamUrl.nullable(),

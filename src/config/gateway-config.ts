@@ -1,15 +1,15 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
 import type { PriceOverride } from '../pricing/overrides/price-overrides.ts'
 import { parseOverrides } from '../pricing/overrides/price-overrides-parse.ts'
 import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { type PriceMarkup, parseMarkups } from '../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../pricing/repricing/repricing-scope.ts'
-import { ConfigError } from './config-error.ts'
+import { ConfigError, messageOf } from './config-error.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
 import { readEnvironmentUpstream } from './environment-upstream.ts'
-import { readVariables } from './read-variables.ts'
-import { readTlsFiles, type TlsFiles } from './tls-files.ts'
 import {
   choice,
   integer,
@@ -19,6 +19,7 @@ import {
   pepperList,
   postgresReadUrl,
   publicUrl,
+  readVariables,
   word,
 } from './variables.ts'
 import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
@@ -186,4 +187,44 @@ function parsePrices(
     placesOfUpstreams(upstreams.upstreams),
   )
   return { priceOverrides: prices.overrides, priceMarkups: markups.markups, priceSettings }
+}
+
+/** The TLS certificate and key: PEM files that exist and match. */
+interface TlsFiles {
+  readonly certFile: string
+  readonly keyFile: string
+}
+
+/** TLS_CERT_FILE and TLS_KEY_FILE; `null`: plain HTTP, or a problem was added. */
+function readTlsFiles(env: Environment, problems: string[]): TlsFiles | null {
+  const certFile = readVariable(env, 'TLS_CERT_FILE')
+  const keyFile = readVariable(env, 'TLS_KEY_FILE')
+  if (certFile === null && keyFile === null) return null
+  const cert = readPem('TLS_CERT_FILE', certFile, problems)
+  const key = readPem('TLS_KEY_FILE', keyFile, problems)
+  if (certFile === null || keyFile === null || cert === null || key === null) return null
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    problems.push(`TLS_CERT_FILE: is not a PEM certificate that matches TLS_KEY_FILE: ${messageOf(error)}`)
+    return null
+  }
+  return { certFile, keyFile }
+}
+
+function readPem(
+  name: 'TLS_CERT_FILE' | 'TLS_KEY_FILE',
+  file: string | null,
+  problems: string[],
+): Buffer | null {
+  if (file === null) {
+    problems.push(`${name}: is not set, but the other half of HTTPS is`)
+    return null
+  }
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    problems.push(`${name}: cannot read ${file}: ${messageOf(error)}`)
+    return null
+  }
 }

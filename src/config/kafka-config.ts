@@ -3,8 +3,7 @@ import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
 import { ConfigError, messageOf } from './config-error.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
-import { readVariables } from './read-variables.ts'
-import { choice, integer } from './variables.ts'
+import { choice, integer, readVariables } from './variables.ts'
 
 /** Where single calls are sent beside Postgres. */
 export interface KafkaConfig {

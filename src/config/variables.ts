@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isModelPattern } from '../domain/names.ts'
 import { isReadOnlyUrl, parsePostgresUrl } from '../domain/postgres-url/postgres-url.ts'
 import { parseRedisUrl } from '../domain/redis/redis-url.ts'
+import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
 
 /** Where an upstream is: see `UpstreamConfig`. */
 export interface UpstreamAddress {
@@ -136,3 +137,18 @@ function urlProblem(text: string): string | null {
 
 /** The most that `setTimeout` accepts; a longer time would fire at once. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+
+/** The variables' values; `null`, and a line in `problems` for each wrong one, when any is wrong. */
+export function readVariables<Shape extends Partial<Record<EnvironmentName, z.ZodType>>>(
+  env: Environment,
+  shape: Shape,
+  problems: string[],
+): z.output<z.ZodObject<Shape>> | null {
+  const names = Object.keys(shape) as EnvironmentName[]
+  const texts = Object.fromEntries(names.map((name) => [name, readVariable(env, name)]))
+  const parsed = z.object(shape).safeParse(texts)
+  for (const { path, code, message } of parsed.error?.issues ?? []) {
+    problems.push(`${path.join('.')}: ${code === 'invalid_type' ? 'is not set' : message}`)
+  }
+  return parsed.success ? parsed.data : null
+}

@@ -3,8 +3,7 @@ import { fitsCluster } from '../domain/redis/redis-names.ts'
 import { parseRedisUrl } from '../domain/redis/redis-url.ts'
 import { ConfigError } from './config-error.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
-import { readVariables } from './read-variables.ts'
-import { choice, integer, LONGEST_TIMEOUT_MS, postgresUrl, redisUrl } from './variables.ts'
+import { choice, integer, LONGEST_TIMEOUT_MS, postgresUrl, readVariables, redisUrl } from './variables.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

@@ -1,7 +1,7 @@
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { type DailyKey, isRowOf, KEY, KEY_RECORD, keyRowOf, keyText } from '../usage/daily-key.ts'
-import { reopeningDaysOf } from '../usage/days/reopen-days.ts'
+import { reopeningDaysOf } from '../usage/days/usage-days.ts'
 import { keptAs, valueIn } from '../usage/metrics-table.ts'
 
 /** What a correction was: a credit by hand, a repricing, or a day's totals computed again from its calls. */

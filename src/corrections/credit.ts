@@ -4,7 +4,7 @@ import { inTransaction, type Postgres, type PostgresSession } from '../store/con
 import { SCHEMA } from '../store/connection/schema.ts'
 import { METERED_COLUMNS, NOTHING_METERED } from '../usage/calls/recount.ts'
 import { type DailyKey, KEY, KEY_RECORD, keyRowOf, keyWith } from '../usage/daily-key.ts'
-import { ensureUsageMonths } from '../usage/days/usage-months.ts'
+import { ensureUsageMonths } from '../usage/days/usage-days.ts'
 import { addAdjustment, addEntries } from './adjustments.ts'
 
 /** What a credit stands under that is for no model in particular. */

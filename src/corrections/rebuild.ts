@@ -1,26 +1,29 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import { lockDays } from '../store/connection/advisory-locks.ts'
-import { queryLong } from '../store/connection/long-query.ts'
-import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import {
+  inTransaction,
+  type Postgres,
+  type PostgresSession,
+  queryLong,
+} from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { holdCallDay, selectCallDays } from '../usage/calls/call-partitions.ts'
 import {
   type DayPart,
+  holdCallDay,
   inPart,
   PART_SIZE,
   type PartSize,
   partParameters,
+  selectCallDays,
   splitDay,
-} from '../usage/calls/day-parts.ts'
+} from '../usage/calls/call-partitions.ts'
 import { IS_METERED, METERED_COLUMNS, NOTHING_METERED, RECOUNT } from '../usage/calls/recount.ts'
 import { IS_TOTALLED_IN, isRowOf, KEY, keyIn, ROW_KEY, sameKey } from '../usage/daily-key.ts'
 import { RECOUNT_LATENCY } from '../usage/days/daily-latency.ts'
-import { reopenDays } from '../usage/days/reopen-days.ts'
-import { ensureUsageMonths } from '../usage/days/usage-months.ts'
+import { ensureUsageMonths, reopenDays } from '../usage/days/usage-days.ts'
 import { keptAs } from '../usage/metrics-table.ts'
 import { addAdjustment, setAdjustmentSums } from './adjustments.ts'
-import { selectRequestProof } from './ledger-proof.ts'
-import { countDay } from './verify-part.ts'
+import { countDay, selectRequestProof } from './verify-part.ts'
 
 export interface RebuildOrder {
   readonly day: UtcDay

@@ -1,14 +1,20 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
 import type { UsageSums } from '../pricing/price-cost.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
-import { queryLong } from '../store/connection/long-query.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { queryLong } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { type DayPart, inPart, type PartSize, partParameters, splitDay } from '../usage/calls/day-parts.ts'
+import {
+  type DayPart,
+  inPart,
+  type PartSize,
+  partParameters,
+  splitDay,
+} from '../usage/calls/call-partitions.ts'
 import { type DailyKey, type DailyKeyRow, KEY, keyFrom, keyIn, sameKey } from '../usage/daily-key.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
+import { selectUsageDays } from '../usage/days/usage-days.ts'
 import { IS_USED, USES } from '../usage/metrics-table.ts'
-import { selectUsageDays } from '../usage/usage-days.ts'
 
 /** A row of `daily_usage` that a repricing looks at. */
 export interface RowToReprice {

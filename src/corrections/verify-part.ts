@@ -1,10 +1,9 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import { isLinear } from '../pricing/price.ts'
 import { costOfSums } from '../pricing/price-cost.ts'
-import { queryLong } from '../store/connection/long-query.ts'
-import type { PostgresSession } from '../store/connection/postgres.ts'
+import { type Postgres, type PostgresSession, queryLong } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { type DayPart, inPart, partParameters } from '../usage/calls/day-parts.ts'
+import { type DayPart, inPart, partParameters } from '../usage/calls/call-partitions.ts'
 import { IS_METERED, METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
 import {
   type DailyKey,
@@ -20,6 +19,7 @@ import { sumsFrom } from '../usage/daily-row.ts'
 import { RECOUNT_LATENCY } from '../usage/days/daily-latency.ts'
 import { USES, valueIn } from '../usage/metrics-table.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
+import { ALL_REQUESTS } from '../usage/summaries/summarised.ts'
 import { selectSummaryDifferences } from '../usage/summaries/summary-differences.ts'
 
 /** A figure of a row that is not what it should be, both as text. */
@@ -176,3 +176,25 @@ export async function againstRows(session: PostgresSession, day: UtcDay): Promis
 }
 
 const NO_KEY = keyRowOf(keyWith({}))
+
+/** Two ways to know how many requests were counted since ever; the same number where all is well. */
+export interface RequestProof {
+  /** By the producers' committed offsets, less what lies in unfilled gaps and unresolved dead letters. */
+  readonly counted: bigint
+  /** The requests in `daily_usage`: of days that are over by their sums, which `verify` holds against its rows. */
+  readonly totals: bigint
+}
+
+/**
+ * Every sequence at or under a committed offset is in the totals, in a gap, or a dead letter: docs/ledger.md,
+ * section 5.
+ */
+export async function selectRequestProof(session: Postgres | PostgresSession): Promise<RequestProof> {
+  const { rows } = await session.query<{ counted: string; totals: string }>(
+    `select (select coalesce(sum(mark), 0) from ${SCHEMA}.producers)
+         - (select coalesce(sum(to_seq - from_seq + 1), 0) from ${SCHEMA}.ledger_gaps where filled_at is null)
+         - (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as counted,
+       ${ALL_REQUESTS} as totals`,
+  )
+  return { counted: BigInt(rows[0]?.counted ?? '0'), totals: BigInt(rows[0]?.totals ?? '0') }
+}

@@ -1,11 +1,9 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
-import { selectCallDays } from '../usage/calls/call-partitions.ts'
-import { PART_SIZE, type PartSize, splitDay } from '../usage/calls/day-parts.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
+import { PART_SIZE, type PartSize, selectCallDays, splitDay } from '../usage/calls/call-partitions.ts'
 import { keyText } from '../usage/daily-key.ts'
-import { selectUsageDays } from '../usage/usage-days.ts'
-import { type RequestProof, selectRequestProof } from './ledger-proof.ts'
-import { addVerifiedDay, findAttempt, selectVerifiedDays } from './verified-days.ts'
+import { selectUsageDays } from '../usage/days/usage-days.ts'
 import {
   againstAdjustments,
   againstCalls,
@@ -13,6 +11,8 @@ import {
   againstRows,
   countDay,
   type Difference,
+  type RequestProof,
+  selectRequestProof,
   selectRows,
 } from './verify-part.ts'
 
@@ -46,6 +46,41 @@ export interface VerifyOptions {
   /** Called after each part of a day, with the calls and rows that were compared so far. */
   readonly onProgress?: (day: UtcDay, compared: number) => void
   readonly partSize?: PartSize
+}
+
+/** What names the summing up of a closed day: every write to rows of the day deletes it. `null`: there is none. */
+async function findAttempt(pool: Postgres, day: UtcDay): Promise<string | null> {
+  const { rows } = await pool.query<{ attempt: string }>(
+    `select attempt from ${SCHEMA}.summarised_days where day = $1`,
+    [day],
+  )
+  return rows[0]?.attempt ?? null
+}
+
+/**
+ * Keeps that a day was found right while `attempt` stood: nothing was written to its totals since before it
+ * was looked at. Does nothing where they were written meanwhile.
+ */
+async function addVerifiedDay(pool: Postgres, day: UtcDay, attempt: string): Promise<void> {
+  await pool.query(
+    `insert into ${SCHEMA}.verified_days (day, attempt)
+     select day, attempt from ${SCHEMA}.summarised_days where day = $1 and attempt = $2
+     on conflict (day) do update set attempt = excluded.attempt, verified_at = now()`,
+    [day, attempt],
+  )
+}
+
+/** A change that went round our writers is found after so many days. */
+const VERIFIED_FOR = '7 days'
+
+/** The days that were found right in the last seven days and not written to since. */
+async function selectVerifiedDays(pool: Postgres): Promise<ReadonlySet<UtcDay>> {
+  const { rows } = await pool.query<{ day: UtcDay }>(
+    `select v.day from ${SCHEMA}.verified_days v
+     join ${SCHEMA}.summarised_days s on s.day = v.day and s.attempt = v.attempt
+     where v.verified_at > now() - interval '${VERIFIED_FOR}'`,
+  )
+  return new Set(rows.map(({ day }) => day))
 }
 
 /**

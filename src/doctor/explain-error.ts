@@ -1,6 +1,9 @@
-import { isOutOfConnections, OUT_OF_CONNECTIONS } from '../store/connection/lanes/out-of-connections.ts'
-import { sqlStateOf } from '../store/connection/postgres.ts'
-import { isQueryTimeout } from '../store/connection/query-timeout.ts'
+import {
+  isOutOfConnections,
+  isQueryTimeout,
+  OUT_OF_CONNECTIONS,
+  sqlStateOf,
+} from '../store/connection/postgres.ts'
 import { Failure } from './failure.ts'
 
 const UNDEFINED_TABLE = '42P01'

@@ -1,4 +1,4 @@
-import { isQueryTimeout } from '../store/connection/query-timeout.ts'
+import { isQueryTimeout } from '../store/connection/postgres.ts'
 import { type Finding, warning } from './finding.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { randomBase62 } from '../domain/base62.ts'
-import { type Postgres, sqlStateOf } from '../store/connection/postgres.ts'
+import { type Postgres, type PostgresSession, sqlStateOf } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { changing } from './key-version.ts'
 import { type ListedPage, listedPage, type PageOrder, rowsOf, WHOLE_LIST } from './listed-page.ts'
@@ -90,4 +90,16 @@ function firstClient(rows: readonly ClientRow[]): Client | null {
 
 function clientFrom(row: ClientRow): Client {
   return { id: row.id, name: row.name, disabled: row.disabled, createdAt: row.created_at }
+}
+
+/** The names of these clients, by id. One that is no longer known is absent. */
+export async function selectClientNames(
+  session: PostgresSession,
+  clientIds: Iterable<string>,
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await session.query<{ id: string; name: string }>(
+    `select id, name from ${SCHEMA}.clients where id = any($1)`,
+    [[...clientIds]],
+  )
+  return new Map(rows.map(({ id, name }) => [id, name]))
 }

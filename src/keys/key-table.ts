@@ -1,8 +1,6 @@
 import type { CallerLookup } from '../call/caller.ts'
 import { hashKey, isKeyShaped } from '../domain/api-key.ts'
-import { ExpiryHours } from './expiry-hours.ts'
 import type { KeyRecord } from './key-records.ts'
-import { SharedTexts } from './shared-texts.ts'
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const KEY_INACTIVE: CallerLookup = { kind: 'key_inactive' }
@@ -43,6 +41,82 @@ class KeyEntry {
 
 /** About 15 MB of texts; beyond that they are hashed again at their next use. */
 const MAX_TEXTS = 100_000
+
+const HOUR_MS = 3_600_000
+
+interface Expiring {
+  /** Milliseconds since 1970; `null`: never. */
+  readonly expiresAtMs: number | null
+}
+
+/**
+ * Things by the hour in which they expire, so that one that expires costs its hour and not all of a
+ * million.
+ */
+class ExpiryHours<T extends Expiring> {
+  readonly #hours = new Map<number, Set<T>>()
+
+  /** Adds a thing, or adds it again when its time has changed: the old hour then finds it too, and leaves it. */
+  add(thing: T): void {
+    if (thing.expiresAtMs === null) return
+    const hour = Math.floor(thing.expiresAtMs / HOUR_MS)
+    const things = this.#hours.get(hour)
+    if (things === undefined) this.#hours.set(hour, new Set([thing]))
+    else things.add(thing)
+  }
+
+  /** Removes and returns what has expired by now. */
+  take(nowMs: number): readonly T[] {
+    const taken: T[] = []
+    const now = Math.floor(nowMs / HOUR_MS)
+    for (const [hour, things] of this.#hours) {
+      if (hour > now) continue
+      for (const thing of things) {
+        const { expiresAtMs } = thing
+        if (expiresAtMs !== null && nowMs < expiresAtMs && Math.floor(expiresAtMs / HOUR_MS) === hour)
+          continue
+        things.delete(thing)
+        if (expiresAtMs !== null && nowMs >= expiresAtMs) taken.push(thing)
+      }
+      if (things.size === 0) this.#hours.delete(hour)
+    }
+    return taken
+  }
+}
+
+/** Labels that many keys have, such as `default`, are few. Others would only fill the map. */
+const MAX_LABELS = 1_000
+
+/** Keeps what many keys have in common once: their client's id and name, labels, and lists of models. */
+class SharedTexts {
+  readonly #clients = new Map<string, { readonly clientId: string; readonly clientName: string }>()
+  readonly #labels = new Map<string, string>()
+  readonly #models = new Map<string, readonly string[]>()
+
+  /** The same record, with texts that were met before in place of its own. */
+  share(record: KeyRecord): KeyRecord {
+    const { clientId, clientName, models } = record
+    let client = this.#clients.get(clientId)
+    if (client === undefined || client.clientName !== clientName) {
+      client = { clientId, clientName }
+      this.#clients.set(clientId, client)
+    }
+    return {
+      ...record,
+      clientId: client.clientId,
+      clientName: client.clientName,
+      keyName: known(this.#labels, record.keyName, record.keyName),
+      models: models === null ? null : known(this.#models, models.join(' '), models),
+    }
+  }
+}
+
+function known<T>(all: Map<string, T>, name: string, value: T): T {
+  const found = all.get(name)
+  if (found !== undefined) return found
+  if (all.size < MAX_LABELS) all.set(name, value)
+  return value
+}
 
 /**
  * The keys known to this process, found without I/O, and without hashing from a key's second use on. The

@@ -6,8 +6,8 @@ import { asBuffer } from '../providers/wires/elements.ts'
 import { compileProjection, JsonScanner } from '../providers/wires/json.ts'
 import { ANSWER_WALK } from './names/name-paths.ts'
 import { TextNames } from './names/text-names.ts'
+import { statusOf } from './object-kinds.ts'
 import { namesIn, type ObjectName } from './object-path.ts'
-import { statusOf } from './object-status.ts'
 
 const OBJECT = {
   id: 'value',

@@ -1,5 +1,6 @@
 // The collections of objects that upstreams keep, by the segments of their paths: the one table of what belongs to whom.
 import type { ObjectKind } from '../call/object-event.ts'
+import { type JsonObject, member, textIn } from '../providers/reading/json-value.ts'
 
 export interface Collection {
   /** Lower case; they stand side by side in a path, before an id or at its end. */
@@ -78,3 +79,34 @@ export const JOBS: ReadonlySet<ObjectKind> = new Set([
 
 /** Kinds that are jobs when the answer that makes them says that they run: responses in the background. */
 export const JOBS_WHEN_RUNNING: ReadonlySet<ObjectKind> = new Set(['interaction', 'prediction', 'response'])
+
+export function statusOf(document: JsonObject): string {
+  if (document.done === true) return 'done'
+  const written =
+    textIn(document.processing_status) ??
+    textIn(document.status) ??
+    textIn(member(document, 'metadata')?.state) ??
+    textIn(document.state) ??
+    ''
+  return written.toLowerCase()
+}
+
+const ENDED =
+  /(?:^|_)(?:completed|complete|failed|expired|cancelled|canceled|succeeded|success|done|ended|incomplete|timeout_exceeded|error)$/
+
+/** Whether a job of this status runs no more. */
+export function hasEnded(status: string): boolean {
+  return ENDED.test(status)
+}
+
+/** Whether a job of this status has used nothing that is billed. */
+export function hasFailed(status: string): boolean {
+  return /(?:^|_)failed$/.test(status)
+}
+
+/** Whether what was made runs on, by its status. */
+export function isRunning(status: string): boolean {
+  return /(?:^|_)(?:queued|in_progress|running|pending|starting|processing|validating|validating_files|finalizing|cancell?ing)$/.test(
+    status,
+  )
+}

@@ -1,9 +1,8 @@
 // Which calls make objects, and of what kind.
 import type { ObjectKind } from '../call/object-event.ts'
 import type { AnswerObjects } from './answer-objects.ts'
-import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
+import { isRunning, JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import type { ObjectPath } from './object-path.ts'
-import { isRunning } from './object-status.ts'
 
 /** A call that may make one. */
 interface MakingCall {

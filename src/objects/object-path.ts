@@ -1,5 +1,6 @@
 // Which objects a path is about: the ids in it, and the collection where it ends.
 import type { ObjectKind } from '../call/object-event.ts'
+import type { AnswerHeaders } from '../http/client/answer-handler.ts'
 import { COLLECTIONS, NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
 
 export interface ObjectName {
@@ -109,4 +110,43 @@ export function namesIn(text: string): readonly ObjectName[] {
   if (!text.includes('/') || text.length > 1_024) return []
   const path = NAME_PATH.exec(text)?.[1]
   return path === undefined ? [] : parse(`/${path}`).names
+}
+
+// Ids that stand in a query string: cursors of lists, and what a request is about beside its path.
+const ID_PARAMETER = /(?:id|ids|after|before|name|cursor|conversation|container)$/i
+const MAX_IDS = 16
+
+/** @returns `null`: more than an honest client sends. */
+export function idsInQuery(pathAndQuery: string): readonly string[] | null {
+  const queryStart = pathAndQuery.indexOf('?')
+  if (queryStart === -1) return []
+  const ids: string[] = []
+  for (const [name, value] of new URLSearchParams(pathAndQuery.slice(queryStart))) {
+    if (value === '' || !ID_PARAMETER.test(name.replace(/\[\w*\]$/, ''))) continue
+    if (ids.length === MAX_IDS) return null
+    ids.push(value)
+  }
+  return ids
+}
+
+// Uploads of Google's that are begun by one call: a client that has the id from its answer may send the bytes.
+const UPLOAD_PATH = /^\/(?:resumable\/)?upload\//i
+const UPLOAD_ID = /[?&]upload_id=([^&#]+)/i
+const ADDRESSES = ['x-goog-upload-url', 'x-goog-upload-control-url', 'location'] as const
+
+/** Whether files are sent to a canonical path as Google takes them. */
+export function isUploadPath(canonicalPath: string): boolean {
+  return UPLOAD_PATH.test(canonicalPath)
+}
+
+/** The uploads that an answer begins, by the addresses in its headers. */
+export function uploadIdsIn(headers: AnswerHeaders): readonly string[] {
+  return ADDRESSES.flatMap((name) => {
+    const written = UPLOAD_ID.exec(String(headers[name] ?? ''))?.[1]
+    return written === undefined ? [] : [decoded(written)]
+  })
+}
+
+function decoded(text: string): string {
+  return new URLSearchParams(`id=${text}`).get('id') ?? text
 }

@@ -13,7 +13,7 @@ import { ListedAnswer } from './lists/listed-answer.ts'
 import { isTunedModel } from './names/body-names.ts'
 import { namedPaths } from './names/name-paths.ts'
 import type { ObjectIndex, ObjectOwner, Owners } from './object-index.ts'
-import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
+import { hasEnded, hasFailed, JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import {
   isJob,
   isKept,
@@ -24,11 +24,8 @@ import {
   makesContainer,
   takesForms,
 } from './object-makers.ts'
-import { type ObjectPath, readObjectPath } from './object-path.ts'
-import { hasEnded, hasFailed } from './object-status.ts'
-import { idsInQuery } from './query-ids.ts'
+import { idsInQuery, isUploadPath, type ObjectPath, readObjectPath, uploadIdsIn } from './object-path.ts'
 import type { KeptJob } from './table/jobs-table.ts'
-import { isUploadPath, uploadIdsIn } from './upload-sessions.ts'
 import { WatchedAnswer } from './watched-answer.ts'
 
 /** An upstream, as far as its objects are concerned. */

@@ -1,8 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { sendError } from '../http/answer-error.ts'
 import { GatewayError } from '../http/errors.ts'
-import { isQueryTimeout } from '../store/connection/query-timeout.ts'
-import { isUnstorableText } from '../store/connection/unstorable-text.ts'
+import { isQueryTimeout, isUnstorableText } from '../store/connection/postgres.ts'
 
 /**
  * Headers that forbid browsers to guess an answer's type, frame it, store it, or load it from another origin.

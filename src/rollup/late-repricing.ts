@@ -7,7 +7,7 @@ import {
   selectRules,
 } from '../corrections/repricing-rules.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
-import { selectClientNames } from '../keys/client-names.ts'
+import { selectClientNames } from '../keys/clients.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { Price } from '../pricing/price.ts'
 import { repriceCall } from '../pricing/repricing/repricing.ts'

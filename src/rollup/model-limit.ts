@@ -1,8 +1,8 @@
 import type { CallRecord } from '../call/call-record.ts'
-import { utcDayOf } from '../domain/utc-day.ts'
+import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { selectModelBudgets } from '../limits/table/model-budgets.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
-import { type ClientDay, selectModels } from '../store/ledger/client-models.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import { MODELS_PER_CLIENT_AND_DAY, OTHER_MODELS_TOTAL } from '../usage/total-by-day.ts'
 
 /** Pairs of client and day remembered at most; two days of as many busy clients. The one not used longest goes first. */
@@ -111,4 +111,24 @@ function isWithin(records: readonly CallRecord[], names: ReadonlyMap<string, Rea
 
 function keyOf(clientId: string, day: string): string {
   return `${day} ${clientId}`
+}
+
+/** A client on a day: the models of its totals are limited. */
+interface ClientDay {
+  readonly clientId: string
+  readonly day: UtcDay
+}
+
+/** The models that these clients have in the totals of these days. */
+async function selectModels(
+  session: PostgresSession,
+  clientDays: readonly ClientDay[],
+): Promise<(ClientDay & { readonly model: string })[]> {
+  const { rows } = await session.query<{ client_id: string; day: UtcDay; model: string }>(
+    `select distinct u.client_id, u.day, u.model
+     from unnest($1::text[], $2::date[]) as p (client_id, day)
+     join ${SCHEMA}.daily_usage u on u.client_id = p.client_id and u.day = p.day`,
+    [clientDays.map(({ clientId }) => clientId), clientDays.map(({ day }) => day)],
+  )
+  return rows.map((row) => ({ clientId: row.client_id, day: row.day, model: row.model }))
 }

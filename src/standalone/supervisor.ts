@@ -1,17 +1,23 @@
 import { rmSync } from 'node:fs'
 import { CLOSING_MS } from '../config/config.ts'
+import { createClient, findClient } from '../keys/clients.ts'
+import { createClientKey } from '../keys/keys.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { until } from '../lib/until.ts'
 import { migrate } from '../store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import { openRedis } from '../store/connection/redis.ts'
-import type { SupervisorOptions } from './choose-servers.ts'
-import { chooseDatabase, chooseRedis, demoConfig, startDemoUpstream } from './choose-servers.ts'
+import {
+  chooseDatabase,
+  chooseRedis,
+  demoConfig,
+  type SupervisorOptions,
+  startDemoUpstream,
+} from './choose-servers.ts'
 import { waitForBacklog } from './data-folder/backlog.ts'
+import { writeFileAtomically } from './data-folder/data-folder.ts'
 import { loadSecrets, saveSecrets } from './data-folder/secrets.ts'
 import { reachableHost, type Settings, shownAddress } from './data-folder/settings.ts'
-import { writeFileAtomically } from './data-folder/write-file.ts'
-import { createDemoKey } from './demo-client.ts'
 import { type Answer, getFromGateway } from './own-gateway.ts'
 import { findFreePort } from './processes/free-port.ts'
 import type { Run } from './processes/supervise.ts'
@@ -36,6 +42,17 @@ const READY_TIMEOUT_MS = 60_000
 const BACKLOG_TIMEOUT_MS = 5_000
 /** Longer than the gateway's own timeout. */
 const KILL_AFTER_MS = 1_000
+
+const DEMO_CLIENT = 'demo'
+
+/** Creates a key of the demo client, and the client if it does not exist. Its text is known only now. */
+async function createDemoKey(pool: Postgres, pepper: string): Promise<string> {
+  if ((await findClient(pool, DEMO_CLIENT)) === null) await createClient(pool, DEMO_CLIENT)
+  const order = { client: DEMO_CLIENT, name: 'npm start', models: null, expiresInSeconds: null }
+  const made = await createClientKey(pool, order, pepper)
+  if (made === null) throw new Error(`the client "${DEMO_CLIENT}" was deleted while its key was being made`)
+  return made.key
+}
 
 /**
  * Starts everything in the order of its dependencies. What was started is in `services`, also when this

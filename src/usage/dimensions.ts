@@ -1,3 +1,5 @@
+import { SCHEMA } from '../store/connection/schema.ts'
+
 interface Dimension {
   /** In code. In the record of a call too, but for the day, which follows from its arrival. */
   readonly field: string
@@ -151,4 +153,22 @@ export const GROUP_DIMENSIONS: readonly GroupDimension[] = TABLE.filter((row) =>
 export interface GroupDimension extends Pick<KnownDimension, 'column' | 'type' | 'named'> {
   readonly field: GroupField
   readonly group: NonNullable<Dimension['group']> & { readonly name: UsageGroup }
+}
+
+type NamedDimension = Pick<(typeof DIMENSIONS)[number], 'column' | 'named'>
+
+/** The joins from rows `u` to the names that people know their dimensions by. */
+export function joinNames(dimensions: readonly NamedDimension[]): string {
+  return dimensions
+    .flatMap(({ column, named }) =>
+      named === undefined
+        ? []
+        : [`left join ${SCHEMA}.${named.table} ${named.table} on ${named.table}.id = u.${column}`],
+    )
+    .join(' ')
+}
+
+/** Such a name, in SQL with those joins. */
+export function nameIn({ table }: { readonly table: string }): string {
+  return `${table}.name`
 }

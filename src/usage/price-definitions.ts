@@ -3,7 +3,7 @@ import type { Price } from '../pricing/price.ts'
 import { parsePrice } from '../pricing/price-parse.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { reopenDays } from './days/reopen-days.ts'
+import { reopenDays } from './days/usage-days.ts'
 
 /**
  * The prices behind these ids. One whose definition is not kept, or does not give the id it is kept under, is

@@ -11,7 +11,7 @@ import {
   selectSums,
 } from './summaries/read-summaries.ts'
 import { areSummarised, coverPeriod, type Period } from './summaries/summarised.ts'
-import { SUMMARY_COLUMNS } from './summaries/summary-columns.ts'
+import { SUMMARY_COLUMNS } from './summaries/summary-tables.ts'
 import { unpricedRowsAmong, writtenUnpricedRows } from './summaries/unpriced-rows.ts'
 
 /** Calls without a cost: of one model at one upstream, at one path, for one reason. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { cutPage, readListPage } from '../../src/objects/lists/list-page.ts'
+import { cutPage, readListPage } from '../../src/objects/lists/list-filter.ts'
 
 /** The page with only what is named in `shown`. */
 async function cut(text: string, shown: readonly string[]): Promise<string | null> {

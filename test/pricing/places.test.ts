@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/call/usage.ts'
-import { pricesOfHost } from '../../src/config/yaml/provider-hosts.ts'
+import { pricesOfHost } from '../../src/config/yaml/upstream.ts'
 import { buildCatalog } from '../../src/pricing/catalog/catalog.ts'
 import {
   type Deployment,

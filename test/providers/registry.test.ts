@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { providerOfHost } from '../../src/config/yaml/provider-hosts.ts'
+import { providerOfHost } from '../../src/config/yaml/upstream.ts'
 import { foldName } from '../../src/gateway/bodies/scanned-values.ts'
 import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/proxy/headers/headers.ts'
 import { catalogPlaces } from '../../src/pricing/catalog/catalog-providers.ts'

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { explainError } from '../../src/doctor/explain-error.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
-import { isQueryTimeout } from '../../src/store/connection/query-timeout.ts'
+import { isQueryTimeout, openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 

@@ -15,7 +15,7 @@ import { findPriceTroubles } from '../../src/limits/alerts/watch/watch-prices.ts
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 import { readStreamBacklog } from '../../src/store/connection/redis-state.ts'
-import { selectStreams } from '../../src/store/ledger/streams.ts'
+import { selectStreams } from '../../src/store/ledger/ledger-database.ts'
 
 export interface AlertWatchOptions {
   readonly pool: Postgres

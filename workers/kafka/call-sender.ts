@@ -5,7 +5,6 @@ import { settledWithin } from '../../src/lib/deadline.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { atMostEvery } from '../../src/lib/throttle.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
-import { unpackPage } from '../../src/usage/outbox/outbox-page.ts'
 import {
   clearOutboxProblem,
   holdOutbox,
@@ -13,8 +12,13 @@ import {
   measureOutbox,
   pruneSkipped,
 } from '../../src/usage/outbox/outbox-state.ts'
-import { deletePages, selectPages, truncateOutbox } from '../../src/usage/outbox/outbox-table.ts'
-import type { EventBroker, OpenEventBroker } from './event-broker.ts'
+import {
+  deletePages,
+  type KeyedEvent,
+  selectPages,
+  truncateOutbox,
+  unpackPage,
+} from '../../src/usage/outbox/outbox-table.ts'
 
 export interface CallSenderOptions {
   readonly pool: Postgres
@@ -184,3 +188,18 @@ export function startCallSender(options: CallSenderOptions): CallSender {
     },
   }
 }
+
+/** Where events go once their calls are counted: Kafka, or what stands in for it in a test. */
+export interface EventBroker {
+  /** Rejects where nothing can be sent: no broker answers, or the topic is not there. */
+  check(): Promise<void>
+  /**
+   * Resolves once all that have to keep the events do. Events of one key keep their order. When it rejects, some may
+   * have arrived.
+   */
+  send(events: readonly KeyedEvent[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** @throws When it cannot even be tried. */
+type OpenEventBroker = () => Promise<EventBroker>

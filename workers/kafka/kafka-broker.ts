@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import type { KafkaConfig } from '../../src/config/config.ts'
 import { settledWithin, withinDeadline } from '../../src/lib/deadline.ts'
-import type { KeyedEvent } from '../../src/usage/outbox/outbox-page.ts'
-import type { EventBroker } from './event-broker.ts'
+import type { KeyedEvent } from '../../src/usage/outbox/outbox-table.ts'
+import type { EventBroker } from './call-sender.ts'
 
 /** Of the CloudEvents binding for Kafka: the whole event is the value. */
 const HEADERS = { 'content-type': 'application/cloudevents+json; charset=UTF-8' }

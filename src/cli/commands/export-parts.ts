@@ -3,13 +3,12 @@ import { Failure } from '../../doctor/failure.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCallDays } from '../../usage/calls/call-partitions.ts'
+import { selectUsageDays } from '../../usage/days/usage-days.ts'
 import { readCalls, selectDaysWithCalls } from '../../usage/export/export-calls.ts'
 import { cloudEvent } from '../../usage/export/export-cloudevents.ts'
-import { type ExportedRow, jsonLine } from '../../usage/export/export-columns.ts'
-import { CSV_HEADER, csvRow } from '../../usage/export/export-csv.ts'
+import { CSV_HEADER, csvRow, type ExportedRow, jsonLine } from '../../usage/export/export-columns.ts'
 import { FOCUS_HEADER, focusRows } from '../../usage/export/export-focus.ts'
 import { type ExportPage, type ExportScope, readDays, readLines } from '../../usage/export/export-rows.ts'
-import { selectUsageDays } from '../../usage/usage-days.ts'
 
 export const EXPORT_FORMATS = ['csv', 'jsonl', 'focus', 'cloudevents'] as const
 export type ExportFormat = (typeof EXPORT_FORMATS)[number]

@@ -5,10 +5,9 @@ import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
 import type { UsageGroup } from '../../usage/dimensions.ts'
-import { answerOperator } from '../../usage/query/answer-usage.ts'
-import { groupName } from '../../usage/query/render-usage.ts'
-import { type RequestedName, selectRequestedNames } from '../../usage/query/requested-names.ts'
+import { answerOperator, groupName } from '../../usage/query/answer-usage.ts'
 import type { UsageRow } from '../../usage/query/select-usage.ts'
+import { type RequestedName, selectRequestedNames } from '../../usage/query/select-usage.ts'
 import { renderSummary } from '../../usage/query/usage-figures.ts'
 import {
   parseUsageCursor,

@@ -5,10 +5,9 @@ import { PROVIDERS } from '../../providers/registry.ts'
 import { messageOf } from '../config-error.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
-import { deploymentShape } from './deployment.ts'
 import { type EstimateConfig, fileEstimates } from './estimates.ts'
 import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
-import { type TextEntry, YamlSource } from './yaml-source.ts'
+import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
 
 /** The valid parts of the YAML file of `TALLYGATE_CONFIG`, with line numbers for problems found later. */
 export interface ConfigFile {

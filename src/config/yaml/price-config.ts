@@ -18,9 +18,8 @@ import {
 import { type Environment, readVariable } from '../environment.ts'
 import { readEnvironmentUpstream } from '../environment-upstream.ts'
 import { upstreamUrl } from '../variables.ts'
-import { deploymentShape } from './deployment.ts'
-import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
-import { YamlSource } from './yaml-source.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './upstream.ts'
+import { deploymentShape, YamlSource } from './yaml-source.ts'
 
 /** The prices of gateways with this configuration, for commands that show or use them. */
 export interface PriceConfig {

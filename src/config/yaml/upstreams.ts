@@ -3,8 +3,8 @@ import { isPlaceAsked, placeOfUpstream } from '../../pricing/places/upstream-pla
 import { modelListPathOf } from '../../providers/registry.ts'
 import type { ConfigFile, FileUpstream } from './config-file.ts'
 import type { PathsConfig } from './paths.ts'
-import { pricesOfHost, providerOfHost, saysItsCost } from './provider-hosts.ts'
 import type { UpstreamConfig } from './upstream.ts'
+import { pricesOfHost, providerOfHost, saysItsCost } from './upstream.ts'
 
 /** A model that `/v1/models` shows. */
 export interface ModelConfig {

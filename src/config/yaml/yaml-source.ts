@@ -1,5 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
+import { DEPLOYMENTS } from '../../pricing/places/upstream-places.ts'
+import { modelPattern } from '../variables.ts'
 
 /** An entry of a list as written: plain text by field, and the line it begins at. */
 export interface TextEntry {
@@ -130,3 +132,8 @@ function plainMessage(issue: z.core.$ZodIssue): string {
   if (issue.input === undefined && /received undefined$/.test(issue.message)) return 'is missing'
   return `must be ${TYPE_NAMES[issue.expected] ?? issue.expected}`
 }
+
+const deployment = z.enum(DEPLOYMENTS, `must be one of ${DEPLOYMENTS.join(', ')}`)
+
+/** Where an upstream on Azure serves: all that it has, or each deployment by its name. */
+export const deploymentShape = z.union([deployment, z.record(modelPattern, deployment)])

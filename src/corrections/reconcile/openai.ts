@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import { fetchPages, type Page, ReportError, type ReportSource } from './fetch-pages.ts'
-import { amountPico } from './money.ts'
 import type { ModelDay } from './report.ts'
+import { amountPico } from './report.ts'
 
 export const OPENAI_URL = 'https://api.openai.com'
 

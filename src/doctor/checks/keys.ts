@@ -1,5 +1,5 @@
 import { pepperId } from '../../domain/api-key.ts'
-import { countKeysByPepper } from '../../keys/key-peppers.ts'
+import { countKeysByPepper } from '../../keys/keys.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Finding, failure, ok, warning } from '../finding.ts'
 

@@ -1,9 +1,8 @@
 import { picoToUsdNumber } from '../../domain/pico-usd.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import { selectSuspects, selectUnknownPlaces } from '../../usage/calls/odd-calls.ts'
 import { selectCollisions } from '../../usage/calls/response-collisions.ts'
-import { selectSuspects } from '../../usage/calls/suspect-calls.ts'
-import { selectUnknownPlaces } from '../../usage/unknown-places.ts'
 import { type Finding, ok, warning } from '../finding.ts'
 
 const DAYS = 30

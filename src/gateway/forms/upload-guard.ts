@@ -1,8 +1,7 @@
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { type CallRefusal, GatewayError } from '../../http/errors.ts'
-import { FormNames } from '../../objects/names/form-names.ts'
 import { LINE_WALK } from '../../objects/names/name-paths.ts'
-import { TextNames } from '../../objects/names/text-names.ts'
+import { FormNames, TextNames } from '../../objects/names/text-names.ts'
 import type { PartHead } from './multipart-fields.ts'
 import { MultipartFields, type PartSink } from './multipart-fields.ts'
 

@@ -3,7 +3,7 @@ import { foldObjectId, type ObjectEvent, type ObjectKind } from '../../call/obje
 import { reportsUse, useOf } from '../../call/record-fields.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { EndedJobs } from '../../objects/job-names.ts'
-import { isRunning } from '../../objects/object-status.ts'
+import { isRunning } from '../../objects/object-kinds.ts'
 import type { Objects } from '../../objects/objects.ts'
 import { type KeptJob, selectJobs } from '../../objects/table/jobs-table.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'

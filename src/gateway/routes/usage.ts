@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { sendError } from '../../http/answer-error.ts'
-import { asOf } from '../../http/as-of.ts'
 import { DeadlineError, withinDeadline } from '../../lib/deadline.ts'
-import { isQueryTimeout } from '../../store/connection/query-timeout.ts'
+import { isQueryTimeout } from '../../store/connection/postgres.ts'
 import type { ClientQuery } from '../../usage/query/answer-usage.ts'
+import { asOf } from '../../usage/query/answer-usage.ts'
 import { CLIENT_FORM, parseUsageQuery } from '../../usage/query/usage-query.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
 

@@ -1,7 +1,6 @@
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { DimensionField } from '../../usage/dimensions.ts'
-import { SUMMARY_COLUMNS } from '../../usage/summaries/summary-columns.ts'
-import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
+import { findSummaryTables, SUMMARY_COLUMNS } from '../../usage/summaries/summary-tables.ts'
 import { coversModelInSql } from '../covers-model.ts'
 import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from './charges.ts'
 

@@ -1,4 +1,4 @@
-import { type Rotation, rotateKey } from '../../keys/rotate-key.ts'
+import { type Rotation, rotateKey } from '../../keys/keys.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { addLimitChanges } from './limit-changes.ts'

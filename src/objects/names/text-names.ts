@@ -1,7 +1,8 @@
 // JSON texts one behind the other, as their bytes come: the lines of a batch's file, the events of a stream.
 import { OPEN_BRACE } from '../../providers/wires/json-bytes.ts'
+import { walkToName } from '../../providers/wires/plans/json-paths.ts'
 import { isWide, NameCollector } from './body-names.ts'
-import type { NameWalk } from './name-paths.ts'
+import { type NameWalk, namedPaths } from './name-paths.ts'
 
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
@@ -88,4 +89,37 @@ function lineEnd(chunk: Buffer, from: number): number {
   const end = feed === -1 ? chunk.length : feed
   const back = chunk.subarray(from, end).indexOf(CARRIAGE_RETURN)
   return back === -1 ? end : from + back
+}
+
+/** A longer value is not an id. */
+const MAX_FIELD_BYTES = 16_384
+
+/** The ids in the fields of one form, as if they stood in a JSON body: `video[id]` as `{"video": {"id": …}}`. */
+export class FormNames {
+  readonly #walk: NameWalk
+  readonly #names: NameCollector
+
+  constructor(canonicalPath: string) {
+    this.#walk = namedPaths(canonicalPath).walk
+    this.#names = new NameCollector(this.#walk)
+  }
+
+  static readonly maxFieldBytes = MAX_FIELD_BYTES
+
+  takeIds(): readonly string[] {
+    return this.#names.takeIds()
+  }
+
+  get readsWholeAccount(): boolean {
+    return this.#names.found.readsWholeAccount
+  }
+
+  field(name: string, value: string): void {
+    let place: NameWalk | null = this.#walk
+    for (const part of name.split(/[[\].]+/)) {
+      if (part !== '' && !/^\d+$/.test(part) && place !== null)
+        place = walkToName(place, part) as NameWalk | null
+    }
+    if (place !== null) this.#names.take(place, value)
+  }
 }

@@ -1,5 +1,5 @@
-import { AS_OF } from '../../http/as-of.ts'
 import { ERROR_NAMES } from '../../http/errors.ts'
+import { AS_OF } from '../../usage/query/answer-usage.ts'
 import { CLIENT_GROUPS } from '../../usage/query/usage-query.ts'
 import { callErrors, errors, json } from './responses.ts'
 import { list, ref, text } from './schema-parts.ts'

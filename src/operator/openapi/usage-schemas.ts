@@ -1,6 +1,6 @@
 import { UNPRICED_REASONS } from '../../call/unpriced-reason.ts'
 import { countsBy } from '../../call/usage.ts'
-import { GROUP_FIELDS } from '../../usage/query/render-usage.ts'
+import { GROUP_FIELDS } from '../../usage/query/answer-usage.ts'
 import { FIGURES, type FigureText, RELIABILITY_FIGURES } from '../../usage/query/usage-figures.ts'
 import { count, list, nullableText, object, ref, text, time, timeOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'

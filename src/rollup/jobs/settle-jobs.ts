@@ -1,7 +1,12 @@
-import type { CallRecord, JobUse } from '../../call/call-record.ts'
-import { type CountedCall, settlementIdOf } from '../../call/call-record.ts'
-import { foldObjectId } from '../../call/object-event.ts'
-import { useOf } from '../../call/record-fields.ts'
+import {
+  type CallRecord,
+  type CountedCall,
+  type JobUse,
+  responseUseOf,
+  settlementIdOf,
+} from '../../call/call-record.ts'
+import { foldObjectId, type ObjectEvent } from '../../call/object-event.ts'
+import { reportsUse, useOf } from '../../call/record-fields.ts'
 import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { hastenJobs } from '../../objects/table/jobs-table.ts'
 import {
@@ -18,7 +23,6 @@ import { type SettledCall, submitterOf } from '../../usage/daily-key.ts'
 import { withoutUsage } from '../../usage/total-by-day.ts'
 import { estimatesOf, takenBack } from './kept-estimates.ts'
 import { sortedByKey, textOf } from './made-objects.ts'
-import { endedBy, eventsOf, fetchedKey, isFinal, objectKeyOf, reportedKeys } from './reported-work.ts'
 
 export interface SettledJobs {
   /**
@@ -27,6 +31,64 @@ export interface SettledJobs {
   readonly calls: readonly CountedCall[]
   /** Calls that are unpriced no longer. */
   readonly settled: readonly SettledCall[]
+}
+
+const NO_KEYS: readonly never[] = []
+
+/** A job that runs no longer. */
+interface EndedJob {
+  readonly key: ObjectKey
+  /** `left_files`: what it used stands in them. `silent`: it will not be reported. */
+  readonly how: 'failed' | 'left_files' | 'silent'
+}
+
+/** The jobs whose end the call's answer showed. */
+function endedBy(record: CallRecord): readonly EndedJob[] {
+  if (record.objects === undefined) return NO_KEYS
+  const left = new Set(
+    record.objects?.flatMap(({ leftBy }) => (leftBy === undefined ? [] : [foldObjectId(leftBy)])),
+  )
+  return eventsOf(record, 'ended').map(({ key, event }) => ({
+    key,
+    how: event.failed === true ? 'failed' : left.has(key.foldedId) ? 'left_files' : 'silent',
+  }))
+}
+
+/** What the call did of this kind, and to which objects. */
+function eventsOf({ upstream, objects = NO_KEYS }: CallRecord, kind: ObjectEvent['is']) {
+  return objects.flatMap((event) =>
+    event.is === kind ? [{ key: { upstream, foldedId: foldObjectId(event.id) }, event }] : [],
+  )
+}
+
+/** What is only estimated, or was cut, may be reported better later. */
+function isFinal({ usageSource }: Pick<CallRecord, 'usageSource'>): boolean {
+  return usageSource === 'reported' || usageSource === 'none'
+}
+
+/** What this record tells of work that others submitted. */
+function reportedKeys(record: CallRecord): readonly ObjectKey[] {
+  if (record.responseId === null && record.jobs === undefined) return NO_KEYS
+  const fetched = fetchedKey(record)
+  const jobs = (record.jobs ?? []).flatMap((job) =>
+    job.isFile === true ? [] : [objectKeyOf(record, job.id)],
+  )
+  return fetched === null ? jobs : [fetched, ...jobs]
+}
+
+/** A response that the call itself had made is its own, whatever id the server, or the client, chose for it. */
+function fetchedKey(record: CallRecord): ObjectKey | null {
+  const { responseId, objects } = record
+  if (responseId === null || !reportsUse(record)) return null
+  if ((record.responseUse ?? responseUseOf(record)) !== 'fetched') return null
+  const key = objectKeyOf(record, responseId)
+  const isOwn = objects?.some(({ id, is }) => is === 'created' && foldObjectId(id) === key.foldedId)
+  return isOwn === true ? null : key
+}
+
+/** The object of this id at the call's upstream. */
+function objectKeyOf({ upstream }: CallRecord, id: string): ObjectKey {
+  return { upstream, foldedId: foldObjectId(id) }
 }
 
 /**

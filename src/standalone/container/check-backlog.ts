@@ -3,7 +3,7 @@ import { SILENT_LOG } from '../../lib/logger.ts'
 import { openPostgres } from '../../store/connection/postgres.ts'
 import { openRedis } from '../../store/connection/redis.ts'
 import { readStreamBacklog } from '../../store/connection/redis-state.ts'
-import { selectStreams } from '../../store/ledger/streams.ts'
+import { selectStreams } from '../../store/ledger/ledger-database.ts'
 
 /**
  * What check-worker.ts runs: whether calls are being counted. Healthy while no entry has waited in a stream for

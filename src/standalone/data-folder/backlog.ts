@@ -1,7 +1,7 @@
 import { until } from '../../lib/until.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Redis } from '../../store/connection/redis.ts'
-import { selectStreams } from '../../store/ledger/streams.ts'
+import { selectStreams } from '../../store/ledger/ledger-database.ts'
 
 /**
  * Waits until the workers have counted everything that is in the streams, for at most `timeoutMs`. What is left then is

@@ -1,7 +1,16 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { writeFileAtomically } from './write-file.ts'
 
 /** What the process that holds a data folder says of itself. */
 export interface Holder {
@@ -72,4 +81,17 @@ function readHolder(file: string): Holder | null {
   } catch {
     return null // not written yet, or just gone
   }
+}
+
+/** Writes a file that only its owner may read, whole or not at all, also over a crash. */
+export function writeFileAtomically(file: string, text: string): void {
+  const next = `${file}.next`
+  const descriptor = openSync(next, 'w', 0o600)
+  try {
+    writeSync(descriptor, text)
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+  renameSync(next, file)
 }

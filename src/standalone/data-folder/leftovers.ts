@@ -2,9 +2,8 @@ import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { until } from '../../lib/until.ts'
 import { type StopStep, sendSignal } from '../processes/detached-process.ts'
-import { processIdentity } from '../processes/process-identity.ts'
-import { folderIdentity, workingFolderIdentity } from './folder-identity.ts'
-import { writeFileAtomically } from './write-file.ts'
+import { folderIdentity, processIdentity, workingFolderIdentity } from '../processes/process-identity.ts'
+import { writeFileAtomically } from './data-folder.ts'
 
 interface RecordedProcess {
   readonly name: string

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { writeFileAtomically } from './write-file.ts'
+import { writeFileAtomically } from './data-folder.ts'
 
 /** What `npm start` creates once and keeps, so that the next start finds its data and the user's key. */
 export interface Secrets {

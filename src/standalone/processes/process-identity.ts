@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 
 /**
  * Identifies one run of a process among others with the same number: the boot, and the start time. null: no
@@ -27,4 +27,25 @@ function fromPs(pid: number): string | null {
   const { stdout } = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8' })
   const [, state, started] = /^(\S+)\s+(.*\S)\s*$/.exec(stdout) ?? []
   return state === undefined || started === undefined || state.startsWith('Z') ? null : started
+}
+
+/**
+ * Tells a folder from its copies, also from one that stands where it stood, by the device and the number that
+ * the file system gave it. The path does not count, since a folder that was moved is the same one to the
+ * processes that work in it.
+ *
+ * @returns null: there is none, or it is closed to us
+ */
+export function folderIdentity(path: string): string | null {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return null
+  }
+}
+
+/** The identity of the folder that a process works in; null: unknown, as anywhere but on Linux. */
+export function workingFolderIdentity(pid: number): string | null {
+  return folderIdentity(`/proc/${pid}/cwd`)
 }

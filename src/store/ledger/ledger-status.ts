@@ -1,7 +1,7 @@
 import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Postgres } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
-import { selectStreams } from './streams.ts'
+import { selectStreams } from './ledger-database.ts'
 
 /** A gap that was not filled since. */
 export interface LedgerGap extends SequenceRange {

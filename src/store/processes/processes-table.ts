@@ -1,5 +1,8 @@
+import { hostname } from 'node:os'
+import { repeat } from '../../lib/repeat.ts'
 import type { Postgres } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
+import type { StoreClock } from './store-clock.ts'
 
 export type ProcessKind = 'gateway' | 'worker'
 
@@ -58,4 +61,91 @@ export async function selectProcesses(pool: Postgres): Promise<readonly RunningP
     maxConnections: row.max_connections,
     clockOffsetMs: row.clock_offset_ms === null ? null : Number(row.clock_offset_ms),
   }))
+}
+
+/** The connections of a Postgres server, and what the processes that run may take of them. */
+interface ConnectionUse {
+  /** `max_connections`, and those of them that only superusers get. */
+  readonly most: number
+  readonly reserved: number
+  readonly inUse: number
+  /** In use by programs other than tallygate. */
+  readonly others: number
+  readonly gateways: number
+  /** All gateways together, as they last said. */
+  readonly gatewaysMay: number
+  readonly workers: number
+  readonly workersMay: number
+}
+
+/** For commands, `migrate`, and processes that are just starting. */
+export const SPARE_CONNECTIONS = 6
+
+/** @throws When Postgres is away. */
+export async function selectConnectionUse(pool: Postgres): Promise<ConnectionUse> {
+  const { rows } = await pool.query<Record<keyof ConnectionUse, number>>(
+    `select current_setting('max_connections')::int as most,
+       current_setting('superuser_reserved_connections')::int
+         + coalesce(current_setting('reserved_connections', true)::int, 0) as reserved,
+       a.*, p.*
+     from (select count(*)::int as "inUse",
+         count(*) filter (where coalesce(application_name, '') not like 'tallygate%')::int as others
+       from pg_stat_activity where datid is not null) a,
+       (select count(*) filter (where kind = 'gateway')::int as gateways,
+         count(*) filter (where kind = 'worker')::int as workers,
+         coalesce(sum(max_connections) filter (where kind = 'gateway'), 0)::int as "gatewaysMay",
+         coalesce(sum(max_connections) filter (where kind = 'worker'), 0)::int as "workersMay"
+       from ${SCHEMA}.processes where ${LIVE}) p`,
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error('Postgres said nothing of its connections')
+  return row
+}
+
+/** An equal part for each gateway process of what workers, commands and other programs leave. */
+export function shareOf({ most, reserved, others, workersMay, gateways }: ConnectionUse): number {
+  return Math.floor((most - reserved - others - workersMay - SPARE_CONNECTIONS) / Math.max(1, gateways))
+}
+
+interface AnnounceOptions {
+  readonly pool: Postgres
+  readonly kind: ProcessKind
+  /** What it may take; with `allow` it gets its part of Postgres's connections each time. */
+  readonly connections: { readonly max: number; readonly allow?: (connections: number) => void }
+  readonly clock: StoreClock
+}
+
+const CHECK_MS = 1_000
+/** Without Postgres nothing changes. */
+const ignore = () => {}
+
+/**
+ * Says in Postgres that this process runs, for `doctor` and for alerts: how many connections it may take, and how far
+ * its clock is off. It says so at once where that begins or ends. Without Postgres it waits.
+ */
+export function keepAnnounced({ pool, kind, connections, clock }: AnnounceOptions): {
+  stop(): Promise<void>
+} {
+  const name = { process: `${hostname()}:${process.pid}`, kind }
+  let said: { readonly atMs: number; readonly clock: string } | null = null
+  const repeated = repeat(async () => {
+    const state = clock.offsetMs === null ? 'unknown' : clock.isOff ? 'off' : 'right'
+    const isDue = said?.clock !== state || performance.now() - said.atMs >= ANNOUNCE_MS
+    if (!isDue) return
+    const running = { ...name, maxConnections: connections.max, clockOffsetMs: clock.provenOffsetMs }
+    const isSaid = await announceProcess(pool, running).then(
+      () => true,
+      () => false,
+    )
+    if (!isSaid) return
+    said = { atMs: performance.now(), clock: state }
+    if (connections.allow === undefined) return
+    await selectConnectionUse(pool).then((use) => connections.allow?.(shareOf(use)), ignore)
+  }, CHECK_MS)
+  return {
+    async stop() {
+      await repeated.stop()
+      await withdrawProcess(pool, name).catch(() => {})
+    },
+  }
 }

@@ -2,7 +2,7 @@ import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { repeat } from '../../lib/repeat.ts'
 import type { Postgres } from '../connection/postgres.ts'
-import { isQueryTimeout } from '../connection/query-timeout.ts'
+import { isQueryTimeout } from '../connection/postgres.ts'
 import { type ReplicaLag, ReplicaLagMeter } from './replica-lag.ts'
 
 /** A replica for reports, as it is now. */

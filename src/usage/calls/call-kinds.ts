@@ -6,7 +6,6 @@ import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { OTHER_MODELS_TOTAL } from '../total-by-day.ts'
 import { FIELD_COLUMNS, isAbsent, keyedBy, OWN_FIELDS, type OwnField, valueText } from './call-columns.ts'
-import { usageShapeOf } from './usage-shape.ts'
 
 /** A call as its row is written: under which kind, and what the kind cannot say of it. */
 export interface KindOfCall {
@@ -179,4 +178,22 @@ function kindText({ day, call, own, shape, hash }: Wanted): string {
     if (!isAbsent(value) && !isOwn(own, name)) text += key + valueText(form, value)
   }
   return `${text}}`
+}
+
+/** A text with its digits apart from the rest, which many calls have alike. */
+interface ShapedText {
+  /** The text, each run of digits a `#`. */
+  readonly shape: string
+  /** The runs in their order, between commas. */
+  readonly digits: string
+}
+
+/** Splits a usage object's text. `null`: it has a `#` of its own, so the two could not be put together again. */
+export function usageShapeOf(text: string): ShapedText | null {
+  if (text.includes('#')) return null
+  const between = text.replace(/[^0-9]+/g, ',')
+  return {
+    shape: text.replace(/[0-9]+/g, '#'),
+    digits: between.slice(between.startsWith(',') ? 1 : 0, between.endsWith(',') ? -1 : undefined),
+  }
 }

@@ -1,7 +1,7 @@
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { KEY_COLUMNS, KEY_OF_CALL } from '../daily-key.ts'
 import { keptAs, METRICS } from '../metrics-table.ts'
-import { inPart } from './day-parts.ts'
+import { inPart } from './call-partitions.ts'
 
 /** The columns of `daily_usage` that are made of calls alone. */
 export const METERED_COLUMNS: readonly string[] = METRICS.map(({ column }) => column)

@@ -1,7 +1,7 @@
 import type { CountedCall } from '../../call/call-record.ts'
 import { LATENCY_BOUNDS_US, LATENCY_BUCKETS, latencyBucketOf } from '../../domain/latency.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { inPart } from '../calls/day-parts.ts'
+import { inPart } from '../calls/call-partitions.ts'
 import { latencyOf } from '../metrics-table.ts'
 
 /**

@@ -2,11 +2,11 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { type CallRow, columnsOf, fieldsFrom } from '../calls/call-columns.ts'
+import { selectUsageDays } from '../days/usage-days.ts'
 import { LATER_DIMENSIONS } from '../dimensions.ts'
-import { selectUsageDays } from '../usage-days.ts'
 import { EXPORTED_FIELDS, type ExportedCall } from './export-cloudevents.ts'
+import { laterDimensions } from './export-columns.ts'
 import type { ExportPage, ExportScope } from './export-rows.ts'
-import { laterDimensions } from './exported-day.ts'
 
 /** Calls in memory at a time, twice. */
 const PAGE = 2_000

@@ -1,6 +1,6 @@
 import { usdTextOf } from '../../domain/pico-usd.ts'
-import { nameIn } from '../dimension-names.ts'
-import { DIMENSIONS } from '../dimensions.ts'
+import type { DailyRow } from '../daily-row.ts'
+import { DIMENSIONS, LATER_DIMENSIONS, type NameField, nameIn } from '../dimensions.ts'
 import { CORRECTIONS, correctedIn, METRICS } from '../metrics-table.ts'
 
 export interface ExportColumn {
@@ -55,4 +55,52 @@ export function jsonLine(row: ExportedRow): string {
     else values[name] = kind === 'usd' ? usdTextOf(value ?? '0') : Number(value)
   }
   return JSON.stringify(values)
+}
+
+/** A row of daily totals as it is given to other programs, with the names that people know things by. */
+export interface ExportedDay extends DailyRow, Readonly<Record<NameField, string | null>> {}
+
+/** The dimensions that came after the first release of the exports, by column, where they have a value. */
+export function laterDimensions(
+  value: (dimension: (typeof LATER_DIMENSIONS)[number]) => string,
+): Readonly<Record<string, string>> {
+  const values = LATER_DIMENSIONS.map((dimension) => [dimension.column, value(dimension)] as const)
+  return Object.fromEntries(values.filter(([, value]) => value !== ''))
+}
+
+/** Ends every line (RFC 4180). */
+const CSV_END = '\r\n'
+
+export const CSV_HEADER = csvLine(EXPORT_COLUMNS.map(({ name }) => name))
+
+const KINDS = EXPORT_COLUMNS.map(({ kind }) => kind)
+
+/** One line of a `csv` export, with its end. */
+export function csvRow(row: ExportedRow): string {
+  let line = ''
+  for (let place = 0; place < KINDS.length; place += 1) {
+    const value = row[place] ?? null
+    if (place > 0) line += ','
+    if (KINDS[place] === 'count') line += value ?? '0'
+    else if (KINDS[place] === 'usd') line += usdTextOf(value ?? '0')
+    else if (value !== null && value !== '') line += quoted(safeName(value))
+  }
+  return line + CSV_END
+}
+
+/** Cells as one line, with its end; those that need it in quotes. */
+export function csvLine(cells: readonly string[]): string {
+  return cells.map(quoted).join(',') + CSV_END
+}
+
+function quoted(cell: string): string {
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}
+
+/**
+ * A name as no spreadsheet takes it for a formula: where it begins with one of `= + - @`, a tab or a line's
+ * end, an apostrophe is put before it. Names come from clients and upstreams.
+ */
+export function safeName(name: string): string {
+  return /^[=+\-@\t\r\n]/.test(name) ? `'${name}` : name
 }

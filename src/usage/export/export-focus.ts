@@ -2,8 +2,7 @@ import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { corrected } from '../daily-row.ts'
 import type { CountField } from '../metrics-table.ts'
-import { csvLine, safeName } from './export-csv.ts'
-import { type ExportedDay, laterDimensions } from './exported-day.ts'
+import { csvLine, type ExportedDay, laterDimensions, safeName } from './export-columns.ts'
 
 /**
  * The columns of the FinOps Open Cost and Usage Specification, 1.2 (https://focus.finops.org), that apply to

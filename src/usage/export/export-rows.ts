@@ -5,11 +5,10 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import { beginTransaction } from '../../store/connection/sessions/session-settings.ts'
 import { shownKeyIn } from '../daily-key.ts'
 import { DAILY_COLUMNS, dailyRowFrom } from '../daily-row.ts'
-import { joinNames, nameIn } from '../dimension-names.ts'
-import { DIMENSIONS } from '../dimensions.ts'
-import { selectUsageDays } from '../usage-days.ts'
+import { selectUsageDays } from '../days/usage-days.ts'
+import { DIMENSIONS, joinNames, nameIn } from '../dimensions.ts'
+import type { ExportedDay } from './export-columns.ts'
 import { EXPORT_COLUMNS, type ExportedRow } from './export-columns.ts'
-import type { ExportedDay } from './exported-day.ts'
 
 /** What is exported: UTC days, both included, of one client or (`null`) of all. */
 export interface ExportScope {

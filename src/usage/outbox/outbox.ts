@@ -2,13 +2,12 @@ import type { CountedCall } from '../../call/call-record.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import type { CallSink } from '../calls/call-sink.ts'
+import type { CallSink } from '../calls/add-calls.ts'
 import { totalledUnder } from '../daily-key.ts'
 import { cloudEvent } from '../export/export-cloudevents.ts'
-import { laterDimensions } from '../export/exported-day.ts'
-import { type KeyedEvent, packPages } from './outbox-page.ts'
+import { laterDimensions } from '../export/export-columns.ts'
 import { addSkipped, selectWaitingBytes } from './outbox-state.ts'
-import { addPages } from './outbox-table.ts'
+import { addPages, type KeyedEvent, packPages } from './outbox-table.ts'
 
 export interface OutboxOptions {
   /** From this size on calls are counted and not sent. */

@@ -1,11 +1,97 @@
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { renderForClient, renderForOperator, sortByGroups } from './render-usage.ts'
+import { GROUP_DIMENSIONS, type GroupDimension, type UsageGroup } from '../dimensions.ts'
 import { type ShownFigures, selectUsageSummary, type UsageRow } from './select-usage.ts'
+import { FIGURES, RELIABILITY_FIGURES, renderFigures, renderSummary, sumTotals } from './usage-figures.ts'
 import { cursorBehind } from './usage-page.ts'
 import type { UsageQuery } from './usage-query.ts'
 
 /** A query by a client, of itself. */
 export type ClientQuery = UsageQuery & { readonly client: NonNullable<UsageQuery['client']> }
+
+/** A client's usage as JSON: one summary of everything, and with groups the figures of each in `data`. */
+function renderForClient(
+  rows: readonly UsageRow[],
+  {
+    client,
+    days,
+    groupBy,
+  }: Pick<UsageQuery, 'days' | 'groupBy'> & { readonly client: { readonly name: string } },
+) {
+  // From the same rows, so that the groups always add up to the whole, whatever is counted meanwhile.
+  const summary = renderSummary(client.name, days, sumTotals(rows))
+  if (groupBy.length === 0) return summary
+  const data = rows.map((row) => ({ ...renderGroup(row, groupBy), ...renderFigures(FIGURES, row) }))
+  return { ...summary, data }
+}
+
+/**
+ * Usage as JSON for operators, the same on the command line and over HTTP: one summary, or with groups a list
+ * of them with the groups' fields before each.
+ */
+function renderForOperator(
+  rows: readonly UsageRow[],
+  { client, days, groupBy }: Pick<UsageQuery, 'client' | 'days' | 'groupBy'>,
+) {
+  const documents = rows.map((row) => ({
+    ...renderGroup(row, groupBy),
+    ...renderSummary(groupBy.includes('client') ? row.clientName : (client?.name ?? null), days, row),
+    ...(groupBy.length === 0 ? {} : renderFigures(RELIABILITY_FIGURES, row)),
+  }))
+  return groupBy.length === 0 ? documents[0] : documents
+}
+
+/** A field of an answer that names its group. */
+interface GroupNameField {
+  readonly name: string
+  readonly of: (row: UsageRow) => string | null
+  readonly description: string
+  readonly isDay: boolean
+  readonly isNullable: boolean
+}
+
+/** The fields that a grouping adds; none for the client, which every answer names. */
+function fieldsOf({ field, column, type, named, group }: GroupDimension): readonly GroupNameField[] {
+  if (group.isClient === true) return []
+  const { description } = group
+  const id = { name: column, of: (row: UsageRow) => row[field], description, isDay: type === 'date' }
+  if (named === undefined) return [{ ...id, isNullable: false }]
+  const name = { name: named.column, of: (row: UsageRow) => row[named.field], description: named.description }
+  return [
+    { ...id, isNullable: false },
+    { ...name, isDay: false, isNullable: true },
+  ]
+}
+
+/** The fields that name groups, in the order in which answers have them. */
+export const GROUP_FIELDS = GROUP_DIMENSIONS.flatMap((dimension) =>
+  fieldsOf(dimension).map((field) => ({ ...field, group: dimension.group.name })),
+)
+
+function renderGroup(row: UsageRow, groupBy: readonly UsageGroup[]): Readonly<Record<string, string | null>> {
+  const fields = GROUP_FIELDS.filter(({ group }) => groupBy.includes(group))
+  return Object.fromEntries(fields.map(({ name, of }) => [name, of(row)]))
+}
+
+const DIMENSION_OF = new Map(GROUP_DIMENSIONS.map((dimension) => [dimension.group.name, dimension]))
+
+/** What people call the thing that `row` is the totals of, by one of its groups: its name, else its id. */
+export function groupName(row: UsageRow, group: UsageGroup): string {
+  const dimension = DIMENSION_OF.get(group)
+  if (dimension === undefined) return ''
+  const { field, named } = dimension
+  return (named === undefined ? null : row[named.field]) ?? row[field] ?? ''
+}
+
+/** By the names that people read, as ids have no order that means anything. */
+function sortByGroups(rows: readonly UsageRow[], groupBy: readonly UsageGroup[]): readonly UsageRow[] {
+  return rows.toSorted((a, b) => {
+    for (const group of groupBy) {
+      const [nameOfA, nameOfB] = [groupName(a, group), groupName(b, group)]
+      if (nameOfA !== nameOfB) return nameOfA < nameOfB ? -1 : 1
+    }
+    return 0
+  })
+}
 
 /**
  * The answer of `GET /v1/usage`.
@@ -44,4 +130,12 @@ async function selectRows(
   const { client, fromDay, toDay, groupBy, page } = query
   const scope = { clientId: client?.id ?? null, fromDay, toDay, groupBy }
   return await selectUsageSummary(pool, scope, shown, page)
+}
+
+/** A header, as the fields of answers are fixed: the answer has at least all that was counted by then, and may lack the rest. */
+export const AS_OF = 'x-tallygate-as-of'
+
+/** @param atMs milliseconds since 1970 */
+export function asOf(atMs: number): Readonly<Record<string, string>> {
+  return { [AS_OF]: new Date(atMs).toISOString() }
 }

@@ -1,11 +1,14 @@
 import { countsBy } from '../../call/usage.ts'
+import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { joinNames, nameIn } from '../dimension-names.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 import {
   GROUP_DIMENSIONS,
   type GroupDimension,
   type GroupField,
+  joinNames,
   type NameField,
+  nameIn,
   type UsageGroup,
 } from '../dimensions.ts'
 import {
@@ -14,7 +17,7 @@ import {
   type SummaryStatement,
   selectSums,
 } from '../summaries/read-summaries.ts'
-import { SUMMARY_COLUMNS } from '../summaries/summary-columns.ts'
+import { SUMMARY_COLUMNS } from '../summaries/summary-tables.ts'
 import { type GroupTotals, RELIABILITY_FIELDS, SUMMARY_FIELDS, UNPRICED_FIELDS } from './usage-figures.ts'
 import { sortFieldOf, type UsagePage } from './usage-page.ts'
 
@@ -122,4 +125,32 @@ function usageRowFrom(row: SummaryRow): UsageRow {
     ...countsBy(NAME_FIELDS, (field) => row[field] ?? null),
     ...countsBy(SUM_FIELDS, (field) => BigInt(row[field] ?? '0')),
   }
+}
+
+/** What requests named whose calls are totalled as `(unknown)`. */
+export interface RequestedName {
+  /** As the requests wrote it, cleaned and bounded. */
+  readonly model: string
+  readonly requests: bigint
+}
+
+const SHOWN_NAMES = 20
+
+/**
+ * The names that those asked for whose calls are totalled as `(unknown)`, those with most calls first, at
+ * most 20: from the single calls, as far as they are kept. Clients choose these names, so there is no end to
+ * them.
+ */
+export async function selectRequestedNames(
+  pool: Postgres,
+  { clientId, fromDay, toDay }: UsageScope,
+): Promise<RequestedName[]> {
+  const { rows } = await pool.query<{ model: string; requests: string }>(
+    `select requested_model as model, count(*) as requests from ${SCHEMA}.calls
+     where day between $1 and $2 and model = $3 and requested_model is not null
+       and ($4::text is null or client_id = $4)
+     group by requested_model order by requests desc, requested_model limit ${SHOWN_NAMES}`,
+    [fromDay, toDay, UNKNOWN_MODEL, clientId],
+  )
+  return rows.map(({ model, requests }) => ({ model, requests: BigInt(requests) }))
 }

@@ -9,7 +9,7 @@ import {
   type Summarised,
   selectSummarised,
 } from './summarised.ts'
-import type { SummaryColumn, SummaryField } from './summary-columns.ts'
+import type { SummaryColumn, SummaryField } from './summary-tables.ts'
 import { columnsOfFields, findSummaryTables } from './summary-tables.ts'
 
 /** What of the totals is wanted, and by what it is kept apart. */

@@ -1,10 +1,9 @@
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
-import { queryLong } from '../../store/connection/long-query.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { queryLong } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { firstOfMonth, firstOfNextMonth, selectSummarised } from './summarised.ts'
-import { SUMMARY_COLUMNS } from './summary-columns.ts'
-import { columnsOfFields, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
+import { columnsOfFields, SUMMARY_COLUMNS, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
 import { selectUnpricedRowDifferences, UNPRICED_ROWS } from './unpriced-rows.ts'
 import { SUMS_OF_ROWS, SUMS_OF_SUMS } from './write-summaries.ts'
 

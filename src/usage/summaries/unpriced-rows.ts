@@ -1,10 +1,10 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { queryLong } from '../../store/connection/long-query.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { queryLong } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { KEY, KEY_COLUMNS, keyIn, sameKey } from '../daily-key.ts'
 import { valueIn } from '../metrics-table.ts'
-import { LEFT_UNPRICED } from './summary-columns.ts'
+import { LEFT_UNPRICED } from './summary-tables.ts'
 
 /** The rows of closed days that still have calls without a cost: all that a query about these needs of a day. */
 export const UNPRICED_ROWS = 'usage_days_unpriced'

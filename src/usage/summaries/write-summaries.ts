@@ -1,9 +1,8 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { queryLong } from '../../store/connection/long-query.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { queryLong } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { SUMMARY_COLUMNS } from './summary-columns.ts'
-import { columnsOfFields, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
+import { columnsOfFields, SUMMARY_COLUMNS, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
 
 const COLUMNS = SUMMARY_COLUMNS.map(({ column }) => column)
 

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { ConnectionBudget } from '../../../src/store/connection/lanes/connection-budget.ts'
-import { LANES, type LaneName, laneCaps } from '../../../src/store/connection/lanes/lane-caps.ts'
+import {
+  ConnectionBudget,
+  LANES,
+  type LaneName,
+  laneCaps,
+} from '../../../src/store/connection/lanes/connection-budget.ts'
 
 const LIMIT_MS = 3_000
 const TOTALS = [1, 2, 3, 4, 5, 6, 7, 8] as const

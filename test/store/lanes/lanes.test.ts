@@ -2,10 +2,14 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { LogFields } from '../../../src/lib/logger.ts'
-import { LANES } from '../../../src/store/connection/lanes/lane-caps.ts'
+import { LANES } from '../../../src/store/connection/lanes/connection-budget.ts'
 import { type Lanes, openLanes } from '../../../src/store/connection/lanes/lanes.ts'
-import { OUT_OF_CONNECTIONS } from '../../../src/store/connection/lanes/out-of-connections.ts'
-import { inTransaction, openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import {
+  inTransaction,
+  OUT_OF_CONNECTIONS,
+  openPostgres,
+  type Postgres,
+} from '../../../src/store/connection/postgres.ts'
 import { quiet } from '../../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
-import { keepAnnounced } from '../../../src/store/processes/announce.ts'
-import { announceProcess, selectProcesses } from '../../../src/store/processes/processes-table.ts'
+import {
+  announceProcess,
+  keepAnnounced,
+  selectProcesses,
+} from '../../../src/store/processes/processes-table.ts'
 import { StoreClock } from '../../../src/store/processes/store-clock.ts'
 import { quiet } from '../../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
-import { waitForReplica } from '../../../src/store/replica/caught-up.ts'
+import { waitForReplica } from '../../../src/store/replica/replica-lag.ts'
 import { replicaReports } from '../../../src/store/replica/reports.ts'
 import { json, run } from '../../cli/command-line.ts'
 import { quiet } from '../../rollup/records.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { usageShapeOf } from '../../../src/usage/calls/usage-shape.ts'
+import { usageShapeOf } from '../../../src/usage/calls/call-kinds.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 
 let ledger: LedgerDatabase

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
-import { addUsageMonths, ensureUsageMonths } from '../../../src/usage/days/usage-months.ts'
+import { addUsageMonths, ensureUsageMonths } from '../../../src/usage/days/usage-days.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'

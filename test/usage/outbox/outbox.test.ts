@@ -10,14 +10,20 @@ import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import { readCalls } from '../../../src/usage/export/export-calls.ts'
 import { cloudEvent } from '../../../src/usage/export/export-cloudevents.ts'
 import { Outbox, type OutboxOptions } from '../../../src/usage/outbox/outbox.ts'
-import { type KeyedEvent, unpackPage } from '../../../src/usage/outbox/outbox-page.ts'
 import {
   holdOutbox,
   leaveOutbox,
   measureOutbox,
   selectOutboxState,
 } from '../../../src/usage/outbox/outbox-state.ts'
-import { addPages, deletePages, selectPages, truncateOutbox } from '../../../src/usage/outbox/outbox-table.ts'
+import {
+  addPages,
+  deletePages,
+  type KeyedEvent,
+  selectPages,
+  truncateOutbox,
+  unpackPage,
+} from '../../../src/usage/outbox/outbox-table.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aForeignEntry, aRecord, newProducer, quiet } from '../../rollup/records.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'

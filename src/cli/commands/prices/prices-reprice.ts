@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { PriceConfig } from '../../../config/yaml/price-config.ts'
+import type { RepricingSums } from '../../../corrections/reprice.ts'
 import { reprice } from '../../../corrections/reprice.ts'
-import type { RepricingSums } from '../../../corrections/reprice-sums.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'

@@ -1,7 +1,7 @@
-import { MOST_CONNECTIONS } from '../../../store/connection/lanes/lane-caps.ts'
-import { OUT_OF_CONNECTIONS } from '../../../store/connection/lanes/out-of-connections.ts'
+import { MOST_CONNECTIONS } from '../../../store/connection/lanes/connection-budget.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
-import { SPARE_CONNECTIONS, selectConnectionUse } from '../../../store/processes/connection-use.ts'
+import { OUT_OF_CONNECTIONS } from '../../../store/connection/postgres.ts'
+import { SPARE_CONNECTIONS, selectConnectionUse } from '../../../store/processes/processes-table.ts'
 import { type Finding, failure, ok, warning } from '../../finding.ts'
 
 /** What a command itself may take. */

@@ -1,6 +1,6 @@
-import { isOutOfConnections, OUT_OF_CONNECTIONS } from '../../../store/connection/lanes/out-of-connections.ts'
-import { selectPendingMigrations } from '../../../store/connection/pending-migrations.ts'
+import { selectPendingMigrations } from '../../../store/connection/migrate.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
+import { isOutOfConnections, OUT_OF_CONNECTIONS } from '../../../store/connection/postgres.ts'
 import { reasonOf } from '../../explain-error.ts'
 import { type Finding, failure, ok } from '../../finding.ts'
 

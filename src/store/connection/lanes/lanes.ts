@@ -1,11 +1,22 @@
 import pg from 'pg'
 import type { Logger } from '../../../lib/logger.ts'
-import { type Postgres, type PostgresSession, queryOver, takeSession } from '../postgres.ts'
+import {
+  isOutOfConnections,
+  OUT_OF_CONNECTIONS,
+  type Postgres,
+  type PostgresSession,
+  queryOver,
+  takeSession,
+} from '../postgres.ts'
 import { clientClass, ServerConnector } from '../sessions/connector.ts'
 import { type SessionLimits, useLimits } from '../sessions/session-settings.ts'
-import { ConnectionBudget } from './connection-budget.ts'
-import { LANES, type LaneName, LEAST_CONNECTIONS, MOST_CONNECTIONS } from './lane-caps.ts'
-import { isOutOfConnections, OUT_OF_CONNECTIONS } from './out-of-connections.ts'
+import {
+  ConnectionBudget,
+  LANES,
+  type LaneName,
+  LEAST_CONNECTIONS,
+  MOST_CONNECTIONS,
+} from './connection-budget.ts'
 
 export interface LanesOptions {
   /** Shown in `pg_stat_activity`. */

@@ -1,8 +1,7 @@
 import pg from 'pg'
 import { parsePostgresUrl } from '../../../domain/postgres-url/postgres-url.ts'
 import type { Logger } from '../../../lib/logger.ts'
-import { listCandidates, type ServerCandidate } from './server-candidates.ts'
-import { ServerChoice, unfitness } from './server-choice.ts'
+import { listCandidates, type ServerCandidate, ServerChoice, unfitness } from './server-candidates.ts'
 import {
   readSessionState,
   type SessionLimits,

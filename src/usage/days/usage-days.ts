@@ -3,10 +3,54 @@ import { lockPartitions } from '../../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 
+/** One index look-up for each day that there is, however many rows it has. */
+const SELECT_DAYS = `
+with recursive d as (
+  select min(day) as day from ${SCHEMA}.daily_usage where day between $1 and $2
+  union all
+  select (select min(u.day) from ${SCHEMA}.daily_usage u where u.day > d.day and u.day <= $2) from d
+  where d.day is not null)
+select day from d where day is not null`
+
+/** The UTC days from `from` to `to`, both included, that have totals; rising. */
+export async function selectUsageDays(
+  session: Postgres | PostgresSession,
+  from: UtcDay,
+  to: UtcDay,
+): Promise<UtcDay[]> {
+  const { rows } = await session.query<{ day: UtcDay }>(SELECT_DAYS, [from, to])
+  return rows.map(({ day }) => day)
+}
+
+/**
+ * As steps of a `with`: the days of the rows `source`, and their months, have no summaries that hold any more.
+ * Every statement that writes rows of `daily_usage` has them, or its transaction calls `reopenDays`.
+ */
+export function reopeningDaysOf(source: string): string {
+  return `
+reopened_days as (
+  delete from ${SCHEMA}.summarised_days where day in (select day from ${source})),
+reopened_months as (
+  delete from ${SCHEMA}.summarised_months
+  where month in (select date_trunc('month', day::timestamp)::date from ${source}))`
+}
+
+const REOPEN_DAYS = `
+with changed as (select day from unnest($1::date[]) as day),${reopeningDaysOf('changed')}
+select`
+
+/**
+ * Says that the totals of these days change in this transaction, so that no summaries of them are read. The
+ * transaction must hold the locks of the days, shared or not.
+ */
+export async function reopenDays(session: PostgresSession, days: readonly UtcDay[]): Promise<void> {
+  await session.query(REOPEN_DAYS, [days])
+}
+
 /** A calendar month in UTC, written YYYY-MM. */
 export type UtcMonth = string
 
-export function monthOf(day: UtcDay): UtcMonth {
+function monthOf(day: UtcDay): UtcMonth {
   return day.slice(0, 7)
 }
 
