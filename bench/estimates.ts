@@ -19,6 +19,7 @@ import { showsItsPrompt } from '../src/gateway/estimation/shown-prompt.ts'
 import { mayGenerateUnseen } from '../src/gateway/estimation/unseen-output.ts'
 import { dialectOf } from '../test/providers/recordings/dialect-of.ts'
 import { loadRecordings, type Recording } from '../test/providers/recordings/recordings.ts'
+import { quantile } from './stand/figures.ts'
 
 /** One comparison. */
 interface Compared {
@@ -99,10 +100,6 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
 function hasMedia(request: unknown): boolean {
   const { images, documents, videos, audioBytes } = readPrompt(request)
   return images + documents + videos + audioBytes > 0
-}
-
-function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`.padStart(9)

@@ -5,8 +5,8 @@ import type { Redis } from 'ioredis'
 import { acquireLivenessLock } from '../../src/ledger/recovery/liveness-lock.ts'
 import type { ExpectedGap } from './allowances.ts'
 import { NotNow } from './fault.ts'
-import { withRedis } from './faults/redis.ts'
 import type { Gateway } from './gateway.ts'
+import { withRedis } from './with-redis.ts'
 import type { World } from './world.ts'
 
 /** What a gateway had sent when it was killed is in the stream by then. */

@@ -2,13 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import type { LogEvent } from '../../src/lib/log-events.ts'
-import { type Child, childProcess } from './child.ts'
+import { isReady, type Stand, type StandGateway } from '../stand/stand.ts'
 import { producersOpenIn } from './dead-journal.ts'
-import { claimLastingPort } from './lasting-port.ts'
 
 /** A gateway at a port of its own: one process, or a primary and the processes that share the port. */
-export interface Gateway extends Child {
-  readonly port: number
+export interface Gateway extends StandGateway {
   readonly logFile: string
   /** How many of its processes take calls. */
   readonly processes: number
@@ -31,14 +29,12 @@ export interface Taker {
 
 export interface GatewayOptions {
   readonly name: string
-  /** Of its log. */
-  readonly folder: string
   readonly journalDir: string
   readonly processes: number
   /** `STREAM_SHARDS` of its first start. */
   readonly shards: number
   readonly env: Readonly<Record<string, string>>
-  /** As of {@link childProcess}. */
+  /** Modules of this folder that are loaded first. */
   readonly preloads: readonly string[]
 }
 
@@ -48,28 +44,22 @@ const LAST_WORDS = 20
 /** The event that the primary logs when a process of its own ended, and it starts another. */
 const DIED: LogEvent = 'gateway.process_died'
 
-export async function startableGateway(options: GatewayOptions): Promise<Gateway> {
-  const { name, folder, journalDir, processes } = options
-  const port = await claimLastingPort()
-  const logFile = join(folder, `${name.replace(' ', '-')}.log`)
+export async function startableGateway(stand: Stand, options: GatewayOptions): Promise<Gateway> {
+  const { name, journalDir, processes } = options
+  const logFile = join(stand.folder, `${name.replace(' ', '-')}.log`)
   const expected = new Set<number>()
   let { shards } = options
   const requests = processes === 1 ? 1 : processes * REQUESTS_EACH
 
-  const child = childProcess({
+  const child: StandGateway = await stand.gateway({
     name,
-    script: 'src/gateway/server.ts',
     env: () => ({
       ...options.env,
       STREAM_SHARDS: `${shards}`,
       JOURNAL_DIR: journalDir,
       GATEWAY_PROCESSES: `${processes}`,
-      HOST: '127.0.0.1',
-      PORT: `${port}`,
-      ADMIN_PORT: '0',
     }),
-    preloads: options.preloads,
-    logFile,
+    preloads: preloadsOf(options.preloads),
     isReady: async () => (await takesCalls()) && takers().length === processes,
   })
 
@@ -81,7 +71,7 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
 
   /** Whether all of its processes do, as far as several requests show. */
   async function takesCalls(): Promise<boolean> {
-    for (let asked = 0; asked < requests; asked += 1) if (!(await isReady(port))) return false
+    for (let asked = 0; asked < requests; asked += 1) if (!(await isReady(child.url))) return false
     return true
   }
 
@@ -96,53 +86,32 @@ export async function startableGateway(options: GatewayOptions): Promise<Gateway
     )
   }
 
-  return {
-    name,
-    port,
+  const { unbidden } = child
+  const gateway = Object.assign(child, {
     logFile,
     processes,
     takers,
     refuses: async () => !(await takesCalls()),
-    useShards: (wanted) => {
+    useShards: (wanted: number) => {
       shards = wanted
     },
-    expectDeathOf: (pid) => void expected.add(pid),
+    expectDeathOf: (pid: number) => void expected.add(pid),
     describe() {
       const taking = takers().map(({ pid, producers }) => `${pid} with ${producers.length} journals`)
-      const lines = existsSync(logFile) ? readFileSync(logFile, 'utf8').trimEnd().split('\n') : []
-      return `processes ${child.pids.join(', ')}, of which take calls: ${taking.join(', ') || 'none'}; ${loadNow()}; log:\n${lines.slice(-LAST_WORDS).join('\n')}`
+      return `processes ${child.pids.join(', ')}, of which take calls: ${taking.join(', ') || 'none'}; ${loadNow()}; log:\n${child.lastWords(LAST_WORDS)}`
     },
-    get running() {
-      return child.running
-    },
-    get pid() {
-      return child.pid
-    },
-    get pids() {
-      return child.pids
-    },
-    get unbidden() {
-      return [...child.unbidden, ...strayDeaths().map((line) => `${name}: ${line}`)]
-    },
-    start: () => child.start(),
-    kill: () => child.kill(),
-    expectEnd: () => child.expectEnd(),
-    stop: (graceMs) => child.stop(graceMs),
-    freeze: () => child.freeze(),
-    thaw: () => child.thaw(),
-    stepClock: () => child.stepClock(),
-  }
+  })
+  return Object.defineProperty(gateway, 'unbidden', {
+    get: () => [...unbidden, ...strayDeaths().map((line) => `${name}: ${line}`)],
+  })
+}
+
+/** URLs of modules of this folder, and of that which steps a process's clock: see clock.ts. */
+export function preloadsOf(modules: readonly string[]): readonly string[] {
+  return ['./clock.ts', ...modules].map((module) => new URL(module, import.meta.url).href)
 }
 
 /** How busy the machine is: a process that starts on a busy one takes many times as long. */
 function loadNow(): string {
   return `load ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores`
-}
-
-/** Asked over a connection of its own. */
-async function isReady(port: number): Promise<boolean> {
-  return await fetch(`http://127.0.0.1:${port}/readyz`, { headers: { connection: 'close' } }).then(
-    (answer) => answer.ok,
-    () => false,
-  )
 }

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { quantile } from '../stand/figures.ts'
 import { startLagWatch } from './lag-watch.ts'
 import { type CallTrace, startSteadyLoad } from './load.ts'
-import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
 
@@ -46,7 +46,7 @@ await watch.stop()
 
 tookMs.sort((a, b) => a - b)
 console.log(
-  `${tookMs.length} kills, ${cut} calls under way: all calls of the dead counted after ${seconds(percentile(tookMs, 0.5))} (median), ` +
+  `${tookMs.length} kills, ${cut} calls under way: all calls of the dead counted after ${seconds(quantile(tookMs, 0.5))} (median), ` +
     `${seconds(tookMs.at(-1) ?? 0)} (worst); ${result.interrupted.size} interrupted, ${result.lost.size} lost, ${result.doubled.size} doubled`,
 )
 if (result.complaints.length > 0) console.error(`\nFAILED\n${result.complaints.join('\n')}`)

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { TestServer } from '../../test/support/servers/servers.ts'
+import { quantile } from '../stand/figures.ts'
 import { startLagWatch } from './lag-watch.ts'
 import { type CallTrace, startSteadyLoad } from './load.ts'
-import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
 
@@ -132,8 +132,8 @@ function figures(phase: Phase | undefined) {
   return {
     calls: calls.length,
     notWhole: calls.filter(({ answer }) => answer !== 'whole').length,
-    p50: percentile(added, 0.5),
-    p99: percentile(added, 0.99),
+    p50: quantile(added, 0.5),
+    p99: quantile(added, 0.99),
   }
 }
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
+import { quantile } from '../stand/figures.ts'
 import { withDeadJournals } from './dead-gateway.ts'
 import { contentOf } from './dead-journal.ts'
 import { framesOf, isWithin, readSegments } from './dead-log.ts'
 import { SYNC_SIGNALS } from './gateway-signals.ts'
 import { startSteadyLoad } from './load.ts'
-import { percentile } from './report.ts'
 import { settle } from './settle.ts'
 import { dropSyncedEnds, knownEnd } from './synced-ends.ts'
 import { startWorld } from './world.ts'
@@ -71,7 +71,7 @@ const withLoss = lostRecords.filter((count) => count > 0).length
 console.log(
   `${lostRecords.length} kills at ${values.rate} calls a second over ${world.gateways.length} gateways; had each been a power loss: ` +
     `${withLoss} would have taken records, ${Math.max(0, ...lostRecords)} at most; the oldest of them was ` +
-    `${percentile(oldestMs, 0.5).toFixed(0)} ms old (median), ${(oldestMs.at(-1) ?? 0).toFixed(0)} ms (worst); ` +
+    `${quantile(oldestMs, 0.5).toFixed(0)} ms old (median), ${(oldestMs.at(-1) ?? 0).toFixed(0)} ms (worst); ` +
     `${unknown} journals beside were not written to; ${result.lost.size} lost, ${result.doubled.size} doubled`,
 )
 const failures = [...result.complaints]

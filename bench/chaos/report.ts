@@ -1,3 +1,4 @@
+import { quantile } from '../stand/figures.ts'
 import type { Audit } from './audit.ts'
 import type { LagWatch } from './lag-watch.ts'
 import type { CallTrace } from './load.ts'
@@ -30,8 +31,8 @@ export function tableOf(
       count(({ number }) => audit.doubled.has(number)),
       count(({ number }) => audit.interrupted.has(number)),
       seconds(worstLagMs),
-      milliseconds(percentile(added, 0.5)),
-      milliseconds(percentile(added, 0.99)),
+      milliseconds(quantile(added, 0.5)),
+      milliseconds(quantile(added, 0.99)),
       milliseconds(added.at(-1) ?? 0),
     ]
   }
@@ -73,15 +74,10 @@ export function tableOf(
     .join('\n')
 }
 
-/** Of ascending values; 0 where there are none. */
-export function percentile(ascending: readonly number[], share: number): number {
-  return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? 0
-}
-
 function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
 }
 
 function milliseconds(ms: number): string {
-  return `${ms.toFixed(1)} ms`
+  return `${(Number.isNaN(ms) ? 0 : ms).toFixed(1)} ms`
 }

@@ -43,7 +43,8 @@ const server = createServer((request, response) => {
   answer(request, response).catch(() => response.destroy()) // the gateway hung up
 })
 server.keepAliveTimeout = 30_000
-server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+process.on('disconnect', () => process.exit(0))
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const numbered = callNumberOf(request.url ?? '')

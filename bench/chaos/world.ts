@@ -1,26 +1,14 @@
-import { fork } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { streamNames } from '../../src/domain/redis/redis-names.ts'
-import { createClient } from '../../src/keys/clients.ts'
-import { createClientKey } from '../../src/keys/keys.ts'
-import { createLog } from '../../src/lib/log.ts'
-import { migrate } from '../../src/store/connection/migrate.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
-import {
-  startPrivatePostgres,
-  startPrivateRedis,
-  type TestServer,
-} from '../../test/support/servers/servers.ts'
-import { stopWithMe } from '../../test/support/stop-with-me.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
+import type { TestServer } from '../../test/support/servers/servers.ts'
+import type { Child } from '../stand/child.ts'
+import { startOwnProcess } from '../stand/own-process.ts'
+import { startStand } from '../stand/stand.ts'
 import { Allowances } from './allowances.ts'
-import { type Child, childProcess } from './child.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
-import { type Gateway, startableGateway } from './gateway.ts'
-import { claimLastingPort } from './lasting-port.ts'
+import { type Gateway, preloadsOf, startableGateway } from './gateway.ts'
 import { mountOwnFileSystem, type OwnFileSystem } from './own-file-system.ts'
 import { CLIENTS } from './tokens.ts'
 
@@ -76,42 +64,25 @@ const REDIS_PREFIX = 'tallygate:'
 /** That a fault may give to a gateway. */
 export const MOST_SHARDS = 4
 
-/** Starts servers, proxies, upstream, gateways and workers on free loopback ports; all end with this process. */
+/** Starts servers, proxies, upstream, gateways and workers; all end with this process. */
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const { shards = 1, processes = 1 } = options
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-chaos-'))
-  const end = stopWithMe(folder)
+  const { shards = 1, processes = 1, direct = false, preloads = [] } = options
+  const stand = await startStand({ name: 'chaos', statementTimeoutMs: 10_000 })
+  const { folder, postgres, redis, pool } = stand
   const journalDisk = options.ownJournalDisk === true ? await mountOwnFileSystem() : 'not asked for'
   const journalDir = join(typeof journalDisk === 'string' ? folder : journalDisk.folder, 'journal')
   const upstreamLedgerFile = join(folder, 'upstream.ledger')
-  const log = createLog('silent', 'chaos')
-  const [postgres, redis, upstream] = await Promise.all([
-    startPrivatePostgres({ durable: true, port: await claimLastingPort() }),
-    startPrivateRedis({ durable: true, port: await claimLastingPort() }),
-    startUpstream(upstreamLedgerFile),
-  ])
+  const upstream = await startOwnProcess('bench/chaos/upstream.ts', {}, [upstreamLedgerFile])
   const proxies = {
     postgres: await startFaultProxy(postgres.port),
     redis: await startFaultProxy(redis.port),
     upstream: await startFaultProxy(upstream.port),
   }
-  await migrate(postgres.url, log)
-  const pool = openPostgres(postgres.url, {
-    max: 4,
-    statementTimeoutMs: 10_000,
-    applicationName: 'chaos',
-    log,
-  })
-  const pepper = randomBytes(16).toString('hex')
   const keys: string[] = []
-  for (const client of CLIENTS) {
-    await createClient(pool, client)
-    const order = { client, name: 'default', models: null, expiresInSeconds: null }
-    keys.push((await createClientKey(pool, order, pepper))?.key ?? '')
-  }
+  for (const client of CLIENTS) keys.push((await stand.addClient(client)).key)
 
   const config = join(folder, 'tallygate.yaml')
-  const upstreamUrl = `http://127.0.0.1:${options.direct === true ? upstream.port : proxies.upstream.port}`
+  const upstreamUrl = `http://127.0.0.1:${direct ? upstream.port : proxies.upstream.port}`
   await writeFile(
     config,
     `upstreams:
@@ -121,25 +92,20 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
 `,
   )
   const through = (url: string, proxy: FaultProxy) => {
-    if (options.direct === true) return url
     const changed = new URL(url)
-    changed.port = `${proxy.port}`
+    if (!direct) changed.port = `${proxy.port}`
     return changed.href
   }
   const env = {
     TALLYGATE_CONFIG: config,
     DATABASE_URL: through(postgres.url, proxies.postgres),
     REDIS_URL: through(redis.url, proxies.redis),
-    REDIS_PREFIX,
-    KEY_PEPPER: pepper,
-    LOG_LEVEL: 'warn',
   }
   const gateways: Gateway[] = []
   for (let number = 0; number < options.gateways; number += 1) {
     gateways.push(
-      await startableGateway({
+      await startableGateway(stand, {
         name: `gateway ${number}`,
-        folder,
         journalDir,
         processes: number === 0 ? processes : 1,
         shards,
@@ -149,18 +115,17 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
           CHAOS_UPSTREAM_PORT: `${proxies.upstream.port}`,
           ...options.gatewayEnv,
         },
-        preloads: options.direct === true ? (options.preloads ?? []) : PRELOADS,
+        preloads: direct ? preloads : PRELOADS,
       }),
     )
   }
   const workers = Array.from({ length: options.workers }, (_, number) =>
-    childProcess({
+    stand.worker({
       name: `worker ${number}`,
       script: 'bench/chaos/worker.ts',
       args: [`${options.gapPatienceMs}`],
       env,
-      logFile: join(folder, `worker-${number}.log`),
-      isReady: async () => true,
+      preloads: preloadsOf([]),
     }),
   )
   await Promise.all([...gateways, ...workers].map((child) => child.start()))
@@ -181,22 +146,9 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     allowances: new Allowances(),
     async stop() {
       await Promise.all([...gateways, ...workers].map((child) => child.kill()))
-      upstream.kill()
-      await pool.end()
       await Promise.all(Object.values(proxies).map((proxy) => proxy.close()))
-      await Promise.all([postgres.stop(), redis.stop()])
       if (typeof journalDisk !== 'string') await journalDisk.stop()
-      await end.now()
+      await stand.stop()
     },
   }
-}
-
-async function startUpstream(ledgerFile: string): Promise<{ readonly port: number; kill(): void }> {
-  const child = fork('bench/chaos/upstream.ts', [ledgerFile], {
-    execArgv: ['--import', './src/standalone/processes/die-with-parent.ts'],
-    silent: true,
-  })
-  if (child.stdout === null) throw new Error('the upstream has no output')
-  const [line] = await once(child.stdout, 'data')
-  return { port: Number(line), kill: () => void child.kill('SIGKILL') }
 }

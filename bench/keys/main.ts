@@ -1,20 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { pepperId } from '../../src/domain/api-key.ts'
 import { createClientKey, type NewKey } from '../../src/keys/keys.ts'
-import { createLog } from '../../src/lib/log.ts'
-import { startPostgres } from '../../src/standalone/servers/postgres.ts'
-import { startRedis } from '../../src/standalone/servers/redis.ts'
-import { findRedisProgram } from '../../src/standalone/servers/redis-program.ts'
-import { migrate } from '../../src/store/connection/migrate.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
-import { childrenOf } from '../chaos/child-processes.ts'
-import type { CleanUp } from '../overhead/targets/own-process.ts'
-import { type BenchGateway, cpuMsOf, rssOf, startGateway } from './gateway.ts'
+import { childrenOf } from '../stand/child-processes.ts'
+import { memoryOf, useOf } from '../stand/proc.ts'
+import { type StandGateway, startStand } from '../stand/stand.ts'
 
 /**
  * What keys cost: memory a key, time and processor time until a gateway is ready, Postgres's time of one changed key,
@@ -39,80 +30,50 @@ const CHANGE_EVERY_MS = 600
 const PROBE_MS = 10
 const GIVE_UP_MS = 10_000
 
-const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-'))
-const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
-let undone: Promise<void> | null = null
-// PostgreSQL and Redis do not get a terminal's Ctrl-C, and would run on.
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void undo().finally(() => process.exit(1)))
-try {
-  await measure()
-} finally {
-  await undo()
+const adminToken = randomBytes(16).toString('hex')
+const stand = await startStand({
+  name: 'keys',
+  statementTimeoutMs: 600_000,
+  connections: 2,
+  env: { ADMIN_TOKEN: adminToken, UPSTREAM_URL: 'http://127.0.0.1:9' },
+})
+const { pool, pepper, postgres } = stand
+await measure()
+await stand.stop()
+process.exit(0)
+
+/** A gateway, with what its start took. */
+async function start() {
+  const gateway = await stand.gateway({ pollMs: 20 })
+  const startedMs = performance.now()
+  await gateway.start()
+  const readyMs = performance.now() - startedMs
+  const readyCpuMs = cpuMsOf([gateway.pid])
+  await delay(3_000) // until its start is over
+  return { gateway, readyMs, readyCpuMs, rss: rssOf(gateway.pid) }
 }
 
 async function measure(): Promise<void> {
-  const log = createLog('silent', 'bench')
-  const password = randomBytes(8).toString('hex')
-  const pepper = randomBytes(16).toString('hex')
-  const adminToken = randomBytes(16).toString('hex')
-  const postgres = await startPostgres({ folder: join(folder, 'postgres'), password, durable: true })
-  cleanUp.push(() => postgres.stop())
-  const program = await findRedisProgram({ say: console.error, ask: async () => true })
-  const redis = await startRedis({ folder: join(folder, 'redis'), password, durable: true, program })
-  cleanUp.push(() => redis.stop())
-  await migrate(postgres.url, log)
-  const pool = openPostgres(postgres.url, {
-    max: 2,
-    statementTimeoutMs: 600_000,
-    applicationName: 'bench',
-    log,
-  })
-  cleanUp.push(() => pool.end())
-  const env = {
-    PATH: process.env.PATH ?? '',
-    NODE_ENV: 'production',
-    DATABASE_URL: postgres.url,
-    REDIS_URL: redis.url,
-    KEY_PEPPER: pepper,
-    ADMIN_TOKEN: adminToken,
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    PRICES_REFRESH: 'off',
-    LOG_LEVEL: 'warn',
-  }
-  const start = async (name: string) => {
-    const gateway = await startGateway(join(folder, name), env)
-    const stop = async () => {
-      await gateway.process.stop(20_000)
-    }
-    cleanUp.push(stop)
-    await delay(3_000) // until its start is over
-    return { gateway, stop }
-  }
-
-  const empty = await start('empty')
-  const emptyRss = rssOf(empty.gateway.process.pid)
-  const emptyCpuMs = empty.gateway.readyCpuMs
-  await empty.stop()
+  const empty = await start()
+  await empty.gateway.stop(20_000)
 
   const loadedMs = performance.now()
-  await loadKeys(pool, pepper)
+  await loadKeys()
   say(`${KEYS} keys of ${CLIENTS} clients are in Postgres`, `${seconds(performance.now() - loadedMs)} s`)
   const known: NewKey[] = []
-  for (let index = 0; index < REVOKED; index += 1) known.push(await newKey(pool, pepper, index))
+  for (let index = 0; index < REVOKED; index += 1) known.push(await newKey(index))
   await pool.query('analyze tallygate.keys, tallygate.clients')
 
-  const gateways: BenchGateway[] = []
+  const gateways: StandGateway[] = []
   for (let index = 0; index < GATEWAYS; index += 1) {
     const before = cpuMsOf(childrenOf(postgres.pid))
-    const { gateway } = await start(`gateway-${index}`)
+    const { gateway, readyMs, readyCpuMs, rss } = await start()
     const postgresMs = cpuMsOf(childrenOf(postgres.pid)) - before
-    const rss = rssOf(gateway.process.pid)
     say(
       `gateway ${index + 1} ready`,
-      `${seconds(gateway.readyMs)} s, ${seconds(gateway.readyCpuMs)} s of CPU (${seconds(emptyCpuMs)} without keys), ` +
-        `${seconds(postgresMs)} s of Postgres; ${mega(rss)} MB (${mega(emptyRss)} without keys): ` +
-        `${Math.round((rss - emptyRss) / KEYS)} bytes a key`,
+      `${seconds(readyMs)} s, ${seconds(readyCpuMs)} s of CPU (${seconds(empty.readyCpuMs)} without keys), ` +
+        `${seconds(postgresMs)} s of Postgres; ${mega(rss)} MB (${mega(empty.rss)} without keys): ` +
+        `${Math.round((rss - empty.rss) / KEYS)} bytes a key`,
     )
     gateways.push(gateway)
   }
@@ -121,7 +82,7 @@ async function measure(): Promise<void> {
   const idleMs = await during(backends, () => delay(CHANGES * CHANGE_EVERY_MS))
   const changedMs = await during(backends, async () => {
     for (let index = 0; index < CHANGES; index += 1) {
-      await changeKey(pool, known[index % known.length]?.id ?? '')
+      await changeKey(known[index % known.length]?.id ?? '')
       await delay(CHANGE_EVERY_MS)
     }
   })
@@ -129,10 +90,10 @@ async function measure(): Promise<void> {
     'Postgres CPU of one changed key',
     `${((changedMs - idleMs) / CHANGES).toFixed(1)} ms with ${GATEWAYS} gateways (all of Postgres, idle polling taken off)`,
   )
-  say('the select of one change', await explainChange(pool))
+  say('the select of one change', await explainChange())
 
   const delays: number[] = []
-  for (const { id, key } of known) delays.push(...(await revoke(gateways, adminToken, id, key)))
+  for (const { id, key } of known) delays.push(...(await revoke(gateways, id, key)))
   delays.sort((left, right) => left - right)
   const at = (share: number) => Math.round(delays[Math.ceil(delays.length * share) - 1] ?? Number.NaN)
   say(
@@ -142,7 +103,7 @@ async function measure(): Promise<void> {
 }
 
 /** Keys that no client has: their digests are of no text. */
-async function loadKeys(pool: Postgres, pepper: string): Promise<void> {
+async function loadKeys(): Promise<void> {
   await pool.query(
     `insert into tallygate.clients (id, name, version)
      select 'cli_' || lpad(n::text, 20, '0'), 'client number ' || n, n from generate_series(1, $1::int) n`,
@@ -158,7 +119,7 @@ async function loadKeys(pool: Postgres, pepper: string): Promise<void> {
   await pool.query('update tallygate.key_version set version = $1', [KEYS + CLIENTS])
 }
 
-async function newKey(pool: Postgres, pepper: string, index: number): Promise<NewKey> {
+async function newKey(index: number): Promise<NewKey> {
   const client = `client number ${1 + ((index * 997) % CLIENTS)}`
   const key = await createClientKey(
     pool,
@@ -169,7 +130,7 @@ async function newKey(pool: Postgres, pepper: string, index: number): Promise<Ne
   return key
 }
 
-async function changeKey(pool: Postgres, id: string): Promise<void> {
+async function changeKey(id: string): Promise<void> {
   await pool.query(
     `with change as (update tallygate.key_version set version = version + 1 returning version)
      update tallygate.keys set name = name || '.', version = change.version from change where id = $1`,
@@ -184,7 +145,7 @@ async function during(pids: () => readonly number[], work: () => Promise<void>):
 }
 
 /** As src/keys/key-records.ts asks: the time of the statement with a single change. */
-async function explainChange(pool: Postgres): Promise<string> {
+async function explainChange(): Promise<string> {
   const columns = 'k.id, k.name, c.name, k.digest, k.models, k.expires_at, k.revoked_at, c.disabled'
   const state = await pool.query('select version - 1 as before from tallygate.key_version')
   const before = String(state.rows[0]?.before)
@@ -201,14 +162,9 @@ async function explainChange(pool: Postgres): Promise<string> {
 }
 
 /** Milliseconds from the answer of the revocation until each gateway refuses the key. */
-async function revoke(
-  gateways: readonly BenchGateway[],
-  adminToken: string,
-  id: string,
-  key: string,
-): Promise<number[]> {
+async function revoke(gateways: readonly StandGateway[], id: string, key: string): Promise<number[]> {
   const headers = { authorization: `Bearer ${key}` }
-  const ask = async ({ url }: BenchGateway) => {
+  const ask = async ({ url }: StandGateway) => {
     const answer = await fetch(`${url}/v1/models`, { headers })
     await answer.arrayBuffer()
     return answer.status
@@ -247,10 +203,11 @@ function mega(bytes: number): string {
   return (bytes / 1_000_000).toFixed(0)
 }
 
-/** Once: a run that is interrupted fails too, and has to wait until all is undone. */
-function undo(): Promise<void> {
-  undone ??= (async () => {
-    for (const step of cleanUp.reverse()) await step()
-  })()
-  return undone
+/** Processor time since they began, user and system together, in ms. */
+function cpuMsOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + (useOf(pid)?.accountedUs ?? 0) / 1000, 0)
+}
+
+function rssOf(pid: number): number {
+  return (memoryOf(pid)?.rssMb ?? Number.NaN) * 1e6
 }

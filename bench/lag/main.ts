@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { quantile } from '../stand/figures.ts'
 import { type Lags, measureLags, PROBES } from './probes.ts'
 import { startLagRig } from './rig.ts'
 
@@ -54,6 +55,5 @@ function rowOf(rate: number, { lagMs, ownMs, idleMs, unseen, unmarked, calls, fa
 /** Median, 99th percentile, highest, and of how many. */
 function spread(samples: readonly number[]): readonly string[] {
   const sorted = samples.toSorted((left, right) => left - right)
-  const at = (share: number) => sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? 0
-  return [...[at(0.5), at(0.99), sorted.at(-1) ?? 0].map((ms) => ms.toFixed(0)), `${sorted.length}`]
+  return [...[0.5, 0.99, 1].map((share) => quantile(sorted, share).toFixed(0)), `${sorted.length}`]
 }

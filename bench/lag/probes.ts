@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent } from 'undici'
-import type { BenchClient, LagRig } from './rig.ts'
+import type { StandClient } from '../stand/stand.ts'
+import type { LagRig } from './rig.ts'
 
 const BODY = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello?' }] })
 const TICK_MS = 5
@@ -54,7 +55,7 @@ export async function measureLags(rig: LagRig, perSecond: number, seconds: numbe
 async function keepCalling(
   rig: LagRig,
   agent: Agent,
-  clients: readonly BenchClient[],
+  clients: readonly StandClient[],
   perSecond: number,
   untilMs: number,
   lags: Lags,
@@ -77,7 +78,7 @@ async function keepCalling(
   await Promise.all(underWay)
 }
 
-async function probeLag(rig: LagRig, agent: Agent, client: BenchClient, untilMs: number, lags: Lags) {
+async function probeLag(rig: LagRig, agent: Agent, client: StandClient, untilMs: number, lags: Lags) {
   let made = await countOf(rig, client)
   while (performance.now() < untilMs) {
     await callOnce(rig, agent, client)
@@ -90,7 +91,7 @@ async function probeLag(rig: LagRig, agent: Agent, client: BenchClient, untilMs:
   }
 }
 
-async function probeOwn(rig: LagRig, agent: Agent, client: BenchClient, untilMs: number, lags: Lags) {
+async function probeOwn(rig: LagRig, agent: Agent, client: StandClient, untilMs: number, lags: Lags) {
   let made = await countOf(rig, client)
   while (performance.now() < untilMs) {
     await callOnce(rig, agent, client)
@@ -104,7 +105,7 @@ async function probeOwn(rig: LagRig, agent: Agent, client: BenchClient, untilMs:
   }
 }
 
-async function probeIdle(rig: LagRig, agent: Agent, client: BenchClient, untilMs: number, lags: Lags) {
+async function probeIdle(rig: LagRig, agent: Agent, client: StandClient, untilMs: number, lags: Lags) {
   while (performance.now() < untilMs) {
     const askedMs = performance.now()
     await usageOf(rig, agent, client)
@@ -117,7 +118,7 @@ async function probeIdle(rig: LagRig, agent: Agent, client: BenchClient, untilMs
 async function usageOf(
   rig: LagRig,
   agent: Agent,
-  client: BenchClient,
+  client: StandClient,
 ): Promise<{ readonly requests: number; readonly isMarked: boolean }> {
   const { headers, body } = await agent.request({
     origin: `http://127.0.0.1:${rig.ports.at(-1)}`,
@@ -130,7 +131,7 @@ async function usageOf(
 }
 
 /** At the first gateway, or the one that is next. */
-async function callOnce(rig: LagRig, agent: Agent, client: BenchClient, next = 0): Promise<void> {
+async function callOnce(rig: LagRig, agent: Agent, client: StandClient, next = 0): Promise<void> {
   const { statusCode, body } = await agent.request({
     origin: `http://127.0.0.1:${rig.ports[next % rig.ports.length]}`,
     path: '/v1/chat/completions',
@@ -142,7 +143,7 @@ async function callOnce(rig: LagRig, agent: Agent, client: BenchClient, next = 0
   if (statusCode !== 200) throw new Error(`status ${statusCode}`)
 }
 
-async function countOf({ pool }: LagRig, { id }: BenchClient): Promise<number> {
+async function countOf({ pool }: LagRig, { id }: StandClient): Promise<number> {
   const { rows } = await pool.query<{ requests: string }>(
     'select coalesce(sum(requests), 0) as requests from tallygate.daily_usage where client_id = $1',
     [id],

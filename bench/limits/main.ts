@@ -1,15 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { createLog } from '../../src/lib/log.ts'
 import { type LimitOrder, setLimits } from '../../src/limits/table/change-limits.ts'
 import { removeLimits } from '../../src/limits/table/remove-limits.ts'
-import { openPostgres } from '../../src/store/connection/postgres.ts'
 import { jsonShape } from '../overhead/load/shapes.ts'
 import { Rig } from '../overhead/rig.ts'
-import type { CleanUp } from '../overhead/targets/own-process.ts'
+import { quantile } from '../stand/figures.ts'
 import { measureStage, STAGE_CASES } from './stage.ts'
 
 /**
@@ -64,54 +59,43 @@ for (const [name, limits] of STAGE_CASES) {
 }
 if (values.only === 'stage') process.exit(0)
 
-const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-limits-'))
-const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
-try {
-  const rig = await Rig.start({ folder, peers: [], originPort: '0', beside: null }, cleanUp)
-  const { tallygate } = rig
-  const pool = openPostgres(tallygate.databaseUrl, {
-    max: 1,
-    statementTimeoutMs: 5_000,
-    applicationName: 'bench',
-    log: createLog('silent', 'bench'),
-  })
-  cleanUp.push(() => pool.end())
-  const { rows } = await pool.query<{ id: string }>('select id from tallygate.clients')
-  const clientId = rows[0]?.id ?? ''
-  const shape = jsonShape(1)
+const rig = await Rig.start({ peers: [], originPort: '0', beside: null })
+const { tallygate } = rig
+const { pool } = tallygate.stand
+const { rows } = await pool.query<{ id: string }>('select id from tallygate.clients')
+const clientId = rows[0]?.id ?? ''
+const shape = jsonShape(1)
 
-  /** Microseconds of the gateway's CPU for a call. */
-  const measure = async (limits: readonly LimitOrder[]): Promise<number> => {
-    await removeLimits(pool, { clientId }, 'bench')
-    if (limits.length > 0) await setLimits(pool, { clientId, keyId: null, model: null }, limits, 'bench')
-    await delay(READ_MS)
-    await rig.run(tallygate.target, shape, { ...course, calls: WARM_UP_CALLS })
-    const { cpuUs } = await rig.run(tallygate.target, shape, course)
-    return (cpuUs.proxy ?? 0) / calls
-  }
-
-  await measure(LIMITS)
-  const differences: number[] = []
-  console.log('| round | without limits, us a call | with | difference |\n|---|---|---|---|')
-  for (let round = 1; round <= rounds; round++) {
-    // In turn, and turned around in every other round, as what comes second finds a warmer machine.
-    const isTurned = round % 2 === 0
-    const first = await measure(isTurned ? LIMITS : [])
-    const second = await measure(isTurned ? [] : LIMITS)
-    const [without, within] = isTurned ? [second, first] : [first, second]
-    differences.push(within - without)
-    console.log(
-      `| ${round} | ${without.toFixed(1)} | ${within.toFixed(1)} | ${(within - without).toFixed(1)} |`,
-    )
-  }
-  differences.sort((a, b) => a - b)
-  const [low, median, high] = [0, 0.5, 1].map((share) => at(differences, share))
-  console.log(`\nmedian of the differences ${median} us a call (${low} to ${high})`)
-} finally {
-  for (const undo of cleanUp.toReversed()) await undo()
+/** Microseconds of the gateway's CPU for a call. */
+const measure = async (limits: readonly LimitOrder[]): Promise<number> => {
+  await removeLimits(pool, { clientId }, 'bench')
+  if (limits.length > 0) await setLimits(pool, { clientId, keyId: null, model: null }, limits, 'bench')
+  await delay(READ_MS)
+  await rig.run(tallygate.target, shape, { ...course, calls: WARM_UP_CALLS })
+  const { cpuUs } = await rig.run(tallygate.target, shape, course)
+  return (cpuUs.proxy ?? 0) / calls
 }
+
+await measure(LIMITS)
+const differences: number[] = []
+console.log('| round | without limits, us a call | with | difference |\n|---|---|---|---|')
+for (let round = 1; round <= rounds; round++) {
+  // In turn, and turned around in every other round, as what comes second finds a warmer machine.
+  const isTurned = round % 2 === 0
+  const first = await measure(isTurned ? LIMITS : [])
+  const second = await measure(isTurned ? [] : LIMITS)
+  const [without, within] = isTurned ? [second, first] : [first, second]
+  differences.push(within - without)
+  console.log(
+    `| ${round} | ${without.toFixed(1)} | ${within.toFixed(1)} | ${(within - without).toFixed(1)} |`,
+  )
+}
+differences.sort((a, b) => a - b)
+const [low, median, high] = [0, 0.5, 1].map((share) => at(differences, share))
+console.log(`\nmedian of the differences ${median} us a call (${low} to ${high})`)
+await rig.stop()
 process.exit(0)
 
 function at(sorted: readonly number[], share: number): string {
-  return (sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? 0).toFixed(1)
+  return quantile(sorted, share).toFixed(1)
 }

@@ -7,9 +7,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { migrate } from '../../src/store/connection/migrate.ts'
-import { openPostgres } from '../../src/store/connection/postgres.ts'
-import { startPrivatePostgres } from '../../test/support/servers/servers.ts'
+import { startDatabase } from '../stand/stand.ts'
 import { addCallsOfDay, addPastDays, countRows, type DataShape, firstDayOf, KEPT_DAY } from './data.ts'
 import { type BesideFigures, rollUpBeside } from './roll-ups.ts'
 import { type Measured, runCommand } from './run-command.ts'
@@ -32,21 +30,17 @@ const shape: DataShape = {
   models: Number(values.models),
   days: Number(values.days),
 }
-const quiet = { info() {}, warn() {}, error: console.error }
-
 /** How long roll-ups run without anything beside them. */
 const ALONE_MS = 20_000
 const rollUps: Record<string, BesideFigures> = {}
 
-const postgres = await startPrivatePostgres()
+const { postgres, pool } = await startDatabase({
+  name: 'long',
+  durable: false,
+  connections: 1,
+  statementTimeoutMs: 600_000,
+})
 try {
-  await migrate(postgres.url, quiet)
-  const pool = openPostgres(postgres.url, {
-    max: 1,
-    statementTimeoutMs: 600_000,
-    applicationName: 'bench',
-    log: quiet,
-  })
   const results: Record<string, Measured & { readonly tree: string }> = {}
   const trees = [process.cwd(), ...values.beside]
   const measure = async (name: string, args: readonly string[], inEach = trees): Promise<void> => {

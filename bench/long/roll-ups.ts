@@ -6,6 +6,7 @@ import { createRollUp } from '../../src/rollup/roll-up.ts'
 import type { Candidate } from '../../src/rollup/rolled-up.ts'
 import { openPostgres } from '../../src/store/connection/postgres.ts'
 import { recordOf } from '../rollup/records.ts'
+import { quantile } from '../stand/figures.ts'
 
 /** Roll-ups that were counted beside something else. */
 export interface BesideFigures {
@@ -56,6 +57,6 @@ export async function rollUpBeside(
   }
   await pool.end()
   ms.sort((a, b) => a - b)
-  const at = (share: number) => ms[Math.min(ms.length - 1, Math.floor(ms.length * share))] ?? Number.NaN
+  const at = (share: number) => quantile(ms, share)
   return { batches: ms.length, calls: sequence, busy, p50Ms: at(0.5), p99Ms: at(0.99), longestMs: at(1) }
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { cpuBetween, useOf } from '../overhead/proc.ts'
+import { cpuBetween, useOf } from '../stand/proc.ts'
 
 /** What one command of the command line took. */
 export interface Measured {

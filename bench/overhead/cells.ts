@@ -1,4 +1,4 @@
-import { inOrderOf, type Spread, spreadOf } from './figures.ts'
+import { inOrderOf, type Spread, spreadOf } from '../stand/figures.ts'
 import type { Target } from './targets/target.ts'
 
 /** One round's figures of one target. */

@@ -1,19 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { describeTestbed, OtherWork, warningsFor } from '../stand/testbed.ts'
 import { jsonPart } from './parts/json.ts'
 import { latencyPart } from './parts/latency.ts'
 import { openStreamsPart } from './parts/open-streams.ts'
 import type { Part } from './parts/part.ts'
 import { startPart } from './parts/start.ts'
 import { streamsPart } from './parts/streams.ts'
-import { type Results, renderResults, writeResults } from './report.ts'
+import { type Results, renderResults, writeOverhead } from './report.ts'
 import { Rig } from './rig.ts'
 import { findNginx } from './targets/nginx.ts'
-import type { CleanUp } from './targets/own-process.ts'
 import { parsePeer } from './targets/target.ts'
-import { describeTestbed, OtherWork, warningsFor } from './testbed.ts'
 
 /**
  * What the metered gateway costs beside an origin alone, nginx, and @fastify/http-proxy as it comes, in turn in one
@@ -53,41 +49,22 @@ const peers = values.peer.map(parsePeer)
 const testbed = describeTestbed(findNginx())
 const otherWork = new OtherWork()
 for (const warning of warningsFor(testbed, 0, values.quick)) console.error(warning)
-const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-'))
-let undone: Promise<void> | null = null
-const cleanUp: CleanUp = [() => rm(folder, { recursive: true, force: true })]
-// PostgreSQL and Redis do not get a terminal's Ctrl-C, and would run on.
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void undo().finally(() => process.exit(1)))
-try {
-  const startedMs = performance.now()
-  const rig = await Rig.start(
-    { folder, peers, originPort: values['origin-port'], beside: values.beside ?? null },
-    cleanUp,
-  )
-  await rig.warmUp(WARM_UP_CALLS * options.scale)
-  const parts: Results['parts'][number][] = []
-  for (const part of chosen) {
-    const partMs = performance.now()
-    const cells = await part.measure(rig, options)
-    if (cells.length > 0) parts.push({ part, cells })
-    console.error(`${part.name}: ${((performance.now() - partMs) / 1000).toFixed(0)} s`)
-  }
-  const warnings = warningsFor(testbed, otherWork.share(), values.quick)
-  const results = { testbed, warnings, seconds: (performance.now() - startedMs) / 1000, parts }
-  console.log(renderResults(results))
-  // A part alone, or a quick look, does not replace the figures that pages quote.
-  const isWhole =
-    chosen.length === PARTS.length && values.match === '' && values.beside === undefined && !values.quick
-  if (isWhole || values.out !== 'bench/results') writeResults(values.out, results)
-} finally {
-  await undo()
+const startedMs = performance.now()
+const rig = await Rig.start({ peers, originPort: values['origin-port'], beside: values.beside ?? null })
+await rig.warmUp(WARM_UP_CALLS * options.scale)
+const parts: Results['parts'][number][] = []
+for (const part of chosen) {
+  const partMs = performance.now()
+  const cells = await part.measure(rig, options)
+  if (cells.length > 0) parts.push({ part, cells })
+  console.error(`${part.name}: ${((performance.now() - partMs) / 1000).toFixed(0)} s`)
 }
-
-/** Once: a run that is interrupted fails too, and has to wait until all is undone. */
-function undo(): Promise<void> {
-  undone ??= (async () => {
-    for (const step of cleanUp.reverse()) await step()
-  })()
-  return undone
-}
+const warnings = warningsFor(testbed, otherWork.share(), values.quick)
+const results = { testbed, warnings, seconds: (performance.now() - startedMs) / 1000, parts }
+console.log(renderResults(results))
+// A part alone, or a quick look, does not replace the figures that pages quote.
+const isWhole =
+  chosen.length === PARTS.length && values.match === '' && values.beside === undefined && !values.quick
+if (isWhole || values.out !== 'bench/results') writeOverhead(values.out, results)
+await rig.stop()
+process.exit(0)

@@ -1,9 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import type { Spread } from '../stand/figures.ts'
+import { headOf, tableOf, writeResults } from '../stand/results.ts'
+import type { Testbed } from '../stand/testbed.ts'
 import type { Cell } from './cells.ts'
-import type { Spread } from './figures.ts'
 import type { Column, Part } from './parts/part.ts'
-import type { Testbed } from './testbed.ts'
 
 /** All that a run found. */
 export interface Results {
@@ -15,42 +14,32 @@ export interface Results {
 }
 
 /** Writes `overhead.json` and `overhead.md` into the folder. */
-export function writeResults(folder: string, results: Results): void {
-  mkdirSync(folder, { recursive: true })
+export function writeOverhead(folder: string, results: Results): void {
   const { testbed, warnings, seconds, parts } = results
-  const document = {
+  writeResults(folder, 'overhead', renderResults(results), {
     testbed,
     warnings,
     seconds: Math.round(seconds),
     parts: Object.fromEntries(parts.map(({ part, cells }) => [part.name, cells])),
-  }
-  writeFileSync(join(folder, 'overhead.json'), `${JSON.stringify(document, roundFigure, 1)}\n`)
-  writeFileSync(join(folder, 'overhead.md'), renderResults(results))
+  })
 }
 
-/** Six digits are more than any of these measurements is good for. */
-function roundFigure(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Number(value.toPrecision(6)) : value
-}
+const ABOUT = [
+  'Written by `npm run bench`; docs/benchmarks.md describes each part. Medians of the rounds, lowest and highest in',
+  'brackets. Comparisons are made within a round. `bare` is @fastify/http-proxy as it comes: no key, no metering.',
+]
 
 export function renderResults({ testbed, warnings, seconds, parts }: Results): string {
-  const { cpu, cores, memoryGb, system, node, date, commit, loadBefore, nginx } = testbed
-  const lines = [
-    '# What metering costs',
-    '',
-    'Written by `npm run bench`; docs/benchmarks.md describes each part. Medians of the rounds, lowest and highest in',
-    'brackets. Comparisons are made within a round. `bare` is @fastify/http-proxy as it comes: no key, no metering.',
-    '',
-    `- ${cpu}, ${cores} cores, ${memoryGb} GB; ${system}; Node ${node}`,
-    `- ${nginx ?? 'nginx is not installed here: its rows are missing'}`,
-    `- ${date} UTC, commit ${commit}, ${Math.round(seconds / 60)} minutes, load at the beginning ${loadBefore}`,
-    ...warnings.flatMap((warning) => ['', `**${warning}**`]),
-  ]
+  const lines = headOf('What metering costs', ABOUT, testbed, {
+    run: `${Math.round(seconds / 60)} minutes, `,
+    more: [testbed.nginx ?? 'nginx is not installed here: its rows are missing'],
+    warnings,
+  })
   for (const { part, cells } of parts) {
-    lines.push('', `## ${part.title}: \`--only ${part.name}\``, '', part.about, '')
-    lines.push(...renderTable(part.columns, cells))
+    lines.push(`## ${part.title}: \`--only ${part.name}\``, '', part.about, '')
+    lines.push(...renderTable(part.columns, cells), '')
   }
-  return `${lines.join('\n')}\n`
+  return lines.join('\n')
 }
 
 function renderTable(all: readonly Column[], cells: readonly Cell[]): string[] {
@@ -63,9 +52,7 @@ function renderTable(all: readonly Column[], cells: readonly Cell[]): string[] {
       ...columns.map(({ figure, digits }) => renderSpread(figures[figure] ?? null, digits)),
     ]),
   )
-  const titles = ['', '', ...columns.map(({ title }) => title)]
-  const rule = titles.map((_, index) => (index < 2 ? '---' : '---:'))
-  return [titles, rule, ...rows].map((row) => `| ${row.join(' | ')} |`)
+  return tableOf(['', '', ...columns.map(({ title }) => title)], rows, 2)
 }
 
 function figuresIn(figures: Readonly<Record<string, Spread | null>>): string[] {

@@ -1,11 +1,10 @@
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { startOwnProcess } from '../stand/own-process.ts'
+import { cpuBetween, type Memory, memoryOf, type ProcessUse, useOf } from '../stand/proc.ts'
 import { GeneratorProcess } from './load/generator-process.ts'
 import type { Course, LoadResult } from './load/loads.ts'
 import { jsonShape, type Shape } from './load/shapes.ts'
-import { cpuBetween, type Memory, memoryOf, type ProcessUse, useOf } from './proc.ts'
 import { findNginx, startNginx } from './targets/nginx.ts'
-import { type CleanUp, startOwnProcess } from './targets/own-process.ts'
 import { Tallygate } from './targets/tallygate.ts'
 import type { Target } from './targets/target.ts'
 
@@ -19,8 +18,6 @@ export interface Measured {
 }
 
 export interface RigOptions {
-  /** For data, journals and logs. */
-  readonly folder: string
   readonly peers: readonly Target[]
   /** Where peers expect their upstream; `0`: any free port. */
   readonly originPort: string
@@ -57,24 +54,17 @@ export class Rig {
     this.#origin = fields.origin
   }
 
-  static async start({ folder, peers, originPort, beside }: RigOptions, cleanUp: CleanUp): Promise<Rig> {
-    const generator = await GeneratorProcess.start(cleanUp)
-    const started = await startOwnProcess(
-      'bench/overhead/load/origin.ts',
-      { ORIGIN_PORT: originPort },
-      cleanUp,
-    )
+  static async start({ peers, originPort, beside }: RigOptions): Promise<Rig> {
+    const generator = await GeneratorProcess.start()
+    const started = await startOwnProcess('bench/overhead/load/origin.ts', { ORIGIN_PORT: originPort })
     const at = { host: '127.0.0.1', key: 'none', takesAllWires: true, keepsBytes: true }
     const origin = { ...at, name: 'origin', port: started.port, pid: started.pid }
-    const plain = findNginx() === null ? [] : [await startNginx(folder, origin.port, cleanUp)]
-    const bare = await startOwnProcess(
-      'bench/overhead/targets/bare-proxy.ts',
-      { UPSTREAM_URL: `http://127.0.0.1:${origin.port}` },
-      cleanUp,
-    )
+    const plain = findNginx() === null ? [] : [await startNginx(origin.port)]
+    const bare = await startOwnProcess('bench/overhead/targets/bare-proxy.ts', {
+      UPSTREAM_URL: `http://127.0.0.1:${origin.port}`,
+    })
     const startGateway = async (name: string, checkout: string) => {
-      const options = { name, checkout, folder: join(folder, name), originPort: origin.port }
-      const gateway = await Tallygate.prepare(options, cleanUp)
+      const gateway = await Tallygate.prepare({ name, checkout, originPort: origin.port })
       await gateway.startWorker()
       await gateway.startGateway()
       return gateway
@@ -118,7 +108,14 @@ export class Rig {
       generator: this.#generator.pid,
       origin: this.#origin.pid,
     }
-    const behindPids = gateway === undefined ? {} : { worker: gateway.workerPid, ...gateway.serverPids }
+    const behindPids =
+      gateway === undefined
+        ? {}
+        : {
+            worker: gateway.workerPid,
+            postgres: gateway.stand.postgres.pid,
+            redis: gateway.stand.redis.pid,
+          }
     await gateway?.count.begin()
     const before = memoryFor(pid)
     const [used, usedBehind] = [usesOf(pids), usesOf(behindPids)]
@@ -138,6 +135,10 @@ export class Rig {
     const load = await this.#generator.run(target, shape, course)
     count.expect(shape, load.calls)
     return load
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#gateways.values()].map(({ stand }) => stand.stop()))
   }
 
   /** Of the process that is measured; the gateway's changes when it is started again. */

@@ -1,21 +1,11 @@
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { Agent, createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
-import { loadGatewayConfig } from '../../src/config/config.ts'
-import { runGateway } from '../../src/gateway/run-gateway.ts'
-import { createClient } from '../../src/keys/clients.ts'
-import { createClientKey } from '../../src/keys/keys.ts'
-import { createLog } from '../../src/lib/log.ts'
-import { migrate } from '../../src/store/connection/migrate.ts'
-import { openPostgres } from '../../src/store/connection/postgres.ts'
-import { startPrivatePostgres, startPrivateRedis } from '../../test/support/servers/servers.ts'
-import { stopWithMe } from '../../test/support/stop-with-me.ts'
-import { startWorkers } from '../../workers/workers.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
+import { startStand } from '../stand/stand.ts'
 import type { Exchange } from './exchange.ts'
 
 /** One call to be made, at an upstream of that provider. */
@@ -27,7 +17,6 @@ export interface AskedCall {
 /** A row of `calls`, as the driver gives it; `null`: the call left none. */
 export type CallRow = Readonly<Record<string, unknown>> | null
 
-const CLIENT = 'bench'
 const NUMBER_HEADER = 'x-bench-call'
 const CONCURRENT = 16
 const ROWS_WITHIN_MS = 120_000
@@ -43,52 +32,19 @@ export async function askThroughGateway(
   calls: readonly AskedCall[],
   report: (line: string) => void,
 ): Promise<readonly CallRow[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-bench-prices-'))
-  const end = stopWithMe(folder)
-  const log = createLog('silent', 'bench')
-  const [postgres, redis, upstream] = await Promise.all([
-    startPrivatePostgres(),
-    startPrivateRedis(),
-    startAnswering(calls),
-  ])
-  await migrate(postgres.url, log)
-  const pepper = randomBytes(16).toString('hex')
-  const config = loadGatewayConfig({
-    TALLYGATE_CONFIG: await writeUpstreams(folder, calls, upstream.url),
-    DATABASE_URL: postgres.url,
-    REDIS_URL: redis.url,
-    REDIS_PREFIX: 'bench:',
-    KEY_PEPPER: pepper,
-    JOURNAL_DIR: join(folder, 'journal'),
-    TALLYGATE_DATA_DIR: folder,
-    HOST: '127.0.0.1',
-    PORT: '0',
-    ADMIN_PORT: '0',
-    LOG_LEVEL: 'silent',
-    PRICES_REFRESH: 'off',
-  })
-  const pool = openPostgres(postgres.url, {
-    max: 4,
-    statementTimeoutMs: 60_000,
-    applicationName: 'bench',
-    log,
-  })
-  const gateway = await runGateway(config, log)
-  const workers = startWorkers({ ...config, log })
+  const upstream = await startAnswering(calls)
+  const stand = await startStand({ name: 'prices', durable: false })
+  const config = await writeUpstreams(stand.folder, calls, upstream.url)
+  const gateway = await stand.gateway({ env: { TALLYGATE_CONFIG: config } })
   try {
-    await createClient(pool, CLIENT)
-    const order = { client: CLIENT, name: 'default', models: null, expiresInSeconds: null }
-    const key = (await createClientKey(pool, order, pepper))?.key ?? ''
-    const ids = await makeCalls(calls, gateway.address.port, key, report)
-    const rows = await rowsOf(pool, ids.filter((id) => id !== null).length)
+    await Promise.all([gateway, stand.worker()].map((child) => child.start()))
+    const { key } = await stand.addClient('bench')
+    const ids = await makeCalls(calls, gateway.port, key, report)
+    const rows = await rowsOf(stand.pool, ids.filter((id) => id !== null).length)
     return ids.map((id) => (id === null ? null : (rows.get(id) ?? null)))
   } finally {
-    await gateway.stop()
-    await workers.close()
-    await pool.end()
     upstream.close()
-    await Promise.all([postgres.stop(), redis.stop()])
-    await end.now()
+    await stand.stop()
   }
 }
 
@@ -186,10 +142,7 @@ async function make(
 }
 
 /** By call; for a call that reported what an earlier one used, what it reported. */
-async function rowsOf(
-  pool: ReturnType<typeof openPostgres>,
-  wanted: number,
-): Promise<ReadonlyMap<string, NonNullable<CallRow>>> {
+async function rowsOf(pool: Postgres, wanted: number): Promise<ReadonlyMap<string, NonNullable<CallRow>>> {
   const until = performance.now() + ROWS_WITHIN_MS
   while (true) {
     const { rows } = await pool.query<Record<string, unknown>>(`

@@ -1,6 +1,7 @@
+import { MODEL_CORRECTIONS } from '../../src/pricing/corrections/models.ts'
+import { findSettled } from '../../src/pricing/corrections/settled.ts'
 import type { SourceName } from './listing.ts'
 import type { PriceCase } from './price-cases.ts'
-import { ownReason } from './reasons.ts'
 
 /** What the gateway recorded of a case's call. */
 export interface Answer {
@@ -90,4 +91,23 @@ export function isOfFirst({ said }: PriceCase, answer: Answer): boolean {
 
 function isAt({ usd }: Answer, other: number): boolean {
   return usd !== null && isSame(usd, other)
+}
+
+/**
+ * Why our price stands against what sources say of `model`: the provider's own page, in our reviewed
+ * corrections, or a contradiction that was looked into and where the first source was right. `null`: not
+ * looked into.
+ *
+ * @param isFirst Our price is that of the first source that says anything.
+ */
+export function ownReason(
+  model: string,
+  { source, provider, listed }: TakenPrice,
+  isFirst: boolean,
+): string | null {
+  const correction = source.startsWith('corrections@')
+    ? MODEL_CORRECTIONS.find((one) => one.providerId === provider && one.id === listed)
+    : undefined
+  const found = correction ?? (isFirst ? findSettled(provider, model) : null)
+  return found === null ? null : `${found.why} (${found.source}, ${found.seen})`
 }

@@ -1,9 +1,8 @@
 import { BUNDLED_SOURCE } from '../../src/pricing/sources/catalog-bundle.ts'
 import { COST_WITHOUT_PRICE } from './answer.ts'
-import { type Answer, isOfFirst, isSame, type Verdict } from './judge.ts'
+import { type Answer, isOfFirst, isSame, ownReason, type Verdict } from './judge.ts'
 import type { Skipped, SourceName } from './listing.ts'
 import type { PriceCase } from './price-cases.ts'
-import { ownReason } from './reasons.ts'
 import { PINNED } from './sources.ts'
 
 export interface Counts {

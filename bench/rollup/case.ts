@@ -1,11 +1,12 @@
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
+import { streamNames } from '../../src/domain/redis/redis-names.ts'
 import { createLog } from '../../src/lib/log.ts'
-import { type NodeProcess, startNode } from '../../src/standalone/processes/node-process.ts'
-import type { PrivateServer } from '../../src/standalone/servers/private-server.ts'
+import { startNode } from '../../src/standalone/processes/node-process.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { SCHEMA } from '../../src/store/connection/schema.ts'
-import { type Expected, fillStreams, streamsOf } from './fill.ts'
+import type { Stand } from '../stand/stand.ts'
+import { type Expected, fillStreams } from './fill.ts'
 import { type RolledUpFigures, watchRollUp } from './watch.ts'
 
 export interface RollUpCase {
@@ -23,12 +24,6 @@ export interface RollUpLoad {
   readonly warmUpPerWorker: number
 }
 
-export interface Servers {
-  readonly postgres: PrivateServer
-  readonly redis: PrivateServer
-  readonly folder: string
-}
-
 const RETENTION_DAYS = 35
 const STOP_MS = 10_000
 let run = 0
@@ -36,62 +31,55 @@ let run = 0
 /**
  * Fills streams, then starts real workers on a fresh database and waits until all is counted.
  *
- * @param checkout Whose workers, from this one's root; '': our own.
+ * @param checkout Whose workers.
  * @throws When the totals are not exact.
  */
 export async function measureCase(
-  servers: Servers,
+  stand: Stand,
   { workers, shards, clients, calls }: RollUpCase,
   { entries, warmUpPerWorker }: RollUpLoad,
   checkout: string,
 ): Promise<RolledUpFigures> {
   const log = createLog('silent', 'bench')
   const name = `rollup_${run++}`
-  const databaseUrl = new URL(servers.postgres.url)
+  const databaseUrl = new URL(stand.postgres.url)
   const administer = async (statement: string) => {
-    const admin = openPostgres(servers.postgres.url, POOL)
+    const admin = openPostgres(stand.postgres.url, POOL)
     await admin.query(statement)
     await admin.end()
   }
   await administer(`create database ${name}`)
   databaseUrl.pathname = `/${name}`
+  const prefix = `${name}:`
+  const given = process.env.WORKER_NODE_OPTIONS
   const env = {
-    PATH: process.env.PATH ?? '',
-    NODE_ENV: 'production',
     DATABASE_URL: databaseUrl.href,
-    REDIS_URL: servers.redis.url,
-    REDIS_PREFIX: `${name}:`,
+    REDIS_PREFIX: prefix,
     STREAM_SHARDS: `${shards}`,
     CALL_RETENTION_DAYS: calls ? `${RETENTION_DAYS}` : '0',
-    PRICES_REFRESH: 'off',
-    LOG_LEVEL: 'warn',
-    ...(process.env.WORKER_NODE_OPTIONS === undefined
-      ? {}
-      : { NODE_OPTIONS: process.env.WORKER_NODE_OPTIONS }),
+    ...(given === undefined ? {} : { NODE_OPTIONS: given }),
   }
-  const logFile = (of: string) => join(servers.folder, `${name}-${of}.log`)
-  const script = (path: string) => (checkout === '' ? path : `${checkout}/${path}`)
   const migrating = await startNode({
-    script: script('src/cli/main.ts'),
+    script: join(relative(process.cwd(), checkout), 'src/cli/main.ts'),
     args: ['migrate'],
-    env,
-    logFile: logFile('migrate'),
+    env: { PATH: process.env.PATH, REDIS_URL: stand.redis.url, KEY_PEPPER: stand.pepper, ...env },
+    logFile: join(stand.folder, `${name}-migrate.log`),
   })
   const ended = await migrating.ended
   if (ended !== 'exit code 0') throw new Error(`the migrations failed: ${migrating.lastWords()}`)
 
   const pool = openPostgres(databaseUrl.href, POOL)
-  const redis = openRedis(servers.redis.url, { name: 'bench', whenAway: 'fail', silenceMs: 10_000, log })
-  const running: NodeProcess[] = []
+  const redis = openRedis(stand.redis.url, { name: 'bench', whenAway: 'fail', silenceMs: 10_000, log })
+  const running = Array.from({ length: workers }, (_, number) =>
+    stand.worker({ name: `${name} ${number}`, env, checkout }),
+  )
   try {
     await untilReady(redis, 5_000)
-    const streams = streamsOf(env.REDIS_PREFIX, shards)
+    const streams = streamNames(prefix, shards)
     const warmUp = warmUpPerWorker * workers
     const expected = await fillStreams(redis, pool, streams, { entries: entries + warmUp, clients })
     await pool.query('checkpoint')
-    for (let worker = 0; worker < workers; worker += 1) {
-      running.push(await startNode({ script: script('workers/main.ts'), env, logFile: logFile(`${worker}`) }))
-    }
+    for (const worker of running) await worker.start()
     const figures = await watchRollUp(
       pool,
       redis,
@@ -99,16 +87,19 @@ export async function measureCase(
       { entries, warmUp },
       {
         workers: running.map(({ pid }) => pid),
-        postgres: servers.postgres.pid,
-        redis: servers.redis.pid,
+        postgres: stand.postgres.pid,
+        redis: stand.redis.pid,
       },
     )
     await checkTotals(pool, expected, calls)
     return figures
   } finally {
-    await Promise.all(running.map((worker) => worker.stop(STOP_MS)))
-    for (const worker of running) if (worker.lastWords(5) !== '') console.error(worker.lastWords(5))
-    await dropKeys(redis, env.REDIS_PREFIX)
+    for (const worker of running.filter((one) => one.running)) {
+      await worker.stop(STOP_MS)
+      const said = worker.lastWords(5)
+      if (said !== '') console.error(said)
+    }
+    await dropKeys(redis, prefix)
     redis.disconnect()
     await pool.end()
     await administer(`drop database ${name} with (force)`)

@@ -14,11 +14,6 @@ export interface Expected {
   readonly costPico: bigint
 }
 
-/** The streams of a deployment, as gateways name them. */
-export function streamsOf(prefix: string, shards: number): string[] {
-  return Array.from({ length: shards }, (_, shard) => `${prefix}calls${shard === 0 ? '' : `:${shard}`}`)
-}
-
 const PRODUCERS_A_STREAM = 2
 const AT_A_TIME = 500
 

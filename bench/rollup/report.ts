@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Testbed } from '../overhead/testbed.ts'
+import { headOf, tableOf } from '../stand/results.ts'
+import type { Testbed } from '../stand/testbed.ts'
 import type { RollUpCase } from './case.ts'
 import type { RolledUpFigures } from './watch.ts'
 
@@ -17,17 +16,6 @@ export interface RollUpResults {
   readonly rows: readonly RollUpRow[]
 }
 
-/** Writes `rollup.json` and `rollup.md` into the folder. */
-export function writeRollUpResults(folder: string, results: RollUpResults): void {
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'rollup.json'), `${JSON.stringify(results, roundFigure, 1)}\n`)
-  writeFileSync(join(folder, 'rollup.md'), renderRollUp(results))
-}
-
-function roundFigure(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Number(value.toPrecision(5)) : value
-}
-
 const TITLES = [
   '',
   'workers × shards',
@@ -42,25 +30,17 @@ const TITLES = [
   'WAL, B/entry',
 ]
 
+const ABOUT = [
+  'Written by `npm run bench:rollup`. Streams are filled first, then workers are started as in production; figures are',
+  'of what they did once each worker had warmed up. Rates compare only within one table. The chain rate is what one worker',
+  'did without the time that its main thread, its Postgres backends and Redis waited for a core, and at most what the',
+  'busiest of them could do. Totals were exact in every case.',
+]
+
 export function renderRollUp({ testbed, warnings, entries, warmUpPerWorker, rows }: RollUpResults): string {
-  const { cpu, cores, memoryGb, system, node, date, commit, loadBefore } = testbed
-  const lines = [
-    '# What the roll-up costs',
-    '',
-    'Written by `npm run bench:rollup`. Streams are filled first, then workers are started as in production; figures are',
-    'of what they did once each worker had warmed up. Rates compare only within one table. The chain rate is what one worker',
-    'did without the time that its main thread, its Postgres backends and Redis waited for a core, and at most what the',
-    'busiest of them could do. Totals were exact in every case.',
-    '',
-    `- ${cpu}, ${cores} cores, ${memoryGb} GB; ${system}; Node ${node}`,
-    `- ${date} UTC, commit ${commit}, ${entries} entries a case after ${warmUpPerWorker} of each worker, load at the beginning ${loadBefore}`,
-    ...warnings.flatMap((warning) => ['', `**${warning}**`]),
-    '',
-    `| ${TITLES.join(' | ')} |`,
-    `| ${TITLES.map((_, index) => (index < 4 ? '---' : '---:')).join(' | ')} |`,
-    ...rows.map((row) => `| ${cellsOf(row).join(' | ')} |`),
-  ]
-  return `${lines.join('\n')}\n`
+  const run = `${entries} entries a case after ${warmUpPerWorker} of each worker, `
+  const head = headOf('What the roll-up costs', ABOUT, testbed, { run, warnings })
+  return `${[...head, ...tableOf(TITLES, rows.map(cellsOf), 4)].join('\n')}\n`
 }
 
 export function cellsOf(row: RollUpRow): string[] {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
-import { cpuBetween, type ProcessUse, useOf } from '../overhead/proc.ts'
+import { cpuBetween, type ProcessUse, useOf } from '../stand/proc.ts'
 
 /** The processes that a roll-up consists of. */
 export interface Watched {

@@ -55,7 +55,7 @@ async function compare(rig: SoakRig, expected: readonly Counts[]): Promise<Books
   const complaints: string[] = []
   const sums = { calls: 0, counted: 0, lost: 0, doubled: 0 }
   for (const [index, { requests, tokens }] of expected.entries()) {
-    const id = rig.clientIds[index] ?? ''
+    const id = rig.clients[index]?.id ?? ''
     const total = totals.get(id) ?? { requests: 0, tokens: 0 }
     const rows = singly.get(id) ?? { requests: 0, distinct: 0 }
     sums.calls += requests
@@ -74,7 +74,7 @@ async function compare(rig: SoakRig, expected: readonly Counts[]): Promise<Books
   return { ...sums, complaints }
 }
 
-async function totalsOf({ pool }: SoakRig): Promise<ReadonlyMap<string, Counts>> {
+async function totalsOf({ stand: { pool } }: SoakRig): Promise<ReadonlyMap<string, Counts>> {
   const { rows } = await pool.query<{ client_id: string; requests: string; tokens: string }>(
     `select client_id, sum(requests) as requests,
        coalesce(sum(input_tokens + output_tokens) filter (where model <> $1), 0) as tokens
@@ -86,7 +86,7 @@ async function totalsOf({ pool }: SoakRig): Promise<ReadonlyMap<string, Counts>>
   )
 }
 
-async function singleCallsOf({ pool }: SoakRig) {
+async function singleCallsOf({ stand: { pool } }: SoakRig) {
   const { rows } = await pool.query<{ client_id: string; requests: string; ids: string }>(
     `select client_id, count(*) as requests, count(distinct call_id) as ids
      from tallygate.calls group by client_id`,
@@ -96,9 +96,9 @@ async function singleCallsOf({ pool }: SoakRig) {
   )
 }
 
-async function shownTo({ port, keys }: SoakRig, client: number): Promise<number> {
-  const answer = await fetch(`http://127.0.0.1:${port}/v1/usage?days=2`, {
-    headers: { authorization: `Bearer ${keys[client]?.[0]}` },
+async function shownTo({ gateway, clients }: SoakRig, client: number): Promise<number> {
+  const answer = await fetch(`${gateway.url}/v1/usage?days=2`, {
+    headers: { authorization: `Bearer ${clients[client]?.key}` },
   })
   const usage: { readonly requests?: number } = Object(await answer.json())
   return usage.requests ?? Number.NaN

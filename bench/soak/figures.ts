@@ -1,4 +1,4 @@
-import { cpuBetween } from '../overhead/proc.ts'
+import { cpuBetween } from '../stand/proc.ts'
 import type { Reading } from './readings.ts'
 import {
   type Bound,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent } from 'undici'
+import type { StandClient } from '../stand/stand.ts'
 import { type CallPlan, METADATA, planCall } from './plan.ts'
 
 /** What became of the calls, as their clients saw it. */
@@ -17,14 +18,13 @@ export class Load {
   readonly #agent = new Agent({ connections: 512 })
   readonly #underWay = new Set<Promise<void>>()
   readonly #origin: string
-  readonly #keys: readonly (readonly string[])[]
+  readonly #clients: readonly StandClient[]
   #stopped = false
   #running: Promise<void> = Promise.resolve()
 
-  /** @param keys by client, then by key */
-  constructor(port: number, keys: readonly (readonly string[])[]) {
-    this.#origin = `http://127.0.0.1:${port}`
-    this.#keys = keys
+  constructor(url: string, clients: readonly StandClient[]) {
+    this.#origin = url
+    this.#clients = clients
   }
 
   start(perSecond: number): void {
@@ -71,7 +71,7 @@ export class Load {
   async #call(number: number, plan: CallPlan): Promise<string> {
     const { kind, model } = plan
     const streamed = kind === 'left' || kind.startsWith('stream')
-    const key = kind === 'refused' ? 'tg_none' : this.#keys[plan.client]?.[plan.key]
+    const key = kind === 'refused' ? 'tg_none' : this.#clients[plan.client]?.keys[plan.key]
     const { statusCode, body } = await this.#agent.request({
       origin: this.#origin,
       path: '/v1/chat/completions',

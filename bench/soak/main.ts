@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createLog } from '../../src/lib/log.ts'
 import { openRedis } from '../../src/store/connection/redis.ts'
-import { systemUseUs, useOf } from '../overhead/proc.ts'
-import { describeTestbed } from '../overhead/testbed.ts'
+import { systemUseUs, useOf } from '../stand/proc.ts'
+import { writeResults } from '../stand/results.ts'
+import { describeTestbed } from '../stand/testbed.ts'
 import { settleBooks } from './books.ts'
 import { coursesOf, descriptorsAtRest } from './figures.ts'
 import { Load } from './load.ts'
 import { type Reading, read } from './readings.ts'
-import { renderSoak, type SoakResults, writeSoakResults } from './report.ts'
+import { renderSoak, type SoakResults } from './report.ts'
 import { startSoakRig } from './rig.ts'
 
 /**
@@ -48,13 +49,13 @@ const options = {
   shards: Number(values.shards),
 }
 const rig = await startSoakRig(options)
-const redis = openRedis(rig.redis.url, {
+const redis = openRedis(rig.stand.redis.url, {
   name: 'soak',
   whenAway: 'fail',
   silenceMs: 10_000,
   log: createLog('silent', 'soak'),
 })
-const load = new Load(rig.port, rig.keys)
+const load = new Load(rig.gateway.url, rig.clients)
 await callFor(WARM_UP_RATE, WARM_UP_MS)
 const rate = values.rate === undefined ? await findRate() : Number(values.rate)
 console.log(`${rate} calls a second for ${values.minutes} minutes`)
@@ -105,9 +106,8 @@ const results: SoakResults = {
   ],
 }
 console.log(renderSoak(results))
-if (values.out !== undefined) writeSoakResults(values.out, results)
-redis.disconnect()
-await rig.stop()
+if (values.out !== undefined) writeResults(values.out, 'soak', renderSoak(results), results)
+await rig.stand.stop()
 process.exit(results.failures.length === 0 ? 0 : 1)
 
 /** After connections that are kept for a next call have been closed. */

@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type CallKind, type CallPlan, METADATA, planCall } from './plan.ts'
 
 /**
- * The model provider of a soak, which keeps the number of each call that reaches it. Writes its port to its standard
- * output; `GET /received` answers one byte a call, by number: 1 for those that came.
+ * The model provider of a soak, which keeps the number of each call that reaches it. Says its port over its channel;
+ * `GET /received` answers one byte a call, by number: 1 for those that came.
  */
 interface Asked {
   readonly stream_options?: { readonly include_usage?: boolean }
@@ -24,7 +24,8 @@ const server = createServer((request, response) => {
 })
 // Longer than the gateway keeps a connection: it is not to meet one that is just being closed.
 server.keepAliveTimeout = 60_000
-server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+process.on('disconnect', () => process.exit(0))
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method === 'GET') {

@@ -1,8 +1,8 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from '../../src/store/connection/redis.ts'
-import { childrenOf } from '../chaos/child-processes.ts'
-import { type ProcessUse, useOf } from '../overhead/proc.ts'
+import { childrenOf } from '../stand/child-processes.ts'
+import { type ProcessUse, useOf } from '../stand/proc.ts'
 import type { SoakRig } from './rig.ts'
 
 /** One process, or all of one server. */
@@ -47,14 +47,14 @@ export async function read(rig: SoakRig, redis: Redis, calls: number): Promise<R
   rig.workers.forEach((worker, index) => {
     own(`worker ${index + 1}`, worker.pid)
   })
-  own('Redis', rig.redis.pid)
-  const server = rig.postgres.pid
+  own('Redis', rig.stand.redis.pid)
+  const server = rig.stand.postgres.pid
   processes.set('PostgreSQL', readProcess([server, ...childrenOf(server)], useOf(server)))
   return {
     atMs: performance.now(),
     calls,
     processes,
-    journalMb: bytesUnder(rig.journalDir) / BYTES_PER_MB,
+    journalMb: bytesUnder(rig.stand.journalDir) / BYTES_PER_MB,
     ...(await readRedis(redis, rig.streams)),
     ...(await readDatabase(rig)),
   }
@@ -111,7 +111,7 @@ async function readRedis(redis: Redis, streams: readonly string[]) {
   }
 }
 
-async function readDatabase({ pool }: SoakRig) {
+async function readDatabase({ stand: { pool } }: SoakRig) {
   const size = (table: string) =>
     `(select sum(pg_total_relation_size(relid)) from pg_partition_tree('tallygate.${table}'))`
   const { rows } = await pool.query<

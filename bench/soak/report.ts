@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Testbed } from '../overhead/testbed.ts'
+import { headOf, tableOf } from '../stand/results.ts'
+import type { Testbed } from '../stand/testbed.ts'
 import type { Books } from './books.ts'
 import type { AtRest, Course } from './figures.ts'
 
@@ -22,41 +21,32 @@ export interface SoakResults {
   readonly failures: readonly string[]
 }
 
-/** Writes `soak.json` and `soak.md` into the folder. */
-export function writeSoakResults(folder: string, results: SoakResults): void {
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'soak.json'), `${JSON.stringify(results, roundFigure, 1)}\n`)
-  writeFileSync(join(folder, 'soak.md'), renderSoak(results))
-}
-
-function roundFigure(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Number(value.toPrecision(5)) : value
-}
+const ABOUT = [
+  'Written by `npm run soak`. A reading every 30 s; slopes are of a straight line through the last two thirds, by least',
+  'squares, with the standard error. A figure grows where its slope less twice that error is above what is allowed.',
+  'Private memory is what a process shares with no other; descriptors and memory of PostgreSQL are of all its processes.',
+]
 
 export function renderSoak(results: SoakResults): string {
   const { testbed, ownShare, otherShare, minutes, callsPerSecond, books, courses, failures } = results
-  const { cpu, cores, memoryGb, system, node, date, commit, loadBefore } = testbed
   const percent = (share: number) => `${Math.round(share * 100)} %`
   const lines = [
-    '# An hour of calls',
+    ...headOf('An hour of calls', ABOUT, testbed, {
+      more: [
+        `${minutes} minutes at ${callsPerSecond} calls a second; ${results.processes} gateway processes, ${results.workers} workers, ${results.shards} shards`,
+        `Of the CPU the run took ${percent(ownShare)}, other programs ${percent(otherShare)}.`,
+        `${books.calls} calls reached the upstream, ${books.counted} requests were counted: lost ${books.lost}, doubled ${books.doubled}.`,
+      ],
+    }),
+    ...tableOf(
+      ['', 'at first', 'at last', 'highest', 'mean, last two thirds', 'growth an hour', 'allowed', ''],
+      courses.map(cellsOf),
+    ),
     '',
-    'Written by `npm run soak`. A reading every 30 s; slopes are of a straight line through the last two thirds, by least',
-    'squares, with the standard error. A figure grows where its slope less twice that error is above what is allowed.',
-    'Private memory is what a process shares with no other; descriptors and memory of PostgreSQL are of all its processes.',
-    '',
-    `- ${cpu}, ${cores} cores, ${memoryGb} GB; ${system}; Node ${node}`,
-    `- ${date} UTC, commit ${commit}, load at the beginning ${loadBefore}`,
-    `- ${minutes} minutes at ${callsPerSecond} calls a second; ${results.processes} gateway processes, ${results.workers} workers, ${results.shards} shards`,
-    `- Of the CPU the run took ${percent(ownShare)}, other programs ${percent(otherShare)}.`,
-    `- ${books.calls} calls reached the upstream, ${books.counted} requests were counted: lost ${books.lost}, doubled ${books.doubled}.`,
-    '',
-    '| | at first | at last | highest | mean, last two thirds | growth an hour | allowed | |',
-    '| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |',
-    ...courses.map((course) => `| ${cellsOf(course).join(' | ')} |`),
-    '',
-    '| open descriptors at rest, 70 s without a call | before | after | allowed |',
-    '| --- | ---: | ---: | ---: |',
-    ...results.atRest.map((row) => `| ${[row.name, row.before, row.after, row.allowed].join(' | ')} |`),
+    ...tableOf(
+      ['open descriptors at rest, 70 s without a call', 'before', 'after', 'allowed'],
+      results.atRest.map((row) => [row.name, row.before, row.after, row.allowed]),
+    ),
     '',
     ...(failures.length === 0
       ? ['Nothing grew that should not.']

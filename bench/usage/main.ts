@@ -1,16 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { MAX_PERIOD_DAYS } from '../../src/domain/period.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
-import type { CleanUp } from '../overhead/targets/own-process.ts'
-import { describeTestbed } from '../overhead/testbed.ts'
+import { createClientKey } from '../../src/keys/keys.ts'
+import { startStand } from '../stand/stand.ts'
+import { describeTestbed } from '../stand/testbed.ts'
 import { describeFilled, fill, ROWS_PER_CLIENT_AND_DAY } from './fill.ts'
 import { measureClients, measureExport, measureOperator, sumUp } from './measure.ts'
 import { CLIENT_QUERIES, EXPORT, OPERATOR_QUERIES } from './queries.ts'
-import { writeResults } from './report.ts'
-import { createIdleKeys, openDatabase, startGateway } from './testbed.ts'
+import { writeUsage } from './report.ts'
 
 /**
  * What queries about usage cost over a year of totals: milliseconds, CPU of PostgreSQL; and the year as CSV.
@@ -37,27 +34,37 @@ const filling = {
   days,
   calls: Number(values.calls),
 }
-const folder = values.folder ?? mkdtempSync(join(tmpdir(), 'tallygate-usage-'))
-const cleanUp: CleanUp = values.folder === undefined ? [() => rmSync(folder, { recursive: true })] : []
+/** The same in every run: a filled database may be asked again. */
+const PASSWORD = 'bench'
+const TOKEN = 'bench-token'
 
-try {
-  const database = await openDatabase(folder, cleanUp)
-  const today = utcDayOf(Date.now())
-  await fill(database.pool, filling, addDays(today, 1 - days), today)
-  const summing = await sumUp(database)
-  const gateway = await startGateway(folder, database.url, cleanUp)
-  const keys = await createIdleKeys(database.pool, Math.min(Number(values.idle), filling.clients))
-  const isAsked = (query: string) => query.includes(values.only)
-  const exportDays = Math.min(days, MAX_PERIOD_DAYS)
-  const measured = {
-    testbed: describeTestbed(null),
-    filled: await describeFilled(database.pool, filling),
-    summing,
-    clients: await measureClients(gateway, database, keys, CLIENT_QUERIES.filter(isAsked)),
-    operator: await measureOperator(gateway, database, OPERATOR_QUERIES.filter(isAsked)),
-    exported: isAsked(EXPORT) ? await measureExport(database, addDays(today, 1 - exportDays), today) : null,
-  }
-  writeResults(values.results ?? null, measured)
-} finally {
-  for (const undo of cleanUp.reverse()) await undo()
+const stand = await startStand({
+  name: 'usage',
+  durable: false,
+  statementTimeoutMs: 3_600_000,
+  env: { UPSTREAM_URL: 'http://127.0.0.1:9', ADMIN_TOKEN: TOKEN },
+  ...(values.folder === undefined ? {} : { kept: { folder: values.folder, password: PASSWORD } }),
+})
+const today = utcDayOf(Date.now())
+await fill(stand.pool, filling, addDays(today, 1 - days), today)
+const summing = await sumUp(stand)
+// Without a worker, so that all clients are idle.
+const gateway = await stand.gateway()
+await gateway.start()
+const keys: string[] = []
+for (let number = 1; number <= Math.min(Number(values.idle), filling.clients); number += 1) {
+  const order = { client: `client ${number}`, name: 'asking', models: null, expiresInSeconds: null }
+  keys.push((await createClientKey(stand.pool, order, stand.pepper))?.key ?? '')
 }
+const isAsked = (query: string) => query.includes(values.only)
+const exportDays = Math.min(days, MAX_PERIOD_DAYS)
+writeUsage(values.results ?? null, {
+  testbed: describeTestbed(null),
+  filled: await describeFilled(stand.pool, filling),
+  summing,
+  clients: await measureClients(gateway, stand, keys, CLIENT_QUERIES.filter(isAsked)),
+  operator: await measureOperator(gateway, stand, TOKEN, OPERATOR_QUERIES.filter(isAsked)),
+  exported: isAsked(EXPORT) ? await measureExport(stand, addDays(today, 1 - exportDays), today) : null,
+})
+await stand.stop()
+process.exit(0)

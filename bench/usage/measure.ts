@@ -1,9 +1,12 @@
 import type { UtcDay } from '../../src/domain/utc-day.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { runCommand } from '../long/run-command.ts'
-import { cpuBetween, useOf } from '../overhead/proc.ts'
+import { quantile } from '../stand/figures.ts'
+import { cpuBetween, useOf } from '../stand/proc.ts'
+import type { Stand, StandGateway } from '../stand/stand.ts'
 import { EXPORT } from './queries.ts'
-import type { Answer, Database, Gateway } from './testbed.ts'
+
+export type Database = Pick<Stand, 'pool' | 'postgres'>
 
 /** What one query costs. */
 export interface Measured {
@@ -27,11 +30,11 @@ export interface Summing {
   readonly postgresSeconds: number
 }
 
-export async function sumUp({ pool, postgresPid }: Database): Promise<Summing> {
+export async function sumUp({ pool, postgres: { pid } }: Database): Promise<Summing> {
   const startedMs = performance.now()
-  const before = useOf(postgresPid)
+  const before = useOf(pid)
   const { days, months, failed, isDone } = await summarise(pool, Number.POSITIVE_INFINITY)
-  const postgresUs = cpuBetween(before, useOf(postgresPid)) ?? Number.NaN
+  const postgresUs = cpuBetween(before, useOf(pid)) ?? Number.NaN
   const seconds = (performance.now() - startedMs) / 1e3
   if (!isDone) throw new Error(`not all is summed up: ${failed[0]?.error.message}`)
   if (days.length > 0) await pool.query('vacuum analyze')
@@ -42,32 +45,52 @@ const OPERATOR_ROUNDS = 3
 
 /** Each query by each client, one after the other: first once, to fill caches, then measured. */
 export async function measureClients(
-  gateway: Gateway,
+  { url }: StandGateway,
   database: Database,
   keys: readonly string[],
   queries: readonly string[],
 ): Promise<readonly Measured[]> {
   const measured: Measured[] = []
   for (const query of queries) {
-    for (const key of keys) await gateway.askAsClient(key, query)
-    const asks = keys.map((key) => () => gateway.askAsClient(key, query))
+    const asks = keys.map((key) => () => ask(`${url}${query}`, key))
+    for (const one of asks) await one()
     measured.push(await measure(query, database, asks))
   }
   return measured
 }
 
 export async function measureOperator(
-  gateway: Gateway,
+  { adminUrl }: StandGateway,
   database: Database,
+  token: string,
   queries: readonly string[],
 ): Promise<readonly Measured[]> {
   const measured: Measured[] = []
   for (const query of queries) {
-    await gateway.askAsOperator(query)
-    const asks = Array.from({ length: OPERATOR_ROUNDS }, () => () => gateway.askAsOperator(query))
-    measured.push(await measure(query, database, asks))
+    const one = () => ask(`${adminUrl}/admin/v1/${query}`, token)
+    await one()
+    measured.push(
+      await measure(
+        query,
+        database,
+        Array.from({ length: OPERATOR_ROUNDS }, () => one),
+      ),
+    )
   }
   return measured
+}
+
+interface Answer {
+  readonly status: number
+  readonly bytes: number
+  readonly ms: number
+}
+
+async function ask(url: string, token: string): Promise<Answer> {
+  const startedMs = performance.now()
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+  const { byteLength } = await response.arrayBuffer()
+  return { status: response.status, bytes: byteLength, ms: performance.now() - startedMs }
 }
 
 /** What an export took, from the command's start to its end. */
@@ -84,7 +107,7 @@ export interface Exported {
 
 /** All totals from `from` to `to` as CSV, by the command line, into a pipe. */
 export async function measureExport(
-  { pool, url, postgresPid }: Database,
+  { pool, postgres }: Database,
   from: UtcDay,
   to: UtcDay,
 ): Promise<Exported> {
@@ -95,8 +118,8 @@ export async function measureExport(
   const count = Number(rows[0]?.rows)
   const taken = await runCommand([...EXPORT.split(' '), '--from', from, '--to', to], {
     tree: process.cwd(),
-    databaseUrl: url,
-    postgresPid,
+    databaseUrl: postgres.url,
+    postgresPid: postgres.pid,
   })
   if (taken.exitCode !== 0) throw new Error(`the export failed: ${taken.output}`)
   const exported = {
@@ -114,13 +137,13 @@ export async function measureExport(
 
 async function measure(
   query: string,
-  { postgresPid }: Database,
+  { postgres: { pid } }: Database,
   asks: readonly (() => Promise<Answer>)[],
 ): Promise<Measured> {
-  const before = useOf(postgresPid)
+  const before = useOf(pid)
   const answers: Answer[] = []
   for (const ask of asks) answers.push(await ask())
-  const spentUs = cpuBetween(before, useOf(postgresPid)) ?? Number.NaN
+  const spentUs = cpuBetween(before, useOf(pid)) ?? Number.NaN
   const ms = answers.map((answer) => answer.ms).sort((a, b) => a - b)
   const one = {
     query,
@@ -133,8 +156,4 @@ async function measure(
   }
   console.error(`${query}: ${one.status}, ${one.p50Ms.toFixed(1)} ms, ${one.p99Ms.toFixed(1)} ms`)
   return one
-}
-
-function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }

@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Testbed } from '../overhead/testbed.ts'
+import { tableOf, writeResults } from '../stand/results.ts'
+import type { Testbed } from '../stand/testbed.ts'
 import type { Filled } from './fill.ts'
 import type { Exported, Measured, Summing } from './measure.ts'
 import { EXPORT } from './queries.ts'
@@ -17,17 +16,10 @@ export interface UsageResults {
 }
 
 /** Prints the results, and writes `usage.json` and `usage.md` into the folder, if there is one. */
-export function writeResults(folder: string | null, results: UsageResults): void {
+export function writeUsage(folder: string | null, results: UsageResults): void {
   const text = render(results)
   console.log(text)
-  if (folder === null) return
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'usage.json'), `${JSON.stringify(results, roundFigure, 1)}\n`)
-  writeFileSync(join(folder, 'usage.md'), `${text}\n`)
-}
-
-function roundFigure(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? Number(value.toPrecision(5)) : value
+  if (folder !== null) writeResults(folder, 'usage', `${text}\n`, results)
 }
 
 function render({ testbed, filled, summing, clients, operator, exported }: UsageResults): string {
@@ -58,14 +50,15 @@ function render({ testbed, filled, summing, clients, operator, exported }: Usage
 }
 
 function renderTable(rows: readonly Measured[]): readonly string[] {
-  return [
-    '| | status | p50 ms | p99 ms | PostgreSQL CPU ms | bytes |',
-    '|---|---:|---:|---:|---:|---:|',
-    ...rows.map(
-      ({ query, status, p50Ms, p99Ms, postgresMs, bytes }) =>
-        `| \`${query}\` | ${status} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(1)} | ${postgresMs.toFixed(1)} | ${bytes} |`,
-    ),
-  ]
+  return tableOf(
+    ['', 'status', 'p50 ms', 'p99 ms', 'PostgreSQL CPU ms', 'bytes'],
+    rows.map(({ query, status, p50Ms, p99Ms, postgresMs, bytes }) => [
+      `\`${query}\``,
+      status,
+      ...[p50Ms, p99Ms, postgresMs].map((ms) => ms.toFixed(1)),
+      bytes,
+    ]),
+  )
 }
 
 function renderExport(exported: Exported): readonly string[] {

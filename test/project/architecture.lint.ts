@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { findCircles, IMPORTS, linesOf, roomOf, SOURCES } from './imports.ts'
+import { BENCH_FILES, BENCH_IMPORTS, findCircles, IMPORTS, linesOf, roomOf, SOURCES } from './imports.ts'
 
 /** From the lowest to the highest. */
 const ROOMS = [...readFileSync('src/README.md', 'utf8').matchAll(/^\d+\. \[`([\w-]+)`\]/gm)].map(
@@ -51,9 +51,31 @@ describe.each(ROOMS)('the room %s', (room) => {
   })
 })
 
-test('no files import each other in a circle', () => {
-  expect(findCircles(IMPORTS)).toEqual([])
+test.each([
+  ['src and workers', IMPORTS],
+  ['bench', BENCH_IMPORTS],
+])('no files of %s import each other in a circle', (_, imports) => {
+  expect(findCircles(imports)).toEqual([])
 })
+
+/** Who starts a server, or a process of ours, knows how it ends: the stand, which all benches share. */
+test('only the stand of bench starts servers, gateways and workers', () => {
+  const starters =
+    /servers\/servers\.ts$|standalone\/servers\/|node-process\.ts$|store\/connection\/migrate\.ts$/
+  const importers = BENCH_IMPORTS.filter(({ file, what }) => {
+    const isOfStand = file.startsWith('bench/stand/')
+    return !isOfStand && starters.test(what) && !isTypeOnly(file, what)
+  })
+  expect(importers.map(({ file, what }) => `${file} ${what}`)).toEqual([
+    // The migrations of the checkout that is measured, by its own command line.
+    'bench/rollup/case.ts src/standalone/processes/node-process.ts',
+  ])
+})
+
+function isTypeOnly(file: string, what: string): boolean {
+  const name = what.split('/').at(-1) ?? ''
+  return new RegExp(`import type [^;]*?/${name}'`).test(readFileSync(file, 'utf8'))
+}
 
 test('a circle is found where there is one', () => {
   const files = ['a', 'b', 'c', 'a', 'd']
@@ -71,7 +93,7 @@ test.each(FOLDERS)('%s holds 2 to 20 files', (folder) => {
 
 // A smaller limit would be a target: files would be parted because a number is full, not because an idea is.
 test('no file is over 400 lines', () => {
-  expect(SOURCES.filter((file) => linesOf(file) > 400)).toEqual([])
+  expect([...SOURCES, ...BENCH_FILES].filter((file) => linesOf(file) > 400)).toEqual([])
 })
 
 /** The folders that may import a package; others use what these offer. */

@@ -1,11 +1,10 @@
 import { type AddressInfo, createServer } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { GeneratorProcess } from '../../bench/overhead/load/generator-process.ts'
 import { jsonShape, streamShape } from '../../bench/overhead/load/shapes.ts'
-import { type CleanUp, type OwnProcess, startOwnProcess } from '../../bench/overhead/targets/own-process.ts'
 import type { Target } from '../../bench/overhead/targets/target.ts'
+import { type OwnProcess, startOwnProcess } from '../../bench/stand/own-process.ts'
 
-const cleanUp: CleanUp = []
 let generator: GeneratorProcess
 let origin: OwnProcess
 
@@ -20,17 +19,13 @@ const targetAt = (name: string, { port, pid }: Pick<OwnProcess, 'port' | 'pid'>)
 })
 
 beforeAll(async () => {
-  generator = await GeneratorProcess.start(cleanUp)
-  origin = await startOwnProcess('bench/overhead/load/origin.ts', {}, cleanUp)
-})
-
-afterAll(async () => {
-  for (const step of cleanUp.reverse()) await step()
+  generator = await GeneratorProcess.start()
+  origin = await startOwnProcess('bench/overhead/load/origin.ts')
 })
 
 test('a closed load makes exactly its calls, straight and through the bare proxy', async () => {
   const env = { UPSTREAM_URL: `http://127.0.0.1:${origin.port}` }
-  const bare = await startOwnProcess('bench/overhead/targets/bare-proxy.ts', env, cleanUp)
+  const bare = await startOwnProcess('bench/overhead/targets/bare-proxy.ts', env)
   for (const target of [targetAt('origin', origin), targetAt('bare', bare)]) {
     for (const kilobytes of [1, 64]) {
       const course = { kind: 'closed', connections: 7, calls: 50 } as const

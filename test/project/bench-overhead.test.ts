@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { summarise, titleOf } from '../../bench/overhead/cells.ts'
-import { inOrderOf, percentilesOf, spreadOf } from '../../bench/overhead/figures.ts'
 import { shapeNamed, shapeNameIn, streamShape, WIRE_NAMES } from '../../bench/overhead/load/shapes.ts'
-import { cpuBetween, memoryOf, useOf } from '../../bench/overhead/proc.ts'
 import { renderSpread } from '../../bench/overhead/report.ts'
 import { CallCount } from '../../bench/overhead/targets/call-count.ts'
 import { parsePeer } from '../../bench/overhead/targets/target.ts'
-import { warningsFor } from '../../bench/overhead/testbed.ts'
+import { inOrderOf, percentilesOf, spreadOf } from '../../bench/stand/figures.ts'
+import { cpuBetween, memoryOf, useOf } from '../../bench/stand/proc.ts'
+import { warningsFor } from '../../bench/stand/testbed.ts'
 
 test('a percentile is the smallest value that so many do not exceed', () => {
   const thousand = Array.from({ length: 1000 }, (_, index) => 1000 - index)

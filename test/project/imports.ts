@@ -7,28 +7,38 @@ export interface Import {
   readonly what: string
 }
 
-/** The TypeScript files of `src/` and `workers/`, from the project's root. */
-export const SOURCES: readonly string[] = ['src', 'workers'].flatMap((folder) =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => join(folder, name)),
-)
+/** The TypeScript files of these folders, from the project's root. */
+function filesIn(folders: readonly string[]): readonly string[] {
+  return folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(folder, name)),
+  )
+}
+
+export const SOURCES = filesIn(['src', 'workers'])
 
 export function linesOf(file: string): number {
   return readFileSync(file, 'utf8').trimEnd().split('\n').length
 }
 
-/** All imports of `SOURCES`, types included, dynamic ones too. */
-export const IMPORTS: readonly Import[] = SOURCES.flatMap((file) =>
-  [
-    ...readFileSync(file, 'utf8').matchAll(
-      /^(?:import|export)[^'"]*?from '([^']+)'|\bimport\(?\s*'([^']+)'/gm,
-    ),
-  ].map((match) => {
-    const what = match[1] ?? match[2] ?? ''
-    return { file, what: what.startsWith('.') ? relative('.', join(dirname(file), what)) : what }
-  }),
-)
+/** All imports of these files, types included, dynamic ones too. */
+function importsOf(files: readonly string[]): readonly Import[] {
+  return files.flatMap((file) =>
+    [
+      ...readFileSync(file, 'utf8').matchAll(
+        /^(?:import|export)[^'"]*?from '([^']+)'|\bimport\(?\s*'([^']+)'/gm,
+      ),
+    ].map((match) => {
+      const what = match[1] ?? match[2] ?? ''
+      return { file, what: what.startsWith('.') ? relative('.', join(dirname(file), what)) : what }
+    }),
+  )
+}
+
+export const IMPORTS = importsOf(SOURCES)
+export const BENCH_FILES = filesIn(['bench'])
+export const BENCH_IMPORTS = importsOf(BENCH_FILES)
 
 /** `src/pricing/catalog/x.ts` is in the room `pricing`, `workers/x.ts` in `workers`. */
 export function roomOf(file: string): string {

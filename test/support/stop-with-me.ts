@@ -17,15 +17,15 @@ for signal in CONT TERM INT; do for pid in $pids; do kill -"$signal" "$pid"; don
 tries=0
 while running && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
 for pid in $pids; do kill -KILL "$pid"; done
-rm -rf "$1" || { sleep 1; rm -rf "$1"; }
+[ -z "$1" ] || rm -rf "$1" || { sleep 1; rm -rf "$1"; }
 `
 
 /**
- * Kills servers and deletes their folder when this process is gone, however it ended. A shell in a session of
+ * Kills servers and deletes their folder, if there is one that should not stay, when this process is gone, however it ended. A shell in a session of
  * its own waits for the end of a pipe that only this process holds.
  */
-export function stopWithMe(folder: string): StopWithMe {
-  const watch = spawn('/bin/sh', ['-c', SCRIPT, 'sh', folder], {
+export function stopWithMe(folder: string | null): StopWithMe {
+  const watch = spawn('/bin/sh', ['-c', SCRIPT, 'sh', folder ?? ''], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     cwd: '/',

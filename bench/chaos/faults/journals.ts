@@ -22,9 +22,9 @@ import type { Gateway } from '../gateway.ts'
 import { SYNC_SIGNALS } from '../gateway-signals.ts'
 import type { Random } from '../random.ts'
 import { dropSyncedEnds, knownEnd } from '../synced-ends.ts'
+import { withRedis } from '../with-redis.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
-import { withRedis } from './redis.ts'
 
 const WORKERS_FROZEN_MS = 2_000
 const CLOCK_JUMP_MS = 60_000

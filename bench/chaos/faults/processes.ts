@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sendSignal } from '../../../src/standalone/processes/detached-process.ts'
-import { type Child, READY_WITHIN_MS } from '../child.ts'
-import { outliving } from '../child-processes.ts'
+import { type Child, READY_WITHIN_MS } from '../../stand/child.ts'
+import { outliving } from '../../stand/child-processes.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import type { Gateway, Taker } from '../gateway.ts'
 import { CRASH_SIGNALS, type CrashPoint } from '../gateway-signals.ts'
@@ -158,7 +158,7 @@ export const processFaults: readonly Fault[] = [
     async inject({ gateways, workers }, random) {
       const running = random.shuffle([...gateways, ...workers].filter((child) => child.running))
       if (running.length === 0) throw new NotNow('no gateway is running')
-      for (const child of running.slice(0, random.between(1, running.length))) child.stepClock()
+      for (const child of running.slice(0, random.between(1, running.length))) stepClock(child)
       await delay(2_000)
     },
   },
@@ -245,6 +245,11 @@ async function replaced({ gateways, journalDir }: World, cluster: Gateway, kille
     if (performance.now() > until) throw new Error('no process adopted the journal of the one that died')
     await delay(100)
   }
+}
+
+/** The wall clock of it and of the processes that it started jumps by hours, on the same UTC day: see clock.ts. */
+function stepClock({ pids }: Child): void {
+  for (const pid of pids) sendSignal(pid, 'SIGWINCH')
 }
 
 /** By SIGTERM; one that does not end in time, and as it should, is a failure. */

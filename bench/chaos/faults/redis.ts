@@ -2,12 +2,12 @@ import { cp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
-import { Redis } from 'ioredis'
 import { queuePrefix } from '../../../src/domain/redis/redis-names.ts'
 import { entriesOf } from '../dead-gateway.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import { withFrozenWorkers } from '../frozen-workers.ts'
 import type { Random } from '../random.ts'
+import { connect, withRedis } from '../with-redis.ts'
 import type { World } from '../world.ts'
 import { endPolitely, pickRunning } from './processes.ts'
 
@@ -120,23 +120,5 @@ async function loseWhatIsLeft(world: World, random: Random): Promise<void> {
     })
   } finally {
     await gateway.start()
-  }
-}
-
-function connect(url: string): Redis {
-  const redis = new Redis(url, { maxRetriesPerRequest: 1, commandTimeout: 5_000, retryStrategy: () => 100 })
-  redis.on('error', () => {}) // the command fails, and tells
-  return redis
-}
-
-/** @throws NotNow where Redis does not answer */
-export async function withRedis<T>({ redis }: World, work: (redis: Redis) => Promise<T>): Promise<T> {
-  const connection = connect(redis.url)
-  try {
-    return await work(connection)
-  } catch (error) {
-    throw new NotNow(`Redis: ${error}`)
-  } finally {
-    connection.disconnect()
   }
 }

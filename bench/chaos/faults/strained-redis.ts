@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { type Fault, NotNow } from '../fault.ts'
+import { withRedis } from '../with-redis.ts'
 import type { World } from '../world.ts'
-import { withRedis } from './redis.ts'
 
 /** What the streams may take beside what Redis needs for itself. */
 const ROOM_BYTES = 300_000

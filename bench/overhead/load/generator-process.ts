@@ -1,5 +1,4 @@
-import type { CleanUp, OwnProcess } from '../targets/own-process.ts'
-import { startOwnProcess } from '../targets/own-process.ts'
+import { type OwnProcess, startOwnProcess } from '../../stand/own-process.ts'
 import type { Target } from '../targets/target.ts'
 import type { Course, LoadAnswer, LoadResult } from './loads.ts'
 import type { Shape } from './shapes.ts'
@@ -15,8 +14,8 @@ export class GeneratorProcess {
     this.#process = started
   }
 
-  static async start(cleanUp: CleanUp): Promise<GeneratorProcess> {
-    return new GeneratorProcess(await startOwnProcess('bench/overhead/load/generator.ts', {}, cleanUp))
+  static async start(): Promise<GeneratorProcess> {
+    return new GeneratorProcess(await startOwnProcess('bench/overhead/load/generator.ts'))
   }
 
   get pid(): number {

@@ -1,4 +1,4 @@
-import { percentilesOf } from '../figures.ts'
+import { percentilesOf } from '../../stand/figures.ts'
 import { type CallWatcher, Connection } from './connection.ts'
 import type { Load, LoadAnswer, LoadResult } from './loads.ts'
 import { startPacer } from './pacer.ts'

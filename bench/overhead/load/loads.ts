@@ -1,4 +1,4 @@
-import type { Percentiles } from '../figures.ts'
+import type { Percentiles } from '../../stand/figures.ts'
 
 /** What the load generator is asked to do. Calls are all alike. */
 export interface Load {

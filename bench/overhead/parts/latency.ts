@@ -1,5 +1,5 @@
+import { type Percentiles, spreadOf } from '../../stand/figures.ts'
 import { type Cell, type Comparison, type Figures, measureCell } from '../cells.ts'
-import { type Percentiles, spreadOf } from '../figures.ts'
 import { jsonShape, type Shape, streamShape } from '../load/shapes.ts'
 import type { Rig } from '../rig.ts'
 import type { Target } from '../targets/target.ts'

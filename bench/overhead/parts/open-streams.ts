@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { memoryOf } from '../../stand/proc.ts'
 import { type Cell, type Figures, measureCell } from '../cells.ts'
 import { type Shape, streamShape } from '../load/shapes.ts'
-import { memoryOf } from '../proc.ts'
 import type { Rig } from '../rig.ts'
 import type { Target } from '../targets/target.ts'
 import type { Part } from './part.ts'

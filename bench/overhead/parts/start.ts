@@ -1,9 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../../../src/lib/until.ts'
+import { memoryOf } from '../../stand/proc.ts'
 import { type Figures, summarise } from '../cells.ts'
 import { jsonShape } from '../load/shapes.ts'
-import { memoryOf } from '../proc.ts'
 import type { Rig } from '../rig.ts'
 import type { Part } from './part.ts'
 

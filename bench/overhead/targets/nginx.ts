@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../../../src/lib/until.ts'
 import { findFreePort, whyPortIsTaken } from '../../../src/standalone/processes/free-port.ts'
-import { type CleanUp, stopChild } from './own-process.ts'
+import { stopWithMe } from '../../../test/support/stop-with-me.ts'
 import type { Target } from './target.ts'
 
 /** Plain forwarding: connections kept on both sides, nothing buffered, nothing logged. One process, as the others. */
@@ -41,14 +42,14 @@ export function findNginx(): string | null {
   return status === 0 ? stderr.trim().replace('nginx version: ', '') : null
 }
 
-export async function startNginx(folder: string, originPort: number, cleanUp: CleanUp): Promise<Target> {
+/** It ends with this process. */
+export async function startNginx(originPort: number): Promise<Target> {
   const port = await findFreePort()
-  const own = join(folder, 'nginx')
-  mkdirSync(own)
+  const own = mkdtempSync(join(tmpdir(), 'tallygate-nginx-'))
   const file = join(own, 'nginx.conf')
   writeFileSync(file, configFor(own, port, originPort))
   const child = spawn('nginx', ['-c', file, '-p', own], { stdio: 'ignore' })
-  cleanUp.push(() => stopChild(child))
+  stopWithMe(own).add(child.pid ?? 0)
   const listens = async () => ((await whyPortIsTaken('127.0.0.1', port)) === null ? null : true)
   if ((await until(listens, { timeoutMs: 5_000 })) !== true)
     throw new Error(`nginx does not listen, see ${own}/error.log`)

@@ -13,7 +13,7 @@ import {
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { childrenOf } from '../../../bench/chaos/child-processes.ts'
+import { childrenOf } from '../../../bench/stand/child-processes.ts'
 import { until } from '../../../src/lib/until.ts'
 import {
   type DetachedProcess,

@@ -8,7 +8,7 @@ import { startPostgres } from '../../../src/standalone/servers/postgres.ts'
 import type { PrivateServer } from '../../../src/standalone/servers/private-server.ts'
 import { startRedis } from '../../../src/standalone/servers/redis.ts'
 import { findRedisProgram } from '../../../src/standalone/servers/redis-program.ts'
-import { stopWithMe } from '../stop-with-me.ts'
+import { type StopWithMe, stopWithMe } from '../stop-with-me.ts'
 import { moveClock } from './database-clock.ts'
 
 /** A server that a test may mistreat. It dies with the process that started it, and its data with it. */
@@ -36,13 +36,16 @@ export interface PrivateServerOptions {
   readonly durable?: boolean
   /** Loopback port; absent: a free one. */
   readonly port?: number
+  /** Of PostgreSQL, whose data stay there; absent: they are deleted. */
+  readonly kept?: { readonly folder: string; readonly password: string }
 }
 
 export async function startPrivatePostgres(options: PrivateServerOptions = {}): Promise<TestServer> {
-  const { durable = false } = options
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-postgres-'))
-  const password = randomBytes(12).toString('hex')
-  const server = await asTestServer(folder, options.port, (port) =>
+  const { durable = false, kept } = options
+  const folder = kept?.folder ?? (await mkdtemp(join(tmpdir(), 'tallygate-test-postgres-')))
+  const password = kept?.password ?? randomBytes(12).toString('hex')
+  const end = stopWithMe(kept === undefined ? folder : null)
+  const server = await asTestServer({ folder, wanted: options.port, end }, (port) =>
     startPostgres({ folder, password, durable, ...(port === undefined ? {} : { port }) }),
   )
   await moveClock(server.url)
@@ -57,17 +60,21 @@ export async function startPrivateRedis(options: PrivateServerOptions = {}): Pro
     say: (line) => console.error(line),
     ask: async () => true, // tests install what they need
   })
-  return await asTestServer(folder, options.port, (port) =>
+  return await asTestServer({ folder, wanted: options.port, end: stopWithMe(folder) }, (port) =>
     startRedis({ folder, password, durable, program, ...(port === undefined ? {} : { port }) }),
   )
 }
 
+interface Place {
+  readonly folder: string
+  readonly wanted: number | undefined
+  readonly end: StopWithMe
+}
+
 async function asTestServer(
-  folder: string,
-  wanted: number | undefined,
+  { folder, wanted, end }: Place,
   startOn: (port: number | undefined) => Promise<PrivateServer>,
 ): Promise<TestServer> {
-  const end = stopWithMe(folder)
   let server = await startOn(wanted)
   end.add(server.pid)
   const { url, port } = server

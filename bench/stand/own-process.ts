@@ -8,35 +8,19 @@ export interface OwnProcess {
   readonly port: number
 }
 
-/** What is undone at the end, the last first. */
-export type CleanUp = (() => Promise<unknown> | unknown)[]
-
-const STOP_GRACE_MS = 20_000
-
 /** Starts it and waits until it says where it listens. */
 export async function startOwnProcess(
   script: string,
-  env: Readonly<Record<string, string>>,
-  cleanUp: CleanUp,
+  env: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
 ): Promise<OwnProcess> {
-  const child = fork(script, {
+  const child = fork(script, args, {
     env: { ...process.env, NODE_ENV: 'production', ...env },
     serialization: 'advanced',
   })
-  cleanUp.push(() => stopChild(child))
   const port = await new Promise<number>((resolve, reject) => {
     child.once('message', (said: { readonly port: number }) => resolve(said.port))
     child.once('exit', () => reject(new Error(`${script} ended before it listened`)))
   })
   return { child, pid: child.pid ?? 0, port }
-}
-
-/** SIGTERM, and SIGKILL for one that does not end by that. */
-export async function stopChild(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGTERM')
-  const force = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS)
-  await exited
-  clearTimeout(force)
 }

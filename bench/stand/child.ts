@@ -27,35 +27,33 @@ export interface Child {
   /** SIGSTOP and SIGCONT. */
   freeze(): void
   thaw(): void
-  /** Its wall clock, and that of the processes it started, jumps by hours, on the same UTC day: see clock.ts. */
-  stepClock(): void
+  /** The end of its log since its start. */
+  lastWords(lines: number): string
 }
 
 export interface ChildOptions {
   readonly name: string
   readonly script: string
-  readonly args?: readonly string[]
-  /** A function is asked at each start. */
-  readonly env: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
-  /** Modules of this folder that are loaded first, beside clock.ts; absent: none. */
-  readonly preloads?: readonly string[]
+  readonly args: readonly string[]
+  /** Asked at each start. */
+  readonly env: () => Readonly<Record<string, string>>
+  /** URLs of modules that are loaded first. */
+  readonly preloads: readonly string[]
   readonly logFile: string
   /** Whether it is of use now. */
   readonly isReady: () => Promise<boolean>
+  /** Between two calls of `isReady`; absent: 50. */
+  readonly pollMs?: number
 }
 
-const PATH = process.env.PATH ?? ''
 /** How long a start may take, also with its stores away for a while. */
 export const READY_WITHIN_MS = 90_000
 /** A process whose primary is gone has nothing to wait for. */
 const ORPHANS_END_WITHIN_MS = 5_000
 
 export function childProcess(options: ChildOptions): Child {
-  const { name, isReady } = options
-  const preloads = ['./clock.ts', ...(options.preloads ?? [])].map(
-    (module) => `--import ${new URL(module, import.meta.url).href}`,
-  )
-  const settings = () => (typeof options.env === 'function' ? options.env() : options.env)
+  const { name, isReady, pollMs = 50 } = options
+  const preloads = options.preloads.map((module) => `--import ${module}`)
   let run: NodeProcess | null = null
   const bidden = new WeakSet<NodeProcess>()
   const unbidden: string[] = []
@@ -78,7 +76,7 @@ export function childProcess(options: ChildOptions): Child {
     },
     async start() {
       if (run?.running === true) return
-      const env = { PATH, NODE_OPTIONS: preloads.join(' '), ...settings() }
+      const env = { ...(preloads.length === 0 ? {} : { NODE_OPTIONS: preloads.join(' ') }), ...options.env() }
       const started = await startNode({ ...options, env })
       run = started
       void started.ended.then((how) => {
@@ -89,7 +87,7 @@ export function childProcess(options: ChildOptions): Child {
         if (!started.running)
           throw new Error(`${name} ended: ${await started.ended}\n${started.lastWords(10)}`)
         if (performance.now() > until) throw new Error(`${name} did not get ready:\n${started.lastWords(10)}`)
-        await delay(50)
+        await delay(pollMs)
       }
     },
     async kill() {
@@ -116,8 +114,6 @@ export function childProcess(options: ChildOptions): Child {
     },
     freeze: () => sendSignal(running().pid, 'SIGSTOP'),
     thaw: () => sendSignal(running().pid, 'SIGCONT'),
-    stepClock: () => {
-      for (const pid of pids()) sendSignal(pid, 'SIGWINCH')
-    },
+    lastWords: (lines) => run?.lastWords(lines) ?? '',
   }
 }

@@ -40,3 +40,8 @@ export function inOrderOf<T>(items: readonly T[], round: number): readonly T[] {
   const turned = [...items.slice(first), ...items.slice(0, first)]
   return round % 2 === 0 ? turned : turned.reverse()
 }
+
+/** Of ascending values the one that this share of them is below; `NaN` where there are none. */
+export function quantile(ascending: readonly number[], share: number): number {
+  return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN
+}
