@@ -21,21 +21,3 @@ export function latencyBucketOf(latencyUs: number): number {
   }
   return low
 }
-
-/**
- * The latency that a share of the calls stayed within, from a histogram's counts: the bound of the bucket it
- * lies in, in microseconds. `null` when there were no calls.
- *
- * @param share Between 0 and 1: 0.99 for the 99th percentile.
- */
-export function latencyAtUs(buckets: readonly bigint[], share: number): number | null {
-  const calls = buckets.reduce((sum, count) => sum + count, 0n)
-  if (calls === 0n) return null
-  const rank = Math.max(1, Math.ceil(Number(calls) * share))
-  let seen = 0
-  for (const [index, count] of buckets.entries()) {
-    seen += Number(count)
-    if (seen >= rank) return LATENCY_BOUNDS_US[Math.min(index, LATENCY_BOUNDS_US.length - 1)] ?? null
-  }
-  return null
-}

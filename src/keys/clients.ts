@@ -53,11 +53,6 @@ export async function selectClientPage(
   return listedPage(rows.map(clientFrom), order)
 }
 
-/** Every client, by name. */
-export async function selectClients(pool: Postgres): Promise<readonly Client[]> {
-  return (await selectClientPage(pool))?.items ?? []
-}
-
 export async function findClient(pool: Postgres, name: string): Promise<Client | null> {
   const { rows } = await pool.query<ClientRow>(`select ${COLUMNS} from ${SCHEMA}.clients where name = $1`, [
     name,

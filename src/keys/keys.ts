@@ -112,11 +112,6 @@ async function hasKey(pool: Postgres, id: string): Promise<boolean> {
   return (await pool.query(`select from ${SCHEMA}.keys where id = $1`, [id])).rows.length > 0
 }
 
-/** All keys of one client by its name, or of all, by client, then oldest first. */
-export async function selectKeys(pool: Postgres, client: string | null): Promise<readonly StoredKey[]> {
-  return (await selectKeyPage(pool, client))?.items ?? []
-}
-
 /** Revokes a key; revoking it again keeps the first time. `null`: unknown key. */
 export async function revokeKey(pool: Postgres, id: string): Promise<StoredKey | null> {
   const { rows } = await pool.query<KeyRow>(

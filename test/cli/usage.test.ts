@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Environment } from '../../src/config/config.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { findClient } from '../../src/keys/clients.ts'
-import { selectKeys } from '../../src/keys/keys.ts'
+import { selectKeyPage } from '../../src/keys/keys.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
     await json(env, 'client', 'create', client)
     await json(env, 'key', 'create', '--client', client, '--name', `key of ${client}`)
   }
-  keyId = (await selectKeys(pool, 'acme'))[0]?.id ?? ''
+  keyId = (await selectKeyPage(pool, 'acme'))?.items[0]?.id ?? ''
   await add('acme', TODAY, 'gpt-4o', {
     requests: 2,
     input_tokens: 1_000,
@@ -61,7 +61,7 @@ async function add(client: string, day: string, model: string, figures: Record<s
   const texts = new Map<string, unknown>([
     ['day', day],
     ['client_id', (await findClient(pool, client))?.id],
-    ['key_id', (await selectKeys(pool, client))[0]?.id],
+    ['key_id', (await selectKeyPage(pool, client))?.items[0]?.id],
     ['model', model],
     ['upstream', 'default'],
     ['provider', 'openai'],

@@ -3,7 +3,7 @@ import { createKey } from '../../src/domain/api-key.ts'
 import { createClient, setClientDisabled } from '../../src/keys/clients.ts'
 import { announceKeyChange } from '../../src/keys/key-announcements.ts'
 import { type KeyDirectory, openKeyDirectory } from '../../src/keys/key-directory.ts'
-import { createClientKey, revokeKey, selectKeys } from '../../src/keys/keys.ts'
+import { createClientKey, revokeKey, selectKeyPage } from '../../src/keys/keys.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { StoreClock } from '../../src/store/processes/store-clock.ts'
 import { clockOfDate } from '../clock/clock.ts'
@@ -245,7 +245,7 @@ test('the last use of a key is recorded soon, once a minute, and not for refused
   directory.find(used.key)
   directory.find(refused.key)
   const lastUses = async () => {
-    const keys = await selectKeys(pool, 'used')
+    const keys = (await selectKeyPage(pool, 'used'))?.items ?? []
     return [used, refused].map(({ id }) => keys.find((key) => key.id === id)?.lastUsedAt ?? null)
   }
   await vi.waitFor(async () => expect((await lastUses())[0]).toBeInstanceOf(Date), { timeout: 3_000 })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hashKey, isKeyShaped, pepperId } from '../../src/domain/api-key.ts'
-import { createClient, findClient, selectClients, setClientDisabled } from '../../src/keys/clients.ts'
+import { createClient, findClient, selectClientPage, setClientDisabled } from '../../src/keys/clients.ts'
 import { readKeyState } from '../../src/keys/key-version.ts'
-import { createClientKey, revokeKey, selectKeys } from '../../src/keys/keys.ts'
+import { createClientKey, revokeKey, selectKeyPage } from '../../src/keys/keys.ts'
 import { rotateLimitedKey } from '../../src/limits/table/rotate-limited-key.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -45,8 +45,8 @@ test('clients are listed by name, and are enabled until disabled', async () => {
   await createClient(pool, 'list b')
   await createClient(pool, 'list a')
   expect(await setClientDisabled(pool, 'list a', true)).toMatchObject({ name: 'list a', disabled: true })
-  const names = (await selectClients(pool)).filter(({ name }) => name.startsWith('list'))
-  expect(names.map(({ name, disabled }) => [name, disabled])).toEqual([
+  const names = (await selectClientPage(pool))?.items.filter(({ name }) => name.startsWith('list'))
+  expect(names?.map(({ name, disabled }) => [name, disabled])).toEqual([
     ['list a', true],
     ['list b', false],
   ])
@@ -79,7 +79,7 @@ test('a key keeps its models and expires by the clock of the database', async ()
   expect(Number(key?.expiresAt) - Number(key?.createdAt)).toBe(3_600_000)
   const { key: secret, ...listed } = key ?? {}
   expect(secret).toBeDefined()
-  expect(await selectKeys(pool, 'limits')).toEqual([listed])
+  expect((await selectKeyPage(pool, 'limits'))?.items).toEqual([listed])
 })
 
 test('revoking twice keeps the first time', async () => {
@@ -100,14 +100,14 @@ test('rotating makes a like key and lets the old one go on for the overlap', asy
   expect(key).toMatchObject({ client: 'rotated', name: 'app', models: ['gpt-*'] })
   expect(key.key).not.toBe(old?.key)
   expect(Number(key.expiresAt) - Number(key.createdAt)).toBe(86_400_000)
-  const listed = (await selectKeys(pool, 'rotated')).find(({ id }) => id === old?.id)
+  const listed = (await selectKeyPage(pool, 'rotated'))?.items.find(({ id }) => id === old?.id)
   expect(Number(listed?.expiresAt) - Number(key.createdAt)).toBe(60_000)
 })
 
 test('an overlap never prolongs a key', async () => {
   const old = await newKey('short', 60)
   await rotateLimitedKey(pool, old.id, 86_400, PEPPER, 'me')
-  const listed = (await selectKeys(pool, 'short')).find(({ id }) => id === old.id)
+  const listed = (await selectKeyPage(pool, 'short'))?.items.find(({ id }) => id === old.id)
   expect(listed?.expiresAt).toEqual(old.expiresAt)
 })
 

@@ -66,12 +66,6 @@ export function parseRedisUrl(text: string): ParsedRedisUrl {
   return address === null || problems.length > 0 ? { address: null, problems } : { address, problems: [] }
 }
 
-/** Hosts or path of an address without its credentials, for a line of the log. */
-export function shownRedis(address: RedisAddress): string {
-  if (address.kind === 'socket') return address.path
-  return address.hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')
-}
-
 class RedisUrlParser {
   readonly #problems: string[]
   readonly #shape: RegExpExecArray | null

@@ -142,8 +142,6 @@ export function sumTotals(groups: readonly UsageTotals[]): UsageTotals {
   return countsBy(SUMMARY_FIELDS, (field) => groups.reduce((sum, group) => sum + group[field], 0n))
 }
 
-export const NO_TOTALS = sumTotals([])
-
 /** Milliseconds to the microsecond, rounded half up; 0 when there are none. */
 function averageMs(sumUs: bigint, count: bigint): number {
   if (count === 0n) return 0

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseRedisUrl, shownRedis } from '../../../src/domain/redis/redis-url.ts'
+import { parseRedisUrl } from '../../../src/domain/redis/redis-url.ts'
 
 const NO_LOGIN = { user: null, password: null }
 const PLAIN = { ...NO_LOGIN, tls: false, family: 0 }
@@ -139,13 +139,4 @@ describe('what cannot work has a sentence', () => {
     ])
       expect(parseRedisUrl(url).problems.join()).not.toContain('hunter2')
   })
-})
-
-test('an address is shown without its login', () => {
-  const shown = (url: string) => {
-    const address = addressOf(url)
-    return address === null ? '' : shownRedis(address)
-  }
-  expect(shown('redis-cluster://me:secret@h1,[::1]:2')).toBe('h1:6379,[::1]:2')
-  expect(shown('redis+unix://:secret@/run/redis.sock')).toBe('/run/redis.sock')
 })

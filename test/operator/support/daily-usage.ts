@@ -1,5 +1,5 @@
 import { findClient } from '../../../src/keys/clients.ts'
-import { selectKeys } from '../../../src/keys/keys.ts'
+import { selectKeyPage } from '../../../src/keys/keys.ts'
 import type { Postgres } from '../../../src/store/connection/postgres.ts'
 
 /** Adds a row of totals under a client's first key. Figures are columns of `daily_usage`; what is left out is 0. */
@@ -17,7 +17,7 @@ export async function addDailyUsage(
   const values = new Map<string, unknown>([
     ['day', day],
     ['client_id', (await findClient(pool, client))?.id],
-    ['key_id', (await selectKeys(pool, client))[0]?.id],
+    ['key_id', (await selectKeyPage(pool, client))?.items[0]?.id],
     ['model', model],
     ['upstream', 'default'],
     ['provider', 'openai'],

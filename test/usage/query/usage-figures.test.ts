@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { picoToUsdNumber, picoToUsdText } from '../../../src/domain/pico-usd.ts'
-import { NO_TOTALS, renderSummary, sumTotals } from '../../../src/usage/query/usage-figures.ts'
+import { renderSummary, sumTotals } from '../../../src/usage/query/usage-figures.ts'
 
 test('a summary has exactly the fields of the contract, in its order', () => {
   const totals = {
@@ -19,7 +19,7 @@ test('a summary has exactly the fields of the contract, in its order', () => {
 })
 
 test('nothing used is zeros', () => {
-  expect(JSON.stringify(renderSummary('acme', 1, NO_TOTALS))).toBe(
+  expect(JSON.stringify(renderSummary('acme', 1, sumTotals([])))).toBe(
     '{"client":"acme","period_days":1,"requests":0,"input_tokens":0,"output_tokens":0,' +
       '"total_tokens":0,"avg_latency_ms":0,"cost_usd":0}',
   )
@@ -55,5 +55,5 @@ test('groups add up to the whole in every figure, none to nothing', () => {
     costPico: 100_000n * n,
   })
   expect(sumTotals([totals(1n), totals(2n), totals(4n)])).toEqual(totals(7n))
-  expect(sumTotals([])).toEqual(NO_TOTALS)
+  expect(sumTotals([])).toEqual(totals(0n))
 })
