@@ -34,5 +34,6 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     place: placeOfUpstream(provider ?? providerOfHost(address.host), address.host, undefined),
     paths: NO_PATH_RULES,
     objects: 'owned',
+    keepAlive: true,
   }
 }

@@ -247,6 +247,6 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     mountedAt: config.basePath,
     publicUrl: config.publicUrl,
     ownsOrigins: config.corsOrigins !== null,
-    pool: openPool(upstream.origin, limits),
+    pool: openPool(upstream.origin, limits, upstream.keepAlive),
   }))
 }

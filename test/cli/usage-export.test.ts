@@ -14,8 +14,8 @@ import { json, run } from './command-line.ts'
 
 const TODAY = holdClockAtNoon()
 const YESTERDAY = addDays(TODAY, -1)
-/** What a spreadsheet would take for a formula, and what breaks lines that are not quoted. */
-const EVIL = '=cmd|" /C calc"!A0,\nx'
+/** What a spreadsheet takes for a formula, what breaks lines that are not quoted, and what a terminal obeys. */
+const EVIL = '=cmd|" /C calc"!A0,\nx\u001b[2J'
 
 let ledger: LedgerDatabase
 let env: Environment
@@ -60,7 +60,7 @@ async function exported(format: string, ...more: string[]): Promise<string> {
   return out
 }
 
-test('csv has one line for each row of totals, exact to the last digit, and no formula', async () => {
+test('csv has one line for each row of totals, exact to the last digit, no formula and no control character', async () => {
   const out = await exported('csv')
   const lines = out.split('\r\n')
   expect(lines[0]).toMatch(
@@ -72,7 +72,8 @@ test('csv has one line for each row of totals, exact to the last digit, and no f
   expect(lines).toHaveLength(6)
   expect(lines[1]).toMatch(new RegExp(`^${YESTERDAY},cli_.*,acme,key_a,,gpt-4o-2024-08-06,openai,openai,`))
   expect(lines[1]).toMatch(/,0\.000000000001,0,0\.000000000001(?:,0){14}(?:,|$)/)
-  expect(out).toContain(`,"'=cmd|"" /C calc""!A0,\nx",openai,`)
+  expect(out).toContain(`,"'=cmd|"" /C calc""!A0,\ufffdx\ufffd[2J",openai,`)
+  expect(out.replaceAll('\r\n', '')).not.toMatch(/\p{Cc}/u)
   expect(out).toMatch(/acme,,,\(adjustment\),,,,0,.*,0,-12\.5,-12\.5(?:,0){14}(?:,|\r\n)/)
   expect(out).toMatch(/,2,1,0,1,0,0,0,1,200,40,.*,100,20,3000,2,0\.0009,0,0\.0009(?:,0){14}(?:,|\r\n)/)
 })

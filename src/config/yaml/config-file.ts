@@ -77,6 +77,7 @@ function upstreamShape(env: Environment) {
       .refine((path) => !OWN_PATHS.test(path), "must not hide the gateway's own paths")
       .optional(),
     include_usage: z.enum(['auto', 'always', 'never']).default('auto'),
+    keep_alive: z.boolean().default(true),
     trust_reported_cost: z.boolean().optional(),
     prices_of: z.enum(PRICES_OF).optional(),
     deployment: deploymentShape.optional(),

@@ -32,6 +32,8 @@ export interface UpstreamConfig {
   readonly paths: PathRules
   /** `owned`: a client sees and uses only the files, batches, responses, ... that it made. `shared`: all of them. */
   readonly objects: 'owned' | 'shared'
+  /** Whether its connections are used again. */
+  readonly keepAlive: boolean
 }
 
 const PATTERNS = PROVIDERS.flatMap((provider) =>

@@ -70,6 +70,7 @@ function upstreamOf(
     place: written.prices_of === undefined ? placeOfUpstream(provider, host, written.deployment) : null,
     paths: written.paths ?? NO_PATH_RULES,
     objects: written.objects ?? objects,
+    keepAlive: written.keep_alive,
   }
 }
 

@@ -183,11 +183,16 @@ interface PoolLimits {
   readonly idleTimeoutMs: number
 }
 
-/** Connections to one origin, as many as there are calls under way. */
-export function openPool(origin: string, { headersTimeoutMs, idleTimeoutMs }: PoolLimits): ConnectionPool {
-  return new ConnectionPool(origin, {
-    connectMs: 10_000,
-    headersMs: headersTimeoutMs,
-    bodyMs: idleTimeoutMs,
-  })
+/**
+ * Connections to one origin, as many as there are calls under way.
+ *
+ * @param keepAlive Whether one is used again: where an upstream answers twice, the second answer would be another call's.
+ */
+export function openPool(
+  origin: string,
+  { headersTimeoutMs, idleTimeoutMs }: PoolLimits,
+  keepAlive = true,
+): ConnectionPool {
+  const limits = { connectMs: 10_000, headersMs: headersTimeoutMs, bodyMs: idleTimeoutMs }
+  return new ConnectionPool(origin, limits, keepAlive)
 }

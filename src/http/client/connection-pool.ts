@@ -19,6 +19,7 @@ const MAX_KEPT_MS = 600_000
 export class ConnectionPool implements ConnectionOwner {
   readonly clock: PoolClock
   readonly #connector: Connector
+  readonly #keepAlive: boolean
   readonly #connections = new Set<Connection>()
   /** Those that are free, the last used at the end. One that was closed meanwhile is left out when it is met. */
   #kept: Connection[] = []
@@ -29,8 +30,12 @@ export class ConnectionPool implements ConnectionOwner {
   #isClosed = false
   #onEmpty: (() => void)[] = []
 
-  /** @param origin `scheme://host[:port]` */
-  constructor(origin: string, limits: WaitingLimits) {
+  /**
+   * @param origin `scheme://host[:port]`
+   * @param keepAlive `false`: each request has a connection of its own, and says so.
+   */
+  constructor(origin: string, limits: WaitingLimits, keepAlive = true) {
+    this.#keepAlive = keepAlive
     this.#connector = new Connector(origin)
     this.clock = new PoolClock(limits)
   }
@@ -50,7 +55,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (body !== null && !Buffer.isBuffer(body)) body.on('error', ignore)
     let request: UpstreamRequest
     try {
-      request = new UpstreamRequest(toSend, handler)
+      request = new UpstreamRequest(toSend, handler, this.#keepAlive)
     } catch (error) {
       refuse(body, handler, errorOf(error))
       return
@@ -85,7 +90,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (keepAliveSeconds !== null || connection.keptUntil === 0) {
       connection.keptUntil = now + keptMsOf(keepAliveSeconds)
     }
-    if (this.#isClosed || connection.keptUntil <= now) connection.drop()
+    if (this.#isClosed || !this.#keepAlive || connection.keptUntil <= now) connection.drop()
     else if (keepAliveSeconds === null) this.#kept.push(connection)
     else this.#settle(connection)
   }

@@ -117,6 +117,7 @@ export function buildRequestHead(
   method: string,
   path: string,
   headers: readonly string[] | HeadFields,
+  keepAlive = true,
 ): RequestHead {
   // An answer to CONNECT is a tunnel.
   if (!isToken(method) || method === 'CONNECT') throw refusal('the method is not fit to be sent')
@@ -124,7 +125,7 @@ export function buildRequestHead(
   const isWritten = headers instanceof HeadFields
   const { host, others } = isWritten ? headers : writeHeadFields(headers)
   // Servers have been seen to send a body with the answer to HEAD, where the next answer would be looked for.
-  const connection = method === 'HEAD' ? 'close' : 'keep-alive'
+  const connection = method === 'HEAD' || !keepAlive ? 'close' : 'keep-alive'
   return {
     text: `${method} ${path} HTTP/1.1\r\n${host}connection: ${connection}\r\n${others}`,
     announcedLength: isWritten ? null : announcedLengthIn(headers),

@@ -45,10 +45,10 @@ export class UpstreamRequest implements AnswerController {
   #body: Buffer | Readable | null
 
   /** @throws {UpstreamError} When the head is not fit to be sent. */
-  constructor({ method, path, headers, body }: RequestToSend, handler: AnswerHandler) {
+  constructor({ method, path, headers, body }: RequestToSend, handler: AnswerHandler, keepAlive: boolean) {
     this.handler = handler
     this.isHead = method === 'HEAD'
-    this.head = buildRequestHead(method, path, headers)
+    this.head = buildRequestHead(method, path, headers, keepAlive)
     this.#body = Buffer.isBuffer(body) && body.length === 0 ? null : body
     this.hasBody = this.#body !== null
   }

@@ -99,8 +99,13 @@ function quoted(cell: string): string {
 
 /**
  * A name as no spreadsheet takes it for a formula: where it begins with one of `= + - @`, a tab or a line's
- * end, an apostrophe is put before it. Names come from clients and upstreams.
+ * end, an apostrophe is put before it. Control characters, which terminals obey, become U+FFFD. Names come from
+ * clients and upstreams.
  */
 export function safeName(name: string): string {
-  return /^[=+\-@\t\r\n]/.test(name) ? `'${name}` : name
+  const shown = CONTROL.test(name) ? name.replaceAll(CONTROLS, '\ufffd') : name
+  return /^[=+\-@\ufffd]/.test(shown) ? `'${shown}` : shown
 }
+
+const CONTROL = /\p{Cc}/u
+const CONTROLS = /\p{Cc}/gu

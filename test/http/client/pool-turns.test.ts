@@ -46,6 +46,23 @@ test('a request that begins paused hears nothing, also where the end of a resume
   expect((await second.ended).body.toString()).toBe('abc')
 })
 
+test('where connections are not kept, each request says so and has one of its own, so a late second answer is nobody’s', async () => {
+  const server = await startUpstreamServer((socket) => {
+    socket.write(answerOf('one'))
+    setTimeout(() => socket.write(answerOf('late')), 20)
+  })
+  const limits = { connectMs: 2_000, headersMs: 2_000, bodyMs: 2_000 }
+  const pool = new ConnectionPool(server.origin, limits, false)
+  open.push({ pool, server })
+  for (let count = 1; count <= 3; count += 1) {
+    expect((await send(pool).ended).body.toString()).toBe('one')
+    expect(server.received[count - 1]).toContain('\r\nconnection: close\r\n')
+    await delay(30)
+    expect(pool.size).toEqual({ open: 0, kept: 0 })
+  }
+  expect(server.sockets.length).toBe(3)
+})
+
 test('the end of a connection that comes right behind an answer does not fail the next request', async () => {
   const { pool, server } = await start((socket) => socket.end(answerOf('abc')))
   const { promise: last, resolve } = Promise.withResolvers<TakenAnswer>()
