@@ -32,14 +32,14 @@ function answerFor(name: string, asksForUsage: boolean): Answer {
 }
 
 function makeAnswer(name: string, asksForUsage: boolean): Answer {
-  const { contentType, events, usageEvent, pace } = shapeNamed(name)
+  const { contentType, events, unasked, pace } = shapeNamed(name)
   const head = `HTTP/1.1 200 OK\r\n${SAME_HEAD}content-type: ${contentType}\r\n`
   if (pace === null) {
     const body = Buffer.concat([...events])
     const whole = [Buffer.from(`${head}content-length: ${body.length}\r\n\r\n`), body]
     return { writes: [Buffer.concat(whole)], everyMs: 0 }
   }
-  const sent = events.filter((_, index) => asksForUsage || index !== usageEvent)
+  const sent = asksForUsage ? events : unasked
   const chunks = sent.map((event) =>
     Buffer.concat([Buffer.from(`${event.length.toString(16)}\r\n`), event, Buffer.from('\r\n')]),
   )

@@ -8,11 +8,11 @@ export interface Shape {
   readonly contentType: string
   /** The answer's body as the origin writes it: whole, or an event each. */
   readonly events: readonly Buffer[]
-  /** Which of the events comes only to those who ask for usage; `null`: none. */
-  readonly usageEvent: number | null
   /** Of a stream; `null`: the answer is written as a whole. */
   readonly pace: Pacing | null
-  /** What the client is to get: the events without usage that it did not ask for. */
+  /** The same for those who do not ask for usage, as the client does not. */
+  readonly unasked: readonly Buffer[]
+  /** The bytes that the client is to get. */
   readonly expected: Buffer
   readonly inputTokens: number
   readonly outputTokens: number
@@ -49,7 +49,7 @@ export function jsonShape(kilobytes: number): Shape {
     body: bodyFor(name, CHAT_REQUEST),
     contentType: 'application/json',
     events: [answer],
-    usageEvent: null,
+    unasked: [answer],
     pace: null,
     expected: answer,
     inputTokens: INPUT_TOKENS,
@@ -64,21 +64,22 @@ export function streamShape(wireName: string, events: number, pace: Pacing): Sha
   const wire = WIRES[wireName]
   if (wire === undefined) throw new Error(`no wire is called ${wireName}`)
   const name = `${wireName}:${events}:${pace.everyMs}:${pace.together}`
-  const texts = [
-    ...(wire.before ?? []),
-    ...Array.from({ length: events }, (_, index) => wire.event(index + 1)),
-    ...wire.after(events),
-  ]
-  const removed = wire.removed?.(events)
+  const written = (event: (index: number) => string, after: readonly string[]): readonly Buffer[] =>
+    [...(wire.before ?? []), ...Array.from({ length: events }, (_, index) => event(index + 1)), ...after].map(
+      (text) => Buffer.from(text),
+    )
+  const asked = written(wire.event, wire.after(events))
+  const { unasked: plain } = wire
+  const unasked = plain === undefined ? asked : written(() => plain.event, plain.after)
   return {
     name,
     path: wire.path,
     body: bodyFor(name, wire.request),
     contentType: wire.contentType ?? 'text/event-stream',
-    events: texts.map((text) => Buffer.from(text)),
-    usageEvent: removed === undefined ? null : texts.indexOf(removed),
+    events: asked,
+    unasked,
     pace,
-    expected: Buffer.from(texts.filter((text) => text !== removed).join('')),
+    expected: Buffer.concat(unasked),
     inputTokens: INPUT_TOKENS,
     outputTokens: events,
   }

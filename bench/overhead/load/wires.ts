@@ -52,8 +52,8 @@ export interface Wire {
   readonly event: (event: number) => string
   readonly before?: readonly string[]
   readonly after: (events: number) => readonly string[]
-  /** Of `after`, what the gateway asked for and takes out again. */
-  readonly removed?: (events: number) => string
+  /** What is written to those who do not ask for usage; absent: the same. */
+  readonly unasked?: { readonly event: string; readonly after: readonly string[] }
 }
 
 /** Each wire format that the gateway reads as a stream. `events` are those with text; usage says as many tokens. */
@@ -69,7 +69,7 @@ export const WIRES: Readonly<Record<string, Wire>> = {
     request: streamed,
     event: () => sse(chatChunk({ usage: null })),
     after: (events) => [chatEnd(events), DONE],
-    removed: chatEnd,
+    unasked: { event: sse(chatChunk({})), after: [DONE] },
   },
   vllm: {
     path: `/at-vllm${CHAT_PATH}`,
