@@ -3,8 +3,8 @@ import { PAGE_LIMIT_RULE, parsePageLimit } from '../domain/documents/page-limit.
 import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { parsePeriodDays } from '../domain/period.ts'
+import { isDay } from '../domain/utc-day.ts'
 import { isProducer } from '../ledger/entry.ts'
-import { isDay } from '../pricing/sources/catalog-parse.ts'
 import { PROVIDERS } from '../providers/registry.ts'
 
 /** Parsers of arguments and options. Each throws commander's error, which ends the process with code 2. */

@@ -1,5 +1,5 @@
 import type { Environment } from '../config/config.ts'
-import type { Progress } from './progress.ts'
+import type { Progress } from '../operations/ports.ts'
 import type { Servers } from './servers.ts'
 
 /** The exit code where all is right as far as could be seen, and no call was kept that it could be held against. */

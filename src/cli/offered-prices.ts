@@ -3,10 +3,10 @@ import { readCatalogText } from '../config/current-catalog.ts'
 import { readPricesUrl } from '../config/price-refresh-config.ts'
 import { reasonOf } from '../doctor/explain-error.ts'
 import { Failure } from '../doctor/failure.ts'
+import { printable, renderTable } from '../operations/table.ts'
 import type { CatalogChange } from '../pricing/history/catalog-changes.ts'
 import { fetchPrices } from '../pricing/refresh/fetch-prices.ts'
 import type { Judged, OfferedPrices } from '../pricing/refresh/take-prices.ts'
-import { printable, renderTable } from './table.ts'
 
 /**
  * Price data from a path, or from PRICES_URL where none is named.

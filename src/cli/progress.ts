@@ -1,13 +1,7 @@
-/** Says how far long work has come, on stderr. */
-export interface Progress {
-  /** @param done So far, in all; `where` names the place, such as a day. */
-  at(where: string, done: number): void
-}
+import type { Progress } from '../operations/ports.ts'
 
 /** Often enough to see that it goes on, and seldom enough to be read. */
 const EVERY_MS = 2_000
-
-export const NO_PROGRESS: Progress = { at() {} }
 
 /**
  * One line every two seconds at most: the place, how much is done, and how fast that was since the line before.

@@ -3,6 +3,8 @@ import { Command, CommanderError } from 'commander'
 import { z } from 'zod'
 import type { Environment } from '../config/config.ts'
 import { explainError } from '../doctor/explain-error.ts'
+import { NO_PROGRESS } from '../operations/ports.ts'
+import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
 import { addAlertsCommands } from './commands/alerts.ts'
 import { addCallsCommands } from './commands/calls.ts'
@@ -14,20 +16,20 @@ import { addAdjustmentCommands } from './commands/ledger/adjustment.ts'
 import { addDeadLettersCommands } from './commands/ledger/dead-letters.ts'
 import { addLedgerCommands } from './commands/ledger/ledger.ts'
 import { addReconcileCommand } from './commands/ledger/reconcile.ts'
-import { addLimitsCommands } from './commands/limits/limits.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices/prices.ts'
 import { addUsageCommand } from './commands/usage.ts'
 import { addUsageExportCommand } from './commands/usage-export.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
-import { NO_PROGRESS, showProgress } from './progress.ts'
+import { addOperations } from './operation-commands.ts'
+import { showProgress } from './progress.ts'
 import { withServers } from './servers.ts'
 
 /** Every command, in the order of the help text: one file and one line each. */
 const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addClientCommands,
   addKeyCommands,
-  addLimitsCommands,
+  (program, cli) => addOperations(program, CHAPTERS, cli),
   addAlertsCommands,
   addUsageCommand,
   addUsageExportCommand,

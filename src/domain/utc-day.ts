@@ -18,3 +18,10 @@ export function utcDayOf(epochMs: number): UtcDay {
 export function addDays(day: UtcDay, days: number): UtcDay {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * MS_PER_DAY).toISOString().slice(0, 10)
 }
+
+/** A calendar day that exists, as YYYY-MM-DD. */
+export function isDay(text: string): boolean {
+  if (!/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return false
+  const midnight = new Date(`${text}T00:00:00Z`)
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(text)
+}

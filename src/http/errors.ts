@@ -68,11 +68,23 @@ export const ERRORS = {
     code: 'not_found',
     message: 'There is nothing here.',
   },
+  method_not_allowed: {
+    status: 405,
+    type: 'invalid_request_error',
+    code: 'method_not_allowed',
+    message: 'This path does not take that method. The header allow names those that it takes.',
+  },
   request_timeout: {
     status: 408,
     type: 'invalid_request_error',
     code: 'request_timeout',
     message: 'The request took too long to arrive.',
+  },
+  conflict: {
+    status: 409,
+    type: 'invalid_request_error',
+    code: 'conflict',
+    message: 'What was asked for does not go with what is there.',
   },
   still_running: {
     status: 409,
@@ -172,12 +184,20 @@ export type ErrorName = keyof typeof ERRORS
 
 export const ERROR_NAMES = Object.keys(ERRORS) as readonly ErrorName[]
 
+/** Errors of the operator's listener, which no call is answered with. */
+const OPERATORS_ONLY: readonly ErrorName[] = ['conflict', 'method_not_allowed']
+
+/** The errors that a call may be answered with. */
+export const CALL_ERROR_NAMES = ERROR_NAMES.filter((name) => !OPERATORS_ONLY.includes(name))
+
 /** What one occurrence of an error adds to its definition. */
 export interface ErrorDetail {
   /** The name of the parameter at fault. */
   readonly param?: string | undefined
   /** In place of the definition's message. */
   readonly message?: string | undefined
+  /** What the command line says behind the message: the command that helps. */
+  readonly hint?: string | undefined
   /** Sent with the error, for example `retry-after`. Names are in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** In place of our own body: the one that the upstream itself would answer with. */

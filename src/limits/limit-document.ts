@@ -21,11 +21,16 @@ export function renderTerms(limit: Limit) {
     raised_to: raise === null ? null : renderAmount(limit, raise.amount),
     raised_until: raise === null ? null : new Date(raise.untilMs).toISOString(),
     since: limit.since,
-    cached: kind === 'tokens' ? (limit.countsCached ? 'count' : 'ignore') : null,
-    unpriced: kind === 'budget' && !isSoft ? (limit.allowsUnpriced ? 'allow' : 'refuse') : null,
+    cached: kind === 'tokens' ? (limit.countsCached ? ('count' as const) : ('ignore' as const)) : null,
+    unpriced:
+      kind === 'budget' && !isSoft ? (limit.allowsUnpriced ? ('allow' as const) : ('refuse' as const)) : null,
     when_alone: kind === 'budget' && !isSoft ? limit.whenAlone : null,
   }
 }
+
+/** The terms as the audit has them: those of older releases lack what came later. */
+export type RecordedTerms = Omit<ReturnType<typeof renderTerms>, 'former_keys' | 'when_alone'> &
+  Partial<Pick<ReturnType<typeof renderTerms>, 'former_keys' | 'when_alone'>>
 
 /** What was spent of a budget in a period. */
 export interface SpentOfLimit {

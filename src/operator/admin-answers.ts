@@ -39,6 +39,9 @@ const ASK_LESS =
 
 const NO_NUL = 'A name or an id must not have a NUL character in it.'
 
+/** Errors of ours, which no store has. */
+const BUGS = [TypeError, RangeError, ReferenceError, SyntaxError]
+
 /**
  * A store that refuses or is unreachable, or a statement that took too long: the cause goes to the log only.
  */
@@ -46,6 +49,7 @@ export async function stored<Result>(answer: Promise<Result>): Promise<Result> {
   try {
     return await answer
   } catch (cause) {
+    if (cause instanceof GatewayError || BUGS.some((bug) => cause instanceof bug)) throw cause
     if (isQueryTimeout(cause)) throw new GatewayError('query_timeout', { message: ASK_LESS, cause })
     if (isUnstorableText(cause)) throw new GatewayError('invalid_request', { message: NO_NUL, cause })
     throw new GatewayError('storage_unavailable', { cause })

@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { utcDayOf } from '../domain/utc-day.ts'
+import { isDay, utcDayOf } from '../domain/utc-day.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { PriceConfiguration } from '../pricing/price-configuration.ts'
 import { type Accepted, renderDoubt } from '../pricing/refresh/accept-doubts.ts'
 import type { PriceDoubt } from '../pricing/refresh/price-doubts.ts'
 import { findShownPrices, renderShownPrice, type ShownFrom } from '../pricing/shown-prices.ts'
-import { isDay } from '../pricing/sources/catalog-parse.ts'
 import { PROVIDERS } from '../providers/registry.ts'
 import { anyName, parseInput } from './admin-input.ts'
 

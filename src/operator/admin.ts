@@ -8,7 +8,7 @@ import { describeDisagreement } from '../doctor/checks/gateway-prices.ts'
 import { renderFindings } from '../doctor/finding.ts'
 import { inspectLedger } from '../doctor/inspect-ledger.ts'
 import { runChecks } from '../doctor/run-checks.ts'
-import { answerClientError, sendError } from '../http/answer-error.ts'
+import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
 import {
   createClient,
@@ -21,6 +21,7 @@ import { createClientKey, revokeKey, selectKeyPage } from '../keys/keys.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { rotateLimitedKey } from '../limits/table/rotate-limited-key.ts'
 import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
+import { NO_PROGRESS } from '../operations/ports.ts'
 import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'
@@ -39,10 +40,12 @@ import { type AdminPrices, adminPrices } from './admin-prices.ts'
 import { requireToken } from './admin-token.ts'
 import { adminUsage } from './admin-usage.ts'
 import { adminAlerts } from './alerts/admin-alerts.ts'
+import { allowMethods } from './allow-methods.ts'
+import { OPERATIONS } from './chapters.ts'
 import { dashboard } from './dashboard.ts'
-import { adminLimits } from './limits/admin-limits.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
 import { openapi } from './openapi.ts'
+import { serveOperations } from './serve-operations.ts'
 
 /** Bodies of operators are small. */
 const BODY_LIMIT_BYTES = 64 * 1024
@@ -106,7 +109,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   })
   readJsonOnly(app)
   app.setErrorHandler<FastifyError>((error, _request, reply) => answerError(error, reply))
-  app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+  allowMethods(app)
   app.addHook('onRequest', async (_request, reply) => protect(reply))
   requireHost(app)
 
@@ -119,7 +122,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
     app.register(
       async (guarded) => {
         requireToken(guarded, adminToken)
-        guarded.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+        allowMethods(guarded)
         operations(guarded, options)
       },
       { prefix: '/admin/v1' },
@@ -161,7 +164,14 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     revokeKey: (id) => changing(revokeKey(pool, id)),
     rotateKey: (id, overlapSeconds, who) => changing(rotateLimitedKey(pool, id, overlapSeconds, pepper, who)),
   })
-  adminLimits(app, { pool, announce: options.announceKeyChange, now })
+  serveOperations(app, OPERATIONS, {
+    ports: { pool, read: (work) => reports.read(work), now, progress: () => NO_PROGRESS, remark() {} },
+    announce: options.announceKeyChange,
+    replicaLagMs: () => {
+      const replica = reports.state()
+      return replica?.isUsed === true ? replica.lagMs : null
+    },
+  })
   adminAlerts(app, { pool })
   adminUsage(app, {
     answerUsage: async (name, query) => {

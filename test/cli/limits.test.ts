@@ -154,8 +154,8 @@ test('a prepaid budget is topped up, once for each payment', async () => {
   await json(env, ...topUp, '--add', '5', '--reference', 'invoice 7')
   expect(await json(env, ...topUp, '--add', '5', '--reference', 'invoice 7')).toMatchObject([{ limit: '15' }])
   expect(await json(env, ...topUp, '--add', '-2.5')).toMatchObject([{ limit: '12.5' }])
-  const { out } = await run(env, ...topUp, '--add', '5', '--reference', 'invoice 7')
-  expect(out).toContain('The payment invoice 7 was added before: nothing changes.')
+  const { err } = await run(env, ...topUp, '--add', '5', '--reference', 'invoice 7')
+  expect(err).toContain('the payment invoice 7 was added before, so nothing changes')
 })
 
 test('limits are removed by id, by sort, and all of a client at once', async () => {
@@ -196,7 +196,7 @@ describe('what cannot be', () => {
   test.each([
     [
       set('--rpm', '0'),
-      'whole number from 1 to 1000000000. To refuse all calls of a client: client disable NAME.',
+      'whole number from 1 to 1000000000; to refuse all calls of a client: client disable NAME',
     ],
     [set('--rpm', '-5'), 'whole number from 1'],
     [set('--rpm', '1.5'), 'whole number from 1'],
@@ -209,36 +209,46 @@ describe('what cannot be', () => {
     [set('--budget', '1e3', '--per', 'day'), 'US dollars above 0'],
     [set('--budget', '1000000001', '--per', 'day'), 'up to 1000000000'],
     [set('--budget', '1', '--per', 'year'), 'day, week, month, total'],
-    [set('--budget', '1'), '--budget needs --per day|week|month|total'],
-    [set('--per', 'day', '--rpm', '1'), '--per needs --budget USD'],
-    [set('--soft', '--rpm', '1'), '--soft needs --budget USD'],
-    [set(), 'say what: --budget USD, --rpm N, --tpm N or --concurrent N'],
-    [set('--rpm', '1', '--cached', 'ignore'), '--cached needs --tpm N'],
-    [set('--rpm', '1', '--unpriced', 'allow'), '--unpriced needs --budget USD without --soft'],
-    [set('--rpm', '1', '--when-alone', 'share'), '--when-alone needs --budget USD without --soft'],
-    [set('--budget', '1', '--per', 'day', '--since', '2026-01-01'), '--since needs --per total'],
-    [set('--budget', '1', '--per', 'total', '--since', '2099-01-01'), '--since 2099-01-01 is still to come'],
+    [set('--budget', '1'), '--per is missing: a budget needs a period'],
+    [set('--per', 'day', '--rpm', '1'), '--per needs --budget'],
+    [set('--soft', '--rpm', '1'), '--soft needs --budget'],
+    [set(), '--budget is missing: name a budget, or --rpm, --tpm or --concurrent'],
+    [set('--rpm', '1', '--cached', 'ignore'), '--cached applies only to limits of tokens'],
+    [set('--rpm', '1', '--unpriced', 'allow'), '--unpriced applies only to hard budgets'],
+    [set('--rpm', '1', '--when-alone', 'share'), '--when-alone applies only to hard budgets'],
+    [
+      set('--budget', '1', '--per', 'day', '--since', '2026-01-01'),
+      '--since applies only to budgets in total',
+    ],
+    [set('--budget', '1', '--per', 'total', '--since', '2099-01-01'), '--since must not be after today'],
     [set('--rpm', '1', '--model', 'a*b'), 'a * may only end it'],
-    [set('--rpm', '1', '--default'), '--client and --default do not go together'],
-    [['limits', 'set', '--rpm', '1'], 'say whose: --client NAME, or --default for all clients'],
+    [set('--rpm', '1', '--default'), '--default does not go with --client'],
+    [['limits', 'set', '--rpm', '1'], '--client is missing: name a client, or say --default for all clients'],
     [['limits', 'set', '--default', '--key', 'key_x', '--rpm', '1'], '--key needs --client'],
     [
       ['limits', 'raise', '--client', 'wrong', '--rpm', '20'],
       "required option '--until <time>' not specified",
     ],
-    [['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2020-01-01'], 'It is over already'],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2020-01-01'],
+      '--until must be a time to come',
+    ],
     [
       ['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2026-02-30'],
-      'Write a time such as',
+      '--until must be a time such as',
     ],
     [
       ['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2099-01-01T10:00'],
-      'Write a time such as',
+      '--until must be a time such as',
     ],
-    [['limits', 'top-up', '--client', 'wrong', '--add', '0'], 'dollars other than 0'],
-    [['limits', 'remove', 'x'], 'Write a number that limits show shows.'],
-    [['limits', 'remove', '1', '--client', 'wrong'], 'write ids or options, not both'],
-    [['limits', 'remove'], 'say whose: --client NAME'],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--rpm', '10', '--until', '1h'],
+      '--rpm must be above 10, which the limit (requests a minute) is already; limits set lowers it',
+    ],
+    [['limits', 'top-up', '--client', 'wrong', '--add', '0'], '--add must be US dollars above 0'],
+    [['limits', 'remove', 'x'], '[ids...] must be a number that limits show shows'],
+    [['limits', 'remove', '1', '--client', 'wrong'], '[ids...] does not go with options'],
+    [['limits', 'remove'], '--client is missing: name a client'],
     [['limits', 'show', '--key', 'key_x'], '--key needs --client'],
   ])('%j is not understood: code 2', async (args, says) => {
     const { code, out, err } = await run(env, ...args)
@@ -262,19 +272,15 @@ describe('what cannot be', () => {
     ],
     [
       ['limits', 'raise', '--client', 'wrong', '--tpm', '20', '--until', '1h'],
-      'there is no such limit (tokens a minute) to raise: limits set makes one',
-    ],
-    [
-      ['limits', 'raise', '--client', 'wrong', '--rpm', '10', '--until', '1h'],
-      'the limit is 10 already (requests a minute): raise it above that, or lower it by limits set',
+      'there is no such limit (tokens a minute) to raise; limits set makes one',
     ],
     [
       ['limits', 'top-up', '--client', 'other', '--add', '1'],
-      'there is no budget in total to top up: limits set --budget USD --per total makes one',
+      'there is no budget in total to top up; limits set --budget USD --per total makes one',
     ],
     [
       ['limits', 'top-up', '--client', 'wrong', '--add', '-1'],
-      'the budget is 1 USD: so much cannot be taken away; limits remove removes it',
+      '--add takes away more than the budget has, 1 USD; limits remove removes it',
     ],
     [['limits', 'remove', '999999'], 'there is no such limit to remove; limits show lists them'],
   ])('%j fails with one line and code 1', async (args, says) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderTable } from '../../src/cli/table.ts'
+import { renderTable } from '../../src/operations/table.ts'
 
 test('a table may have more rows than a call can have arguments', () => {
   const rows = Array.from({ length: 200_000 }, (_, number) => [`${number}`, 'x'])

@@ -259,7 +259,6 @@ test.each([
   ['GET', '/keys?client=nobody', undefined, 'client'],
   ['GET', '/usage?client=nobody', undefined, 'client'],
   ['GET', '/nothing', undefined, null],
-  ['DELETE', '/clients', undefined, null],
 ] as const)('%s %s is a 404', async (method, path, payload, param) => {
   const body = payload === undefined ? {} : { payload }
   const { status, document } = await operator.ask({ method, url: `/admin/v1${path}`, ...body })

@@ -79,7 +79,7 @@ test('a prepaid budget is topped up, once for each payment', async () => {
   for (const _ of [1, 2])
     expect(await topUp({ add_usd: '5', reference: 'invoice 7' })).toMatchObject({ document: { limit: '15' } })
   expect(await topUp({ add_usd: -2.5 })).toMatchObject({ document: { limit: '12.5', since: TODAY } })
-  expect(await topUp({ add_usd: '-12.5' })).toMatchObject({ status: 400 })
+  expect(await topUp({ add_usd: '-12.5' })).toMatchObject({ status: 409 })
 })
 
 test('defaults hold for clients without a like limit, and lists come in parts', async () => {
@@ -139,25 +139,25 @@ test.each([
   [{ ...budget, limit: '0.0000000000001' }, 'limit', /^limit must be US dollars above 0 /],
   [{ ...budget, limit: 0 }, 'limit', /^limit must be US dollars above 0 /],
   [{ ...budget, limit: '1e3' }, 'limit', /^limit must be US dollars above 0 /],
-  [{ ...budget, per: undefined }, 'per', 'per is missing: a budget is for a period.'],
+  [{ ...budget, per: undefined }, 'per', 'per is missing: a budget needs a period.'],
   [{ ...budget, per: 'year' }, 'per', 'per must be one of day, week, month, total.'],
-  [{ ...budget, since: '2026-01-01' }, 'since', 'since is of budgets in total alone.'],
-  [{ ...budget, per: 'total', since: '2099-01-01' }, 'since', 'since is still to come.'],
+  [{ ...budget, since: '2026-01-01' }, 'since', 'since applies only to budgets in total.'],
+  [{ ...budget, per: 'total', since: '2099-01-01' }, 'since', 'since must not be after today.'],
   [{ ...budget, per: 'total', since: '2026-02-30' }, 'since', /^since must be a day that exists/],
-  [{ ...budget, soft: true, unpriced: 'allow' }, 'unpriced', 'unpriced is of hard budgets alone.'],
-  [{ ...budget, soft: true, when_alone: 'share' }, 'when_alone', 'when_alone is of hard budgets alone.'],
+  [{ ...budget, soft: true, unpriced: 'allow' }, 'unpriced', 'unpriced applies only to hard budgets.'],
+  [{ ...budget, soft: true, when_alone: 'share' }, 'when_alone', 'when_alone applies only to hard budgets.'],
   [{ ...budget, soft: 1 }, 'soft', 'soft must be true or false.'],
-  [{ ...budget, cached: 'count' }, 'cached', 'cached is of tokens alone.'],
+  [{ ...budget, cached: 'count' }, 'cached', 'cached applies only to limits of tokens.'],
   [{ ...budget, model: 'a*b' }, 'model', 'model must be the name of a model; a * may only end it.'],
-  [{ ...budget, client: null, key: 'key_x' }, 'key', 'key is of a client: a default is for every key.'],
+  [{ ...budget, client: null, key: 'key_x' }, 'key', 'key needs client: a default is for every key.'],
   [
     { client: 'strict', kind: 'requests', limit: 1.5 },
     'limit',
     'limit must be a whole number from 1 to 1000000000.',
   ],
   [{ client: 'strict', kind: 'requests', limit: -1 }, 'limit', /^limit must be a whole number/],
-  [{ client: 'strict', kind: 'requests', limit: 1, per: 'day' }, 'per', 'per is of budgets alone.'],
-  [{ client: 'strict', kind: 'requests', limit: 1, soft: true }, 'soft', 'soft is of budgets alone.'],
+  [{ client: 'strict', kind: 'requests', limit: 1, per: 'day' }, 'per', 'per applies only to budgets.'],
+  [{ client: 'strict', kind: 'requests', limit: 1, soft: true }, 'soft', 'soft applies only to budgets.'],
 ])('the body %j is refused by the parameter', async (payload, param, message) => {
   const expected = typeof message === 'string' ? message : expect.stringMatching(message)
   expect(await set(payload)).toEqual({

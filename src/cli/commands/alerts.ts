@@ -25,10 +25,10 @@ import {
   selectReceivers,
 } from '../../limits/alerts/receivers.ts'
 import { testReceiver } from '../../limits/alerts/test-receiver.ts'
+import { renderTable } from '../../operations/table.ts'
 import { parseReason } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { operatorName } from '../operator.ts'
-import { renderTable } from '../table.ts'
 
 /** `alerts add | list | remove | test`: who learns of spending and of what goes wrong. */
 export function addAlertsCommands(program: Command, cli: Cli): void {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
+import { printable } from '../../operations/table.ts'
 import { type CallDocument, callDocument, findCalls } from '../../usage/calls/find-calls.ts'
 import type { Cli } from '../cli.ts'
-import { printable } from '../table.ts'
 
 /** `calls find`: a single call, by the id that a client or a provider knows it by. */
 export function addCallsCommands(program: Command, cli: Cli): void {

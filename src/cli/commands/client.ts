@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { Failure } from '../../doctor/failure.ts'
 import { renderClient } from '../../domain/documents/client-document.ts'
 import { type Client, createClient, selectClientPage, setClientDisabled } from '../../keys/clients.ts'
+import { renderTable } from '../../operations/table.ts'
 import { parseListLimit, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { type ListOptions, pageOrder, sayNext } from '../list-part.ts'
-import { renderTable } from '../table.ts'
 
 /** `client create | list | disable | enable`: the accounts that usage is summed up for. */
 export function addClientCommands(program: Command, cli: Cli): void {

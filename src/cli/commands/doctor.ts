@@ -6,6 +6,7 @@ import { Failure } from '../../doctor/failure.ts'
 import { type Finding, renderFindings } from '../../doctor/finding.ts'
 import { runChecks } from '../../doctor/run-checks.ts'
 import { SILENT_LOG } from '../../lib/logger.ts'
+import { printable } from '../../operations/table.ts'
 import { openPostgres, type Postgres } from '../../store/connection/postgres.ts'
 import { waitForReplica } from '../../store/replica/replica-lag.ts'
 import type { ReplicaState } from '../../store/replica/reports.ts'
@@ -13,7 +14,6 @@ import type { HasPrice } from '../../usage/unpriced-document.ts'
 import type { Cli } from '../cli.ts'
 import { findPricesInForce } from '../gateway-prices.ts'
 import { findOwnConfiguration } from '../own-prices.ts'
-import { printable } from '../table.ts'
 
 /**
  * `doctor`: what is reachable and what is wrong, one line each with what to do. Exit code 1 when something is

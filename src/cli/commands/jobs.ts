@@ -3,8 +3,8 @@ import { Failure } from '../../doctor/failure.ts'
 import { renderJob, type UnsettledJob } from '../../domain/documents/job-document.ts'
 import { findClient } from '../../keys/clients.ts'
 import { selectUnsettledJobs } from '../../objects/table/jobs-table.ts'
+import { renderTable } from '../../operations/table.ts'
 import type { Cli } from '../cli.ts'
-import { renderTable } from '../table.ts'
 
 /** `jobs list`: batches, background responses and videos that have not reported their usage. */
 export function addJobsCommands(program: Command, cli: Cli): void {

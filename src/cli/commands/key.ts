@@ -4,11 +4,11 @@ import { renderKey, renderNewKey } from '../../domain/documents/key-document.ts'
 import { findClient } from '../../keys/clients.ts'
 import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeyPage } from '../../keys/keys.ts'
 import { rotateLimitedKey } from '../../limits/table/rotate-limited-key.ts'
+import { renderTable } from '../../operations/table.ts'
 import { parseDuration, parseLifetime, parseListLimit, parseModels, parseName } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { type ListOptions, pageOrder, sayNext } from '../list-part.ts'
 import { operatorName } from '../operator.ts'
-import { renderTable } from '../table.ts'
 
 /** `key create | list | revoke | rotate`: what clients call with. */
 export function addKeyCommands(program: Command, cli: Cli): void {

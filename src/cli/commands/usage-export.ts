@@ -3,10 +3,10 @@ import { explainError } from '../../doctor/explain-error.ts'
 import { Failure } from '../../doctor/failure.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
+import type { Progress } from '../../operations/ports.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { parseDay } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
-import type { Progress } from '../progress.ts'
 import {
   BrokenExport,
   EXPORT_FORMATS,

@@ -4,6 +4,7 @@ import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { DEFAULT_PERIOD_DAYS, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
+import { printable, renderTable } from '../../operations/table.ts'
 import type { UsageGroup } from '../../usage/dimensions.ts'
 import { answerOperator, groupName } from '../../usage/query/answer-usage.ts'
 import type { UsageRow } from '../../usage/query/select-usage.ts'
@@ -19,7 +20,6 @@ import { parseUsageGroups, USAGE_GROUPS } from '../../usage/query/usage-query.ts
 import { parseDays, parseListLimit } from '../arguments.ts'
 import type { Cli } from '../cli.ts'
 import { sayNext } from '../list-part.ts'
-import { printable, renderTable } from '../table.ts'
 
 /** `usage`: usage and cost, as `GET /v1/usage` reports them. */
 export function addUsageCommand(program: Command, cli: Cli): void {

@@ -1,7 +1,7 @@
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { Limit } from '../limit.ts'
-import { renderTerms } from '../limit-document.ts'
+import { type RecordedTerms, renderTerms } from '../limit-document.ts'
 
 export const LIMIT_ACTIONS = ['set', 'remove', 'raise', 'top_up', 'rotate'] as const
 
@@ -48,12 +48,12 @@ export interface RecordedChange {
   readonly id: string
   readonly at: Date
   readonly who: string
-  readonly action: string
+  readonly action: LimitAction
   readonly limitId: string
   /** The client's name; `null`: a default. */
   readonly client: string | null
-  readonly before: unknown
-  readonly after: unknown
+  readonly before: RecordedTerms | null
+  readonly after: RecordedTerms | null
   readonly reference: string | null
 }
 

@@ -1,4 +1,4 @@
-import { ERROR_NAMES } from '../../http/errors.ts'
+import { CALL_ERROR_NAMES } from '../../http/errors.ts'
 import { AS_OF } from '../../usage/query/answer-usage.ts'
 import { CLIENT_GROUPS } from '../../usage/query/usage-query.ts'
 import { callErrors, errors, json } from './responses.ts'
@@ -162,7 +162,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
             },
           },
         },
-        ...callErrors(...ERROR_NAMES),
+        ...callErrors(...CALL_ERROR_NAMES),
       },
     },
   },

@@ -1,6 +1,7 @@
+import { OPERATIONS } from '../chapters.ts'
 import { ALERT_PATHS } from './alert-paths.ts'
 import { CLIENT_PATHS } from './client-paths.ts'
-import { LIMIT_PATHS } from './limit-paths.ts'
+import { describeOperations } from './operation-paths.ts'
 import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
 import { SCHEMAS } from './schemas.ts'
 import type { OpenApiDocument, PathItem, Server } from './types.ts'
@@ -17,6 +18,7 @@ Clients call it as they would call the backend, with a key of the gateway. Opera
 
 /** OpenAPI 3.1 of everything that the gateway itself answers. */
 export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocument {
+  const described = describeOperations(OPERATIONS)
   const clients: Server = { url: baseUrl, description: "The clients' listener." }
   const operators: Server = { url: '/', description: "The operator's listener, which this document is from." }
   return {
@@ -41,11 +43,11 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
       ...CLIENT_PATHS,
       ...at([operators, clients], HEALTH_PATHS),
       ...at([operators], OPERATOR_PATHS),
-      ...at([operators], LIMIT_PATHS),
+      ...at([operators], described.paths),
       ...at([operators], ALERT_PATHS),
     },
     components: {
-      schemas: SCHEMAS,
+      schemas: { ...SCHEMAS, ...described.schemas },
       securitySchemes: {
         bearerKey: { type: 'http', scheme: 'bearer', description: "A client's key: tg_..." },
         xApiKey: {

@@ -1,5 +1,4 @@
 import { ALERT_SCHEMAS } from './alert-schemas.ts'
-import { LIMIT_SCHEMAS } from './limit-schemas.ts'
 import { PRICE_SCHEMAS } from './price-schemas.ts'
 import { ERROR_SCHEMAS } from './responses.ts'
 import { count, countOrNull, list, object, ref, text, time, timeOrNull } from './schema-parts.ts'
@@ -27,7 +26,6 @@ const EXPIRES_AT = timeOrNull('null: never.')
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ...USAGE_SCHEMAS,
   ...PRICE_SCHEMAS,
-  ...LIMIT_SCHEMAS,
   ...ALERT_SCHEMAS,
 
   ...ERROR_SCHEMAS,

@@ -1,7 +1,7 @@
 import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
+import { isDay } from '../../domain/utc-day.ts'
 import { PRICED_PROVIDERS } from '../catalog/catalog-providers.ts'
 import { picoPerOne } from '../catalog/catalog-rates.ts'
-import { isDay } from '../sources/catalog-parse.ts'
 import {
   type ModelPattern,
   OVERRIDE_FIELDS,

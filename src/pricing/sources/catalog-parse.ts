@@ -1,5 +1,5 @@
 import { decimalOf } from '../../domain/decimal.ts'
-import type { UtcDay } from '../../domain/utc-day.ts'
+import { isDay, type UtcDay } from '../../domain/utc-day.ts'
 import type {
   CatalogEntries,
   CatalogModel,
@@ -199,13 +199,6 @@ function parseConstraint(value: unknown): PriceConstraint | undefined {
   if (day === undefined) return hours
   // Not in genai-prices' own data: where hourly prices have changed, and the older ones are kept.
   return typeof day === 'string' && isDay(day) ? { ...hours, day } : undefined
-}
-
-/** A calendar day that exists, as YYYY-MM-DD. */
-export function isDay(text: string): boolean {
-  if (!/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return false
-  const midnight = new Date(`${text}T00:00:00Z`)
-  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(text)
 }
 
 const MS_PER_DAY = 86_400_000

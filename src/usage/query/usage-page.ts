@@ -1,4 +1,4 @@
-import { isDay } from '../../pricing/sources/catalog-parse.ts'
+import { isDay } from '../../domain/utc-day.ts'
 import { GROUP_DIMENSIONS, type GroupField, type UsageGroup } from '../dimensions.ts'
 import type { UsageTotals } from './usage-figures.ts'
 

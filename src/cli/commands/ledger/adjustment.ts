@@ -5,10 +5,10 @@ import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { findClient } from '../../../keys/clients.ts'
+import { renderTable } from '../../../operations/table.ts'
 import { parseCountArgument, parseDay, parseModelName, parseReason, parseUsd } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
-import { renderTable } from '../../table.ts'
 
 /** `adjustment add | list`: manual credits and corrections, and all other adjustments. */
 export function addAdjustmentCommands(program: Command, cli: Cli): void {

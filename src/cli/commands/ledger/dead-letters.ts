@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { Failure } from '../../../doctor/failure.ts'
+import { printable, renderTable } from '../../../operations/table.ts'
 import { type Retried, retryDeadLetter } from '../../../rollup/retry-dead-letter.ts'
 import {
   findDeadLetter,
@@ -8,7 +9,6 @@ import {
 } from '../../../store/ledger/dead-letters.ts'
 import { type LetterId, parseLetterId } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
-import { printable, renderTable } from '../../table.ts'
 
 /** `dead-letters list | show | retry`: records that could not be counted, and counting them again. */
 export function addDeadLettersCommands(program: Command, cli: Cli): void {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { inspectLedger, type LedgerOverview } from '../../../doctor/inspect-ledger.ts'
 import { renderGap, renderLedger } from '../../../domain/documents/ledger-document.ts'
+import { renderTable } from '../../../operations/table.ts'
 import { type LedgerStatus, selectLedgerStatus } from '../../../store/ledger/ledger-status.ts'
 import type { Cli } from '../../cli.ts'
-import { renderTable } from '../../table.ts'
 
 /** `ledger status`: the producers, their committed offsets, and the records under way. */
 export function addLedgerStatusCommand(ledger: Command, cli: Cli): void {

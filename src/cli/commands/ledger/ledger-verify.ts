@@ -4,11 +4,11 @@ import { type UncheckedDay, type Verified, verifyLedger } from '../../../correct
 import type { Difference } from '../../../corrections/verify-part.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
+import { renderTable } from '../../../operations/table.ts'
 import { KEY_HEADINGS, keyCells, renderDailyKey } from '../../../usage/daily-key.ts'
 import { parseDay, parseReason } from '../../arguments.ts'
 import { type Cli, UNCHECKED } from '../../cli.ts'
 import { operatorName } from '../../operator.ts'
-import { renderTable } from '../../table.ts'
 
 const FIRST_DAY = '0001-01-01'
 

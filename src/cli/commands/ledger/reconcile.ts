@@ -13,10 +13,10 @@ import {
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { addDays, type UtcDay, utcDayOf } from '../../../domain/utc-day.ts'
+import { renderTable } from '../../../operations/table.ts'
 import { selectModelDays } from '../../../usage/reconciled-use.ts'
 import { parseDays } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
-import { renderTable } from '../../table.ts'
 
 interface Provider {
   readonly keyName: string

@@ -1,6 +1,6 @@
 import { picoToUsdNumber, picoToUsdText } from '../../../domain/pico-usd.ts'
+import { renderTable } from '../../../operations/table.ts'
 import type { CostDifference } from '../../../usage/calls/cost-differences.ts'
-import { renderTable } from '../../table.ts'
 
 export function renderDifference({
   model,

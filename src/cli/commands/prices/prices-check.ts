@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { addDays, utcDayOf } from '../../../domain/utc-day.ts'
+import { renderTable } from '../../../operations/table.ts'
 import { selectCostDifferences } from '../../../usage/calls/cost-differences.ts'
 import { selectModelsInUse } from '../../../usage/models-in-use.ts'
 import {
@@ -19,7 +20,6 @@ import {
   findPricesInForce,
   type PriceOptions,
 } from '../../gateway-prices.ts'
-import { renderTable } from '../../table.ts'
 import { differencesText, renderDifference } from './price-differences.ts'
 import {
   contradictionsText,

@@ -1,3 +1,4 @@
+import { printable, renderTable } from '../../../operations/table.ts'
 import { catalogPlaces } from '../../../pricing/catalog/catalog-providers.ts'
 import type { ModelCorrection } from '../../../pricing/corrections/models.ts'
 import {
@@ -8,7 +9,6 @@ import {
 } from '../../../pricing/sources/catalog-contradictions.ts'
 import type { ModelInUse } from '../../../usage/models-in-use.ts'
 import type { PricesInForce } from '../../gateway-prices.ts'
-import { printable, renderTable } from '../../table.ts'
 
 /** Where the sources of price data contradict each other; `used`: of these models alone, `null`: of all. */
 export function findContradictions(

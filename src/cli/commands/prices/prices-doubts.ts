@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { Failure } from '../../../doctor/failure.ts'
+import { printable, renderTable } from '../../../operations/table.ts'
 import { acceptDoubts, renderDoubt } from '../../../pricing/refresh/accept-doubts.ts'
 import { type PriceDoubt, selectPriceDoubts } from '../../../pricing/refresh/price-doubts.ts'
 import type { Cli } from '../../cli.ts'
-import { printable, renderTable } from '../../table.ts'
 
 /** `prices doubts` and `prices accept`: newer prices that wait for a person, whose old ones stand until then. */
 export function addPricesDoubtsCommands(prices: Command, cli: Cli): void {

@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import { endRule, type RuleInForce, selectRulesInForce } from '../../../corrections/repricing-rules.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
+import { renderTable } from '../../../operations/table.ts'
 import { parseCountArgument } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
-import { renderTable } from '../../table.ts'
 
 /** `prices rules` and `prices end-rule`: the repricings that still apply to calls that arrive late. */
 export function addPricesRulesCommands(prices: Command, cli: Cli): void {

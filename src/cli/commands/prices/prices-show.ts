@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { Failure } from '../../../doctor/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
+import { printable } from '../../../operations/table.ts'
 import { catalogPlaces } from '../../../pricing/catalog/catalog-providers.ts'
 import { findKnownGap } from '../../../pricing/corrections/known-gaps.ts'
 import { findWithoutPrice } from '../../../pricing/corrections/misnamed.ts'
@@ -21,7 +22,6 @@ import {
   type PricesInForce,
   renderPricedBy,
 } from '../../gateway-prices.ts'
-import { printable } from '../../table.ts'
 
 /**
  * `prices show`: the price of a model at each upstream, by day and hour, prompt size and service tier, and

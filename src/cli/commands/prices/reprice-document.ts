@@ -1,8 +1,8 @@
 import type { Repriced } from '../../../corrections/reprice.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
+import { renderTable } from '../../../operations/table.ts'
 import { renderDailyKey } from '../../../usage/daily-key.ts'
 import type { PriceOptions } from '../../gateway-prices.ts'
-import { renderTable } from '../../table.ts'
 
 export function priceName(priceId: string): string {
   return priceId === '' ? 'no price' : priceId

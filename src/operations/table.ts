@@ -1,11 +1,18 @@
-/** A column of a table: its heading, and whether its cells are numbers that line up on the right. */
-export interface Column {
-  readonly heading: string
-  readonly align?: 'right'
+import type { Column, Listing } from './operation.ts'
+
+/** A list as a table, or the sentence that stands for an empty one. */
+export function renderListing<Row>({ columns, empty }: Listing<Row>, rows: readonly Row[]): string {
+  if (rows.length === 0) return empty
+  return renderTable(
+    columns,
+    rows.map((row) => columns.map(({ cell }) => cell(row))),
+  )
 }
 
+type Heading = Pick<Column<never>, 'heading' | 'align'>
+
 /** Rows in columns as wide as their widest cell, two spaces apart. */
-export function renderTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
+export function renderTable(columns: readonly Heading[], rows: readonly (readonly string[])[]): string {
   const cells = [columns.map(({ heading }) => heading), ...rows].map((row) => row.map(printable))
   const widths = columns.map((_column, index) =>
     cells.reduce((widest, row) => Math.max(widest, widthOf(row[index] ?? '')), 0),

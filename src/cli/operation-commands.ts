@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs'
+import { type Command, Option } from 'commander'
+import { reasonOf } from '../doctor/explain-error.ts'
+import { Failure } from '../doctor/failure.ts'
+import { GatewayError } from '../http/errors.ts'
+import { lineField } from '../operations/fields.ts'
+import { type AnyCommand, type AnyOperation, type Chapter, Part } from '../operations/operation.ts'
+import type { Ports } from '../operations/ports.ts'
+import {
+  aliasesOf,
+  checkTogether,
+  type FieldForm,
+  formsOf,
+  parseFields,
+  readText,
+  runOperation,
+} from '../operations/read-input.ts'
+import { renderListing } from '../operations/table.ts'
+import type { Cli } from './cli.ts'
+import { operatorName } from './operator.ts'
+import type { Servers } from './servers.ts'
+
+/** Who does it, for the audit. */
+const WHO = { by: lineField('Who does it. Without it: the user of the system.').optional() }
+
+/** Adds the commands of all operations that have one, each chapter under its word. */
+export function addOperations(program: Command, chapters: readonly Chapter<Ports>[], cli: Cli): void {
+  for (const { words, about, operations } of chapters) {
+    const parent = program.command(words).description(about)
+    for (const operation of operations) {
+      const { command } = operation
+      if ('none' in command) continue
+      const [, ...rest] = command.words.split(' ')
+      addOperation(rest.length === 0 ? parent : parent.command(rest.join(' ')), operation, command, cli)
+    }
+  }
+}
+
+/** The place of a field on the command line. */
+interface Placed {
+  readonly form: FieldForm
+  /** As commander has it: `--client <name>`, `<id>`, `[ids...]`. */
+  readonly flags: string
+  /** As an error names it: `--client`, `<id>`. */
+  readonly label: string
+}
+
+function addOperation(
+  command: Command,
+  operation: AnyOperation<Ports>,
+  { options = {}, print, document, exitCode }: AnyCommand,
+  cli: Cli,
+): void {
+  const placed = formsOf(operation.input).flatMap((form) => place(form, operation, options[form.name]))
+  const argumentsOf = placed.filter(({ flags }) => !flags.startsWith('-'))
+  const { changes, isLong } = operation
+  command.description(operation.summary)
+  for (const { form, flags } of argumentsOf) command.argument(flags, form.description)
+  const names = new Map<string, Placed>()
+  for (const one of placed) {
+    if (argumentsOf.includes(one)) continue
+    const option = optionOf(one)
+    names.set(option.attributeName(), one)
+    command.addOption(option)
+  }
+  if (changes?.isAudited === true)
+    for (const form of formsOf(WHO)) command.option(`--${form.name} <name>`, form.description)
+  if (isLong === true) command.option('--progress', 'Say on stderr how far it has come, as on a terminal.')
+  command.action(async (...given: readonly unknown[]) => {
+    const asked = command.opts<Readonly<Record<string, unknown>>>()
+    const raw = Object.fromEntries([
+      ...argumentsOf.map((one, index) => [one.form.name, sentOf(one, given[index])]),
+      ...Object.entries(asked).flatMap(([name, value]) => {
+        const one = names.get(name)
+        return one === undefined ? [] : [[one.form.name, sentOf(one, value)]]
+      }),
+    ])
+    try {
+      const input = parseFields(operation.input, withoutMissing(raw))
+      checkTogether(operation, input)
+      const who = changes?.isAudited === true ? readWho(asked.by) : operatorName()
+      const answered = await cli.withServers(async (servers) => {
+        const done = await runOperation(operation, portsOf(servers, cli, asked.progress === true), input, who)
+        if (changes?.isAnnounced === true) await servers.announce()
+        return done
+      })
+      const answer = answered instanceof Part ? answered.answer : answered
+      cli.print(document?.(answer as never, input as never) ?? answer, textOf(print, answer, input))
+      if (answered instanceof Part && answered.next !== null)
+        cli.remark(`there is more behind these: --cursor ${answered.next}`)
+      const code = exitCode?.(answer as never) ?? 0
+      if (code !== 0) cli.fail(code === 3 ? code : undefined)
+    } catch (error) {
+      throw error instanceof GatewayError ? explained(error, placed, command) : error
+    }
+  })
+}
+
+function place(
+  form: FieldForm,
+  { http }: AnyOperation<Ports>,
+  asked: string | null | undefined,
+): readonly Placed[] {
+  if (asked === null) return []
+  const isInPath = 'path' in http && http.path.includes(`{${form.name}}`)
+  const flags = asked ?? (isInPath ? `<${form.name}>` : flagsOf(form))
+  const [label = ''] = flags.startsWith('-') ? (/--[a-z-]+(?= |$)/.exec(flags) ?? []) : [flags]
+  return [{ form, flags, label }]
+}
+
+/** `--group-by <groups>`, with its other names before it. */
+function flagsOf({ name, value, schema }: FieldForm): string {
+  const long = [...aliasesOf(name), name].map((one) => `--${one.replaceAll('_', '-')}`).join(', ')
+  if (schema.type === 'boolean') return long
+  return `${long} <${value ?? (schema.type === 'array' ? 'list' : schema.type === 'integer' ? 'n' : 'text')}>`
+}
+
+function optionOf({ form, flags }: Placed): Option {
+  const { description, isRequired, schema } = form
+  const standard =
+    schema.default === undefined || schema.default === false ? '' : ` (default: ${schema.default})`
+  const option = new Option(flags, `${description}${standard}`).makeOptionMandatory(isRequired)
+  return Array.isArray(schema.enum) ? option.choices(schema.enum.map(String)) : option
+}
+
+/** What was written, as the JSON that the field takes. */
+function sentOf({ form, flags }: Placed, written: unknown): unknown {
+  if (typeof written !== 'string') return written
+  return flags.endsWith('-file <file>') ? readSecret(written) : readText(form.schema, written)
+}
+
+/** One line break at its end is an editor's. */
+function readSecret(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${reasonOf(error)}`)
+  }
+}
+
+function withoutMissing(given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+function readWho(written: unknown): string {
+  return (parseFields(WHO, withoutMissing({ by: written })) as { readonly by?: string }).by ?? operatorName()
+}
+
+function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): Ports {
+  return {
+    pool: servers.pool,
+    read: async (work) => await work(await servers.reports()),
+    now: Date.now,
+    progress: (unit) => cli.progress(unit, wantsProgress),
+    remark(text) {
+      if (!cli.wantsJson()) cli.remark(text)
+    },
+  }
+}
+
+function textOf(print: AnyCommand['print'], answer: unknown, input: unknown): string {
+  if (typeof print === 'function') return print(answer as never, input as never)
+  return renderListing(print, answer as readonly never[])
+}
+
+/** An error with options in place of parameters: bad options end the process with code 2, the rest with 1. */
+function explained(
+  { error, message, detail }: GatewayError,
+  placed: readonly Placed[],
+  command: Command,
+): Error {
+  const { param, hint } = detail
+  const labels = new Map(placed.map(({ form, label }) => [form.name, label]))
+  // A rule of one item of a list names its place, as in `ids.0`.
+  const label = labels.get(param?.replace(/\..*/, '') ?? '') ?? (param === 'by' ? '--by' : undefined)
+  const own = param !== undefined && label !== undefined && message.startsWith(`${param} `)
+  const named = own
+    ? `${label}${message.slice(param.length)}`
+    : `${message.charAt(0).toLowerCase()}${message.slice(1)}`
+  const sentence = named
+    .replace(/\b(needs|with|of) (\w+)/g, (all, verb, name) => {
+      const other = labels.get(name)
+      return other === undefined || !own ? all : `${verb} ${other}`
+    })
+    .replace(/\.$/, '')
+  const text = hint === undefined ? sentence : `${sentence}; ${hint}`
+  if (error === 'invalid_request') command.error(`error: ${text}`)
+  return new Failure(text)
+}

@@ -1,0 +1,32 @@
+import type { Chapter } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { raiseSeveral, removeSeveral, setSeveral, topUpScope } from './limit-commands.ts'
+import {
+  changeLimit,
+  listLimitChanges,
+  listLimits,
+  listRefused,
+  raiseLimit,
+  removeLimit,
+  setLimit,
+  topUpLimit,
+} from './limits.ts'
+
+export const LIMITS: Chapter<Ports> = {
+  words: 'limits',
+  about: 'Rates and budgets of clients.',
+  operations: [
+    setSeveral,
+    listLimits,
+    removeSeveral,
+    raiseSeveral,
+    topUpScope,
+    listLimitChanges,
+    listRefused,
+    setLimit,
+    changeLimit,
+    removeLimit,
+    raiseLimit,
+    topUpLimit,
+  ],
+}

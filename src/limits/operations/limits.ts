@@ -1,0 +1,380 @@
+import { z } from 'zod'
+import { periodOf } from '../../domain/period.ts'
+import { utcDayOf } from '../../domain/utc-day.ts'
+import { findClient } from '../../keys/clients.ts'
+import { shownList } from '../../operations/answers.ts'
+import {
+  choiceField,
+  clientName,
+  daysField,
+  flagField,
+  LIST_PART,
+  lineField,
+  modelField,
+  textField,
+} from '../../operations/fields.ts'
+import { operation, Part } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { invalid, noClient, notFound } from '../../operations/refuse.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { isOfKey, LIMIT_KINDS } from '../limit.ts'
+import { renderLimit } from '../limit-document.ts'
+import {
+  findLimitById,
+  type NamedLimit,
+  selectDefaultLimits,
+  selectLimits,
+  selectLimitsOf,
+  showLimits,
+} from '../shown-limits.ts'
+import { setLimits } from '../table/change-limits.ts'
+import { renderLimitChange, selectLimitChanges } from '../table/limit-changes.ts'
+import { raiseLimits, topUpBudget } from '../table/raise-limits.ts'
+import { REFUSED_GROUPS, selectRefusedCalls } from '../table/refused-calls.ts'
+import { removeLimits } from '../table/remove-limits.ts'
+import {
+  CHANGE_LISTING,
+  LIMIT_CHANGE,
+  LIMIT_LISTING,
+  type LimitDocument,
+  REFUSED_CALLS,
+  SHOWN_LIMIT,
+} from './limit-answers.ts'
+import {
+  amountField,
+  getScope,
+  PER,
+  readAmount,
+  readOrders,
+  readPayment,
+  readUntil,
+  requireRaised,
+  requireToppedUp,
+  SETTINGS,
+  UNTIL,
+} from './limit-terms.ts'
+
+/** The most limits of an answer: what was spent is worked out for each. */
+const MOST_LISTED = 1_000
+const LIMIT_ID = /^[1-9][0-9]{0,17}$/
+
+const ID = textField('The id of the limit.', 'id')
+const AMOUNT = amountField(
+  'US dollars for a budget, as text where they have to be exact; else a whole number.',
+)
+
+export const listLimits = operation({
+  name: 'limits.list',
+  summary: 'Shows limits, and what is spent and left of budgets.',
+  description: 'With a client: the limits that hold for it, defaults included, with what it spent of them.',
+  role: 'read',
+  http: { method: 'GET', path: '/limits', id: 'listLimits' },
+  input: {
+    client: clientName().optional(),
+    default: flagField('Only the defaults, which hold for clients that have none like them.').optional(),
+    key: textField('Only limits of this key of the client.', 'id').optional(),
+    model: textField('Only limits of exactly this model or beginning of names.', 'pattern').optional(),
+    ...LIST_PART,
+  },
+  answer: shownList(SHOWN_LIMIT),
+  gives: 'The limits, at most 1,000.',
+  errors: ['not_found'],
+  command: { words: 'limits show', print: LIMIT_LISTING },
+  async run({ pool, now }: Ports, asked) {
+    const { client, key, model, limit = MOST_LISTED, cursor = null } = asked
+    if (client !== undefined && asked.default === true) throw invalid('default', 'does not go with client')
+    if (key !== undefined && client === undefined) throw invalid('key', 'needs client')
+    const { clientId } = await getScope(pool, { client: client ?? null, key: key ?? null, model: null })
+    const isWanted = ({ limit: found }: NamedLimit) =>
+      (key === undefined || (found.keyId !== null && isOfKey(found, key))) &&
+      (model === undefined || found.model === model)
+    const isOfAll = client === undefined && asked.default !== true
+    const page =
+      isOfAll && model === undefined
+        ? await pageOfAll(pool, limit, cursor)
+        : pageOf(
+            (isOfAll
+              ? await selectAllLimits(pool)
+              : clientId === null
+                ? await selectDefaultLimits(pool)
+                : await selectLimitsOf(pool, clientId)
+            ).filter(isWanted),
+            limit,
+            cursor,
+          )
+    const nowMs = now()
+    const shown = await showLimits(pool, page.answer, clientId, nowMs)
+    return new Part(
+      shown.map((one) => renderLimit(one, nowMs)),
+      page.next,
+    )
+  },
+})
+
+export const setLimit = operation({
+  name: 'limits.set',
+  summary: 'Sets a limit, in the place of the one like it. Sent twice, there is one.',
+  role: 'write',
+  http: { method: 'POST', path: '/limits', id: 'setLimit', body: 'NewLimit' },
+  input: {
+    client: z
+      .string('must be a text')
+      .nullable()
+      .describe('The name of a client. null: the default of all clients that have none like it.'),
+    key: textField('The id of a key of the client.', 'id').optional(),
+    model: modelField('A name, with its revisions, or a beginning of names and *.').optional(),
+    kind: choiceField(
+      LIMIT_KINDS,
+      'budget: US dollars; requests, tokens: a minute; concurrent: calls at once.',
+    ),
+    per: PER.optional(),
+    soft: flagField('A budget that alerts and refuses nothing.').default(false),
+    limit: AMOUNT,
+    ...SETTINGS,
+  },
+  answer: SHOWN_LIMIT,
+  gives: 'The limit as it stands.',
+  errors: ['not_found'],
+  changes: changed('limit set'),
+  command: { none: ['limits.set-several'] },
+  async run(ports: Ports, asked, who) {
+    const { client, key = null, model = null, soft: isSoft, kind, per = null, limit, ...settings } = asked
+    const { pool, now } = ports
+    const [order] = readOrders(
+      [{ kind, per, isSoft, amount: readAmount(kind, 'limit', limit) }],
+      settings,
+      utcDayOf(now()),
+    )
+    if (client === null && key !== null) throw invalid('key', 'needs client: a default is for every key')
+    const scope = await getScope(pool, { client, key, model })
+    const [set] = await setLimits(pool, scope, order === undefined ? [] : [order], who)
+    return await getShown(ports, set?.id ?? '')
+  },
+})
+
+export const changeLimit = operation({
+  name: 'limits.change',
+  summary: 'Changes what a limit allows. A raise stays.',
+  role: 'write',
+  http: { method: 'PUT', path: '/limits/{id}', id: 'changeLimit', body: 'LimitChange' },
+  input: { id: ID, limit: AMOUNT, ...SETTINGS },
+  answer: SHOWN_LIMIT,
+  gives: 'The limit as it stands.',
+  errors: ['not_found'],
+  changes: changed('limit changed'),
+  command: { none: ['limits.set-several'] },
+  async run(ports: Ports, { id, limit: amount, ...settings }, who) {
+    const { pool, now } = ports
+    const { limit } = await getLimit(pool, id)
+    const sort = { kind: limit.kind, per: limit.per, isSoft: limit.isSoft }
+    const orders = readOrders(
+      [{ ...sort, amount: readAmount(limit.kind, 'limit', amount) }],
+      settings,
+      utcDayOf(now()),
+    )
+    const [set] = await setLimits(pool, limit, orders, who)
+    return await getShown(ports, set?.id ?? '')
+  },
+})
+
+export const removeLimit = operation({
+  name: 'limits.remove',
+  summary: 'Lifts a limit.',
+  role: 'write',
+  http: { method: 'DELETE', path: '/limits/{id}', id: 'removeLimit' },
+  input: { id: ID },
+  answer: SHOWN_LIMIT,
+  gives: 'The limit as it was.',
+  errors: ['not_found'],
+  changes: changed('limit removed'),
+  command: { none: ['limits.remove-several'] },
+  async run(ports: Ports, { id }, who) {
+    const shown = await getShown(ports, id)
+    const removed = await removeLimits(ports.pool, { ids: [id] }, who)
+    if (removed.length === 0) throw noLimit(id)
+    return shown
+  },
+})
+
+export const raiseLimit = operation({
+  name: 'limits.raise',
+  summary: 'Allows more until a time. Then the limit holds as before.',
+  role: 'write',
+  http: { method: 'POST', path: '/limits/{id}/raise', id: 'raiseLimit', body: 'LimitRaise' },
+  input: { id: ID, to: AMOUNT, until: UNTIL },
+  answer: SHOWN_LIMIT,
+  gives: 'The limit as it stands.',
+  errors: ['not_found'],
+  changes: changed('limit raised'),
+  command: { none: ['limits.raise-several'] },
+  async run(ports: Ports, { id, to, until }, who) {
+    const { pool, now } = ports
+    const { limit } = await getLimit(pool, id)
+    const { kind, per, isSoft } = limit
+    const amount = readAmount(kind, 'to', to)
+    const raised = await raiseLimits(
+      pool,
+      limit,
+      [{ kind, per, isSoft, amount }],
+      readUntil(until, now()),
+      who,
+    )
+    requireRaised(raised, 'to')
+    return await getShown(ports, id)
+  },
+})
+
+export const topUpLimit = operation({
+  name: 'limits.top-up',
+  summary: 'Adds to a budget in total, for good.',
+  role: 'write',
+  http: { method: 'POST', path: '/limits/{id}/top-up', id: 'topUpBudget', body: 'TopUp' },
+  input: {
+    id: ID,
+    add_usd: amountField('US dollars, such as 50. Below 0 takes away.'),
+    reference: lineField('The name of the payment, which counts once, however often it is sent.').optional(),
+  },
+  answer: SHOWN_LIMIT,
+  gives: 'The limit as it stands.',
+  errors: ['not_found', 'conflict'],
+  changes: changed('limit topped up'),
+  command: { none: ['limits.top-up-scope'] },
+  async run(ports: Ports, { id, add_usd: sent, reference = null }, who) {
+    const { limit } = await getLimit(ports.pool, id)
+    if (limit.per !== 'total') throw invalid('id', `must name a budget in total, and limit ${id} is none`)
+    const order = { isSoft: limit.isSoft, pico: readPayment('add_usd', sent), reference }
+    requireToppedUp(await topUpBudget(ports.pool, limit, order, who), 'add_usd')
+    return await getShown(ports, id)
+  },
+})
+
+export const listLimitChanges = operation({
+  name: 'limits.history',
+  summary: 'Shows who changed which limit, when, and from what to what, the newest first.',
+  role: 'read',
+  http: { method: 'GET', path: '/limits/history', id: 'listLimitChanges' },
+  input: { client: clientName().optional(), ...LIST_PART },
+  answer: shownList(LIMIT_CHANGE),
+  gives: 'The changes, at most 1,000.',
+  errors: ['not_found'],
+  command: { words: 'limits history', print: CHANGE_LISTING },
+  async run({ pool }: Ports, { client, limit = MOST_LISTED, cursor = null }) {
+    const found = client === undefined ? null : await findClient(pool, client)
+    if (client !== undefined && found === null) throw noClient(client)
+    if (cursor !== null && !LIMIT_ID.test(cursor)) throw badCursor()
+    const changes = await selectLimitChanges(pool, {
+      clientId: found?.id ?? null,
+      before: cursor,
+      rows: limit + 1,
+    })
+    const { answer, next } = cut(changes, limit, ({ id }) => id)
+    return new Part(answer.map(renderLimitChange), next)
+  },
+})
+
+export const listRefused = operation({
+  name: 'limits.refused',
+  summary: 'Shows calls that limits refused, most calls first. They are in no usage.',
+  role: 'read',
+  http: { method: 'GET', path: '/refused', id: 'listRefused' },
+  input: {
+    days: daysField(),
+    group_by: z
+      .array(z.enum(REFUSED_GROUPS), `must name ${GROUPS_RULE()}`)
+      .min(1)
+      .refine((groups) => new Set(groups).size === groups.length, `must name ${GROUPS_RULE()}`)
+      .describe('Counts the calls apart. Without it: one sum.')
+      .optional(),
+  },
+  answer: shownList(REFUSED_CALLS),
+  gives: 'The sums.',
+  command: {
+    words: 'limits refused',
+    print: {
+      empty: 'No call was refused.',
+      columns: [
+        { heading: 'DAY', cell: ({ day }) => day ?? '' },
+        { heading: 'CLIENT', cell: ({ client }) => client ?? '' },
+        { heading: 'REASON', cell: ({ reason }) => reason ?? '' },
+        { heading: 'CALLS', align: 'right', cell: ({ calls }) => `${calls}` },
+      ],
+    },
+  },
+  async run({ pool, now }: Ports, asked) {
+    const groups = REFUSED_GROUPS.filter((group) => asked.group_by?.includes(group) === true)
+    const sums = await selectRefusedCalls(pool, periodOf(asked.days, now()), groups)
+    return sums.map(({ day, client, reason, calls }) => ({ day, client, reason, calls: Number(calls) }))
+  },
+})
+
+function GROUPS_RULE() {
+  return `${REFUSED_GROUPS.join(', ')}, or several of them with commas between, each once`
+}
+
+/** Gateways have limits in memory, and the audit of limits has who changed them. */
+export function changed(says: string) {
+  return {
+    event: 'admin.limit_changed',
+    says,
+    log: (answer: LimitDocument | readonly LimitDocument[]) =>
+      'id' in answer ? { limit: answer.id } : { limits: answer.map(({ id }) => id) },
+    isAnnounced: true,
+    isAudited: true,
+  } as const
+}
+
+async function getLimit(pool: Postgres, id: string): Promise<NamedLimit> {
+  const found = LIMIT_ID.test(id) || id.includes('\0') ? await findLimitById(pool, id) : null
+  if (found === null) throw noLimit(id)
+  return found
+}
+
+async function getShown({ pool, now }: Ports, id: string): Promise<LimitDocument> {
+  const named = await getLimit(pool, id)
+  const nowMs = now()
+  const [shown] = await showLimits(pool, [named], null, nowMs)
+  if (shown === undefined) throw noLimit(id)
+  return renderLimit(shown, nowMs)
+}
+
+function noLimit(id: string) {
+  return notFound(`There is no limit ${id}.`, undefined, 'limits show lists them')
+}
+
+function badCursor() {
+  return invalid('cursor', 'must be that of an answer to the same query')
+}
+
+/** Every limit there is. */
+async function selectAllLimits(pool: Postgres): Promise<readonly NamedLimit[]> {
+  const all: NamedLimit[] = []
+  for (let after: string | null = null; ; ) {
+    const page: Part<readonly NamedLimit[]> = await pageOfAll(pool, MOST_LISTED, after)
+    all.push(...page.answer)
+    if (page.next === null) return all
+    after = page.next
+  }
+}
+
+async function pageOfAll(pool: Postgres, rows: number, cursor: string | null) {
+  if (cursor !== null && !LIMIT_ID.test(cursor)) throw badCursor()
+  return cut(await selectLimits(pool, { after: cursor ?? '0', rows: rows + 1 }), rows, idOf)
+}
+
+/** A part of a list that is whole. */
+function pageOf(all: readonly NamedLimit[], rows: number, cursor: string | null) {
+  const index = cursor === null ? -1 : all.findIndex((named) => idOf(named) === cursor)
+  if (cursor !== null && index < 0) throw badCursor()
+  return cut(all.slice(index + 1, index + 2 + rows), rows, idOf)
+}
+
+/** The first so many items. One more says that others come behind. */
+function cut<Item>(found: readonly Item[], rows: number, idOfItem: (item: Item) => string) {
+  const items: readonly Item[] = found.slice(0, rows)
+  const last = items[rows - 1]
+  return new Part(items, found.length > rows && last !== undefined ? idOfItem(last) : null)
+}
+
+function idOf({ limit }: NamedLimit): string {
+  return limit.id
+}

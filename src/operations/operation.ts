@@ -1,0 +1,165 @@
+import type { z } from 'zod'
+import type { ErrorName } from '../http/errors.ts'
+import type { LogEvent } from '../lib/log-events.ts'
+import type { Ports } from './ports.ts'
+
+/** Who may ask for an operation. One token has all of them today. */
+export type Role = 'read' | 'write' | 'admin'
+
+/** The parameters of an operation, each with its rule, as they are named over HTTP. */
+export type OperationFields = Readonly<Record<string, z.ZodType>>
+
+/** The checked parameters. */
+export type InputOf<Given extends OperationFields> = z.output<z.ZodObject<Given>>
+
+/** Where an operation is under `/admin/v1`. */
+export interface OperationRoute {
+  /** OperationFields of a GET or DELETE are its query, those of the others its body. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** OperationFields in braces are in the path: `/limits/{id}`. */
+  readonly path: string
+  /** The name in `/openapi.json`, which generated clients use. */
+  readonly id: string
+  readonly status?: 200 | 201
+  /** The name of the body's schema. */
+  readonly body?: string
+}
+
+/** An operation that has no route of its own. */
+export interface NoRouteOfItsOwn {
+  /** Why a server cannot do this for itself, or the names of the operations that do the same over HTTP. */
+  readonly none: string | readonly string[]
+}
+
+/** A column of a table: its heading, and the cell of a row. */
+export interface Column<Row> {
+  readonly heading: string
+  /** Numbers stand on the right. */
+  readonly align?: 'right'
+  readonly cell: (row: Row) => string
+}
+
+/** A list as the command line prints it. */
+export interface Listing<Row> {
+  readonly columns: readonly Column<Row>[]
+  /** The sentence in place of a table without rows. */
+  readonly empty: string
+}
+
+/** The command of an operation. What is left out follows from its fields. */
+export interface OperationCommand<Input, Answer> {
+  /** `limits raise`. The first word is the chapter's own, or the whole. */
+  readonly words: string
+  /**
+   * Where a field is not `--its-name`: an argument such as `<name>`, or an option such as `--by <groups>`. An option
+   * that ends in `-file <file>` takes the text of that file. `null`: the command line does not have it.
+   */
+  readonly options?: Readonly<Record<string, string | null>>
+  /** The text of an answer, or the columns of a list. */
+  readonly print: ((answer: Answer, input: Input) => string) | ListingOf<Answer>
+  /** The JSON document, where it is not the answer itself. */
+  readonly document?: (answer: Answer, input: Input) => unknown
+  /** 1: what was asked for is not as it should be. 3: nothing was there to check by. */
+  readonly exitCode?: (answer: Answer) => 0 | 1 | 3
+}
+
+type ListingOf<Answer> = Answer extends readonly (infer Row)[] ? Listing<Row> : never
+
+/** What an operation changes. */
+export interface Change<Answer> {
+  readonly event: LogEvent
+  /** The text of the log line. */
+  readonly says: string
+  /** The fields of the log line: ids, never names or secrets. */
+  readonly log: (answer: Answer) => Readonly<Record<string, unknown>>
+  /** Gateways keep it in memory, so it is announced to them at once. */
+  readonly isAnnounced?: boolean
+  /** The audit names who did it, so the command line takes `--by NAME`. */
+  readonly isAudited?: boolean
+}
+
+/** One thing that can be done or asked. */
+export interface Operation<Needs extends Ports, Given extends OperationFields, Answer> {
+  /** `limits.raise`. */
+  readonly name: string
+  /** One sentence. */
+  readonly summary: string
+  readonly description?: string
+  readonly role: Role
+  readonly http: OperationRoute | NoRouteOfItsOwn
+  readonly input: Given
+  /** Rules over several fields. `refuse` names the field at fault. */
+  readonly check?: (input: InputOf<Given>) => void
+  /** The answer's schema, and one sentence about it. */
+  readonly answer: z.ZodType<Answer>
+  readonly gives: string
+  /** What it can be refused for, beside bad parameters, a missing token and a store that is away. */
+  readonly errors?: readonly ErrorName[]
+  readonly changes?: Change<Answer>
+  /** It reads many rows, so a replica may answer, which says of when it is. */
+  readonly isReport?: boolean
+  /** It may take minutes, so the command line can say how far it has come. */
+  readonly isLong?: boolean
+  /** It prices calls, so the command line can say by whose prices. */
+  readonly isPriced?: boolean
+  readonly command: OperationCommand<InputOf<Given>, Answer> | { readonly none: string | readonly string[] }
+  /** @param who Who asks, for the audit. */
+  readonly run: (ports: Needs, input: InputOf<Given>, who: string) => Promise<Answer | Part<Answer>>
+}
+
+/** Any operation of those ports, as a renderer sees it. */
+export type AnyOperation<Has extends Ports> = Omit<
+  Operation<Has, OperationFields, unknown>,
+  'answer' | 'command' | 'changes' | 'check' | 'run'
+> & {
+  readonly answer: z.ZodType
+  readonly command: AnyCommand | { readonly none: string | readonly string[] }
+  readonly changes?: Omit<Change<unknown>, 'log'> & {
+    readonly log: (answer: never) => Readonly<Record<string, unknown>>
+  }
+  readonly check?: (input: never) => void
+  readonly run: (ports: Has, input: never, who: string) => Promise<unknown>
+}
+
+/** Any command, as the command line sees it. */
+export interface AnyCommand {
+  readonly words: string
+  readonly options?: Readonly<Record<string, string | null>>
+  readonly print:
+    | ((answer: never, input: never) => string)
+    | {
+        readonly columns: readonly (Omit<Column<unknown>, 'cell'> & {
+          readonly cell: (row: never) => string
+        })[]
+        readonly empty: string
+      }
+  readonly document?: (answer: never, input: never) => unknown
+  readonly exitCode?: (answer: never) => 0 | 1 | 3
+}
+
+/** Operations of one subject. The command line has them under one word. */
+export interface Chapter<Has extends Ports> {
+  /** The first word of its commands, and what they are about. */
+  readonly words: string
+  readonly about: string
+  readonly operations: readonly AnyOperation<Has>[]
+}
+
+/** Declares an operation: the types of its fields and its answer meet here. */
+export function operation<Needs extends Ports, const Given extends OperationFields, Answer>(
+  declared: Operation<Needs, Given, Answer>,
+): Operation<Needs, Given, Answer> {
+  return declared
+}
+
+/** A part of a list, and the cursor of what comes behind it. */
+export class Part<Answer> {
+  readonly answer: Answer
+  /** `null`: nothing does. */
+  readonly next: string | null
+
+  constructor(answer: Answer, next: string | null) {
+    this.answer = answer
+    this.next = next
+  }
+}

@@ -1,0 +1,26 @@
+import type { Postgres } from '../store/connection/postgres.ts'
+
+/** What every operation may use. A chapter that needs more extends it. */
+export interface Ports {
+  readonly pool: Postgres
+  /** Runs queries over many rows, where that delays no client: on the replica, where there is one. */
+  read<Result>(work: (pool: Postgres) => Promise<Result>): Promise<Result>
+  /** Wall clock, milliseconds since 1970. */
+  now(): number
+  /**
+   * Where long work says how far it has come.
+   *
+   * @param unit What is counted: `rows`.
+   */
+  progress(unit: string): Progress
+  /** Says one thing beside the answer to a person; programs see it in the answer. */
+  remark(text: string): void
+}
+
+/** Says how far long work has come. */
+export interface Progress {
+  /** @param done So far, in all; `where` names the place, such as a day. */
+  at(where: string, done: number): void
+}
+
+export const NO_PROGRESS: Progress = { at() {} }

@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { GatewayError } from '../http/errors.ts'
+import type { AnyOperation, OperationFields } from './operation.ts'
+import type { Ports } from './ports.ts'
+import { invalid } from './refuse.ts'
+
+/** A field as OpenAPI and the command line see it. */
+export interface FieldForm {
+  readonly name: string
+  readonly isRequired: boolean
+  readonly description: string
+  /** What stands for its value in the help of the command line: `name`; `null`: its type says it. */
+  readonly value: string | null
+  /** JSON Schema 2020-12 of what is sent, without the description. */
+  readonly schema: JsonSchema
+}
+
+/** The members of a JSON schema that renderers read. */
+export interface JsonSchema {
+  readonly type?: string | readonly string[] | undefined
+  readonly enum?: readonly unknown[]
+  readonly default?: unknown
+  readonly [member: string]: unknown
+}
+
+/** The member of a field's `meta` that says what stands for its value in the help of the command line. */
+export const VALUE = 'x-value'
+
+/** The fields of an operation, in the order in which it declares them. */
+export function formsOf(fields: OperationFields): readonly FieldForm[] {
+  return Object.entries(fields).map(([name, field]) => {
+    const { $schema: _, description = '', [VALUE]: value, ...schema } = z.toJSONSchema(field, { io: 'input' })
+    const isRequired = !field.safeParse(undefined).success
+    return {
+      name,
+      isRequired,
+      description,
+      value: typeof value === 'string' ? value : null,
+      schema: schema as JsonSchema,
+    }
+  })
+}
+
+const NUMBER = /^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,12})?$/
+
+/**
+ * A text of a query or of the command line as the JSON that the field takes. What cannot be read stays a text, which
+ * the field then refuses in its own words.
+ */
+export function readText({ type }: JsonSchema, written: string): unknown {
+  if (type === 'array') return written.split(',').map((part) => part.trim())
+  if (type === 'boolean') return written === 'true' ? true : written === 'false' ? false : written
+  const isNumber = type === 'integer' || type === 'number'
+  return isNumber && NUMBER.test(written) ? Number(written) : written
+}
+
+/**
+ * Checks parameters by their fields. Nothing at all counts as none.
+ *
+ * @throws {GatewayError} `invalid_request` that names the first invalid parameter.
+ */
+export function parseFields(fields: OperationFields, given: unknown): Readonly<Record<string, unknown>> {
+  const parsed = z.strictObject(fields).safeParse(given ?? {}, { reportInput: true })
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  if (issue === undefined) throw new GatewayError('invalid_request')
+  if (issue.code === 'unrecognized_keys') throw unknownField(issue.keys[0] ?? '')
+  if (issue.path.length === 0) throw new GatewayError('invalid_request', { message: 'Send a JSON object.' })
+  const isMissing = issue.code === 'invalid_type' && issue.input === undefined
+  throw invalid(issue.path.join('.'), isMissing ? 'is missing' : issue.message)
+}
+
+export function unknownField(param: string): GatewayError {
+  return new GatewayError('invalid_request', { param, message: `There is no parameter ${param}.` })
+}
+
+/** Names that a field has besides its own, over HTTP and on the command line. */
+const ALIASES: Readonly<Record<string, string>> = { by: 'group_by' }
+
+/** Puts a parameter's own name in place of another one that it goes by. */
+export function withoutAliases(
+  fields: OperationFields,
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const renamed: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(given)) {
+    const own = name in fields ? name : (ALIASES[name] ?? name)
+    if (own !== name && own in given) throw invalid(name, `is another name of ${own}, so give one of them`)
+    renamed[own in fields ? own : name] = value
+  }
+  return renamed
+}
+
+/** The names that a field goes by besides its own. */
+export function aliasesOf(name: string): readonly string[] {
+  return Object.keys(ALIASES).filter((alias) => ALIASES[alias] === name)
+}
+
+/** Checks rules over several fields. `parseFields` has checked each. */
+export function checkTogether<Has extends Ports>(
+  declared: AnyOperation<Has>,
+  input: Readonly<Record<string, unknown>>,
+): void {
+  declared.check?.(input as never)
+}
+
+/** Runs an operation with checked fields. */
+export async function runOperation<Has extends Ports>(
+  declared: AnyOperation<Has>,
+  ports: Has,
+  input: Readonly<Record<string, unknown>>,
+  who: string,
+): Promise<unknown> {
+  // `operation` has typed the fields and this function together, and `parseFields` has checked the fields.
+  return await declared.run(ports, input as never, who)
+}

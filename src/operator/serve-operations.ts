@@ -1,0 +1,112 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { GatewayError } from '../http/errors.ts'
+import {
+  type AnyOperation,
+  type OperationFields,
+  type OperationRoute,
+  Part,
+} from '../operations/operation.ts'
+import type { Ports } from '../operations/ports.ts'
+import {
+  checkTogether,
+  type FieldForm,
+  formsOf,
+  parseFields,
+  readText,
+  runOperation,
+  unknownField,
+  withoutAliases,
+} from '../operations/read-input.ts'
+import { asOf } from '../usage/query/answer-usage.ts'
+import { NEXT_CURSOR, stored } from './admin-answers.ts'
+import { tokenHolder } from './admin-token.ts'
+
+export interface ServedBy<Has extends Ports> {
+  readonly ports: Has
+  /** Announces to all gateways that clients, keys or limits changed. */
+  readonly announce: () => void
+  /** How old an answer of a replica is at most, in milliseconds; `null`: it is of now. */
+  readonly replicaLagMs: () => number | null
+}
+
+/** Registers the routes of all operations that have one. */
+export function serveOperations<Has extends Ports>(
+  app: FastifyInstance,
+  operations: readonly AnyOperation<Has>[],
+  served: ServedBy<Has>,
+): void {
+  for (const operation of operations)
+    if ('path' in operation.http) serveOperation(app, operation, operation.http, served)
+}
+
+function serveOperation<Has extends Ports>(
+  app: FastifyInstance,
+  operation: AnyOperation<Has>,
+  route: OperationRoute,
+  { ports, announce, replicaLagMs }: ServedBy<Has>,
+): void {
+  const read = inputReader(operation.input, route)
+  const { changes } = operation
+  app.route({
+    method: route.method,
+    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    async handler(request, reply) {
+      const input = read(request)
+      checkTogether(operation, input)
+      if (operation.isReport === true) sayAge(reply, replicaLagMs(), ports.now())
+      const answered = await stored(runOperation(operation, ports, input, tokenHolder(request)))
+      const answer = answered instanceof Part ? answered.answer : answered
+      if (answered instanceof Part && answered.next !== null) reply.header(NEXT_CURSOR, answered.next)
+      if (changes !== undefined) {
+        if (changes.isAnnounced === true) announce()
+        request.log.info({ event: changes.event, ...changes.log(answer as never) }, changes.says)
+      }
+      return reply.code(route.status ?? 200).send(answer)
+    },
+  })
+}
+
+/** Says of when the answer is, before it is read: it may be newer, and is never older. */
+function sayAge(reply: FastifyReply, lagMs: number | null, nowMs: number): void {
+  if (lagMs !== null) reply.headers(asOf(nowMs - lagMs))
+}
+
+/** The places of an operation's fields over HTTP. */
+export function placesOf(fields: OperationFields, { method, path }: OperationRoute) {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const pick = (isWanted: (name: string) => boolean): OperationFields =>
+    Object.fromEntries(Object.entries(fields).filter(([name]) => isWanted(name)))
+  const hasBody = method === 'POST' || method === 'PUT'
+  return {
+    path: pick((name) => inPath.includes(name)),
+    query: pick((name) => !hasBody && !inPath.includes(name)),
+    body: pick((name) => hasBody && !inPath.includes(name)),
+  }
+}
+
+function inputReader(fields: OperationFields, route: OperationRoute) {
+  const places = placesOf(fields, route)
+  const queried = new Map(formsOf(places.query).map((form) => [form.name, form]))
+  return (request: FastifyRequest) => {
+    const asked = withoutAliases(places.query, request.query as Readonly<Record<string, unknown>>)
+    return {
+      ...parseFields(places.path, request.params),
+      ...parseFields(places.query, readQuery(asked, queried)),
+      ...parseFields(places.body, request.body),
+    }
+  }
+}
+
+function readQuery(
+  asked: Readonly<Record<string, unknown>>,
+  forms: ReadonlyMap<string, FieldForm>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(asked).map(([name, value]) => {
+      const form = forms.get(name)
+      if (form === undefined) throw unknownField(name)
+      if (typeof value === 'string') return [name, readText(form.schema, value)]
+      throw new GatewayError('invalid_request', { param: name, message: `${name} must be given once.` })
+    }),
+  )
+}

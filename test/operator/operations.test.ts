@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CHAPTERS, OPERATIONS } from '../../src/operator/chapters.ts'
+import { type Operator, startOperator, TOKEN } from './support/operator.ts'
+
+let operator: Operator
+
+beforeAll(async () => {
+  operator = await startOperator()
+})
+
+afterAll(() => operator.close())
+
+const ROUTES = OPERATIONS.flatMap(({ http, name }) => ('path' in http ? [{ ...http, name }] : []))
+const NAMES = OPERATIONS.map(({ name }) => name)
+
+const ask = (method: string, url: string) =>
+  operator.app.inject({
+    method: method as 'GET',
+    url,
+    headers: { authorization: `Bearer ${TOKEN}` },
+  })
+
+test('every operation has a name, a route and an id of its own', () => {
+  for (const names of [
+    NAMES,
+    ROUTES.map(({ id }) => id),
+    ROUTES.map(({ method, path }) => `${method} ${path}`),
+  ])
+    expect(new Set(names).size).toBe(names.length)
+})
+
+test('every field in a path is a field of its operation, and a text', () => {
+  for (const { path, name } of ROUTES) {
+    const fields = Object.keys(OPERATIONS.find((one) => one.name === name)?.input ?? {})
+    for (const [, field] of path.matchAll(/\{(\w+)\}/g)) expect(fields).toContain(field)
+  }
+})
+
+test.each(ROUTES)('$method $path refuses a query parameter that it does not have', async ({
+  method,
+  path,
+}) => {
+  const { statusCode, body } = await ask(
+    method,
+    `/admin/v1${path.replace(/\{\w+\}/g, '1')}?nobody_has_this=1`,
+  )
+  expect([statusCode, JSON.parse(body)]).toMatchObject([400, { error: { param: 'nobody_has_this' } }])
+})
+
+test.each(
+  ROUTES.filter(({ method }) => method === 'GET'),
+)('HEAD $path answers as GET does, without a body', async ({ path }) => {
+  const url = `/admin/v1${path.replace(/\{\w+\}/g, '1')}`
+  const [got, head] = [await ask('GET', url), await ask('HEAD', url)]
+  expect([head.statusCode, head.body]).toEqual([got.statusCode, ''])
+})
+
+test('a path answers other methods with 405 and those that it takes', async () => {
+  for (const path of new Set(ROUTES.map((route) => route.path))) {
+    const taken = new Set(ROUTES.flatMap((route) => (route.path === path ? [route.method as string] : [])))
+    if (taken.has('GET')) taken.add('HEAD')
+    const url = `/admin/v1${path.replace(/\{\w+\}/g, '1')}`
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+      (one) => !taken.has(one),
+    )) {
+      const { statusCode, headers, body } = await ask(method, url)
+      expect([statusCode, headers.allow], `${method} ${url}`).toEqual([405, [...taken].sort().join(', ')])
+      expect(JSON.parse(body).error.code).toBe('method_not_allowed')
+    }
+  }
+})
+
+test('other paths of the listener answer 405 too, and what is nowhere 404', async () => {
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/dashboard']) {
+    const { statusCode, headers } = await ask('POST', path)
+    expect([statusCode, headers.allow], path).toEqual([405, 'GET, HEAD'])
+  }
+  expect((await ask('POST', '/admin/v1/nothing')).statusCode).toBe(404)
+  expect((await ask('PATCH', '/nothing')).statusCode).toBe(404)
+  const { statusCode } = await operator.app.inject({ method: 'PATCH', url: '/admin/v1/limits' })
+  expect(statusCode).toBe(401)
+})
+
+/** The operations without a route that no other one stands for. */
+const FOR_THE_COMMAND_LINE_ALONE: readonly string[] = []
+
+test('what the command line can do, HTTP can, unless a server cannot do it for itself', () => {
+  const alone = OPERATIONS.flatMap(({ name, http }) =>
+    'none' in http && typeof http.none === 'string' ? [name] : [],
+  )
+  expect(alone).toEqual(FOR_THE_COMMAND_LINE_ALONE)
+  const standIns = OPERATIONS.flatMap(({ http, command }) => [
+    ...('none' in http && typeof http.none !== 'string' ? http.none : []),
+    ...('none' in command && typeof command.none !== 'string' ? command.none : []),
+  ])
+  expect(standIns.filter((name) => !NAMES.includes(name))).toEqual([])
+})
+
+test('commands against HTTP', () => {
+  const lines = CHAPTERS.flatMap(({ operations }) =>
+    operations.map(({ http, command, name }) => {
+      const words = 'words' in command ? command.words : `(${[command.none].flat().join(', ')})`
+      const route = 'path' in http ? `${http.method} /admin/v1${http.path}` : [http.none].flat().join(', ')
+      return `${name}: ${words} = ${route}`
+    }),
+  )
+  expect(lines.join('\n')).toMatchSnapshot()
+})
