@@ -6,6 +6,7 @@
  * Run: RECORDINGS_DIR=folder npm run bench:estimates (a recording is a folder with meta.json and response.body)
  */
 
+import { forcesCall } from '../src/gateway/estimation/called-tools.ts'
 import { estimatePromptTokens, estimateTextTokens } from '../src/gateway/estimation/estimate-tokens.ts'
 import { generatedTextIn, textInCutJson } from '../src/gateway/estimation/generated-text.ts'
 import {
@@ -89,9 +90,11 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
       })
   }
   const truth = expected.output_tokens ?? 0
-  const text = generatedTextIn(body, dialect).text || textInCutJson(body, dialect)
+  const whole = generatedTextIn(body, dialect)
+  const { text, calls } = whole.text === '' && whole.calls === 0 ? textInCutJson(body, dialect) : whole
   if (truth >= 20 && text !== '' && !hides && !(expected.reasoning_tokens ?? 0)) {
-    const estimate = await estimateTextTokens(text, model, dialect)
+    const called = { calls, isForced: forcesCall(requestBody) }
+    const estimate = await estimateTextTokens(text, model, dialect, called)
     compared.push({ maker, kind: 'answer', script: scriptOf(text), hasTools, estimate, truth })
   }
   return compared

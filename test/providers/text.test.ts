@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { calledTools } from '../../src/providers/reading/called-tools.ts'
 import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 
@@ -85,4 +86,37 @@ describe('the generated text', () => {
         expect(read(json)).toBe('')
     }
   })
+})
+
+const call = { type: 'function', function: { name: 'f', arguments: '{}' } }
+
+test.each<readonly [string, unknown, number]>([
+  [
+    'Anthropic',
+    {
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'tool_use', name: 'f', input: {} },
+      ],
+    },
+    1,
+  ],
+  ['Anthropic, begun', { type: 'content_block_start', content_block: { type: 'tool_use', name: 'f' } }, 1],
+  ['Anthropic, going on', { type: 'content_block_delta', delta: { partial_json: '{' } }, 0],
+  ['OpenAI', { choices: [{ message: { tool_calls: [call, call] } }] }, 2],
+  ['OpenAI, begun', { choices: [{ delta: { tool_calls: [{ index: 0, ...call }] } }] }, 1],
+  ['OpenAI, going on', { choices: [{ delta: { tool_calls: [{ function: { arguments: '{' } }] } }] }, 0],
+  ['OpenAI, functions', { choices: [{ message: { function_call: { name: 'f' } } }] }, 1],
+  ['responses', { tools: [call], output: [{ type: 'function_call', name: 'f' }] }, 1],
+  ['responses, begun', { type: 'response.output_item.added', item: { type: 'function_call', name: 'f' } }, 1],
+  ['responses, ended', { type: 'response.output_item.done', item: { type: 'function_call', name: 'f' } }, 0],
+  ['responses, repeated', { type: 'response.completed', response: { output: [call] } }, 0],
+  ['Gemini', { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: {} } }] } }] }, 1],
+  ['Bedrock', { output: { message: { content: [{ toolUse: { name: 'f', input: {} } }] } } }, 1],
+  ['Bedrock, begun', { contentBlockIndex: 1, start: { toolUse: { name: 'f' } } }, 1],
+  ['Ollama', { message: { tool_calls: [{ function: { name: 'f', arguments: {} } }] } }, 1],
+  ['Cohere, begun', { type: 'tool-call-start', delta: { message: { tool_calls: call } } }, 1],
+  ['no answer', [null, 7], 0],
+])('%s: the calls of tools that begin are counted', (_, json, calls) => {
+  expect(calledTools(json)).toBe(calls)
 })

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import type { TokenizerFamily } from '../../providers/dialect.ts'
+import type { CalledTools } from './called-tools.ts'
 import { estimatePromptTokens, estimateTextTokens } from './estimate-tokens.ts'
 
 /** What the thread is asked to count. */
@@ -10,6 +11,8 @@ export interface EstimateJob {
   readonly model: string | null
   readonly tokenizerFamily: TokenizerFamily
   readonly isChat: boolean
+  /** Of a text: what was called in it. */
+  readonly called: CalledTools
 }
 
 /** `tokens: null`: they cannot be counted. */
@@ -29,7 +32,7 @@ parentPort?.on('message', (job: EstimateJob) => {
 
 function estimate(job: EstimateJob): Promise<number | null> {
   const { counted, model } = job
-  if (typeof counted === 'string') return estimateTextTokens(counted, model, job)
+  if (typeof counted === 'string') return estimateTextTokens(counted, model, job, job.called)
   const body = Buffer.from(counted.buffer, counted.byteOffset, counted.length)
   return estimatePromptTokens(body, model, job)
 }

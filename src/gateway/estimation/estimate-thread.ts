@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { joinInSlices, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { PromptFormat } from '../../providers/dialect.ts'
+import { type CalledTools, NO_CALLS } from './called-tools.ts'
 import type { EstimateAnswer, EstimateJob } from './estimate-thread-main.ts'
 
 /** A thread without work ends after this and gives back some 35 MB; starting one takes 0.2 s. */
@@ -43,6 +44,7 @@ interface Job {
   readonly counted: string | Buffer
   readonly model: string | null
   readonly format: PromptFormat
+  readonly called: CalledTools
   readonly since: number
   readonly settle: (tokens: number) => void
 }
@@ -73,9 +75,10 @@ export class EstimateThread {
     counted: string | Buffer,
     model: string | null,
     format: PromptFormat,
+    called = NO_CALLS,
   ): Promise<number> {
     return new Promise((settle) => {
-      const job = { clientId, counted, model, format, since: performance.now(), settle }
+      const job = { clientId, counted, model, format, called, since: performance.now(), settle }
       const waiting = this.#queue.waitingOf(clientId)
       const bytes = waiting.bytes + counted.length
       const isTooMuch = waiting.length > 0 && bytes > this.#limits.clientBytes
@@ -111,22 +114,22 @@ export class EstimateThread {
   #send(job: Job): void {
     const id = ++this.#lastId
     this.#inThread.set(id, job)
-    const { clientId, counted, model, format } = job
+    const { clientId, counted, model, format, called } = job
     const { tokenizerFamily = 'openai', isChat = false } = format
     if (typeof counted === 'string') {
-      this.#post({ id, counted, model, tokenizerFamily, isChat }, [])
+      this.#post({ id, counted, model, tokenizerFamily, isChat, called }, [])
       return
     }
     // A copy of just these bytes: a view would take all of the pool behind it along.
     if (counted.length <= WHOLE_BYTES) {
       const bytes = new Uint8Array(counted)
-      this.#post({ id, counted: bytes, model, tokenizerFamily, isChat }, [bytes.buffer])
+      this.#post({ id, counted: bytes, model, tokenizerFamily, isChat, called }, [bytes.buffer])
       return
     }
     joinInSlices(clientId, [counted], (copy) => {
       // The thread may have died in the meantime, and the job with it.
       if (!this.#inThread.has(id)) return
-      this.#post({ id, counted: copy, model, tokenizerFamily, isChat }, [copy.buffer as ArrayBuffer])
+      this.#post({ id, counted: copy, model, tokenizerFamily, isChat, called }, [copy.buffer as ArrayBuffer])
     })
   }
 

@@ -1,5 +1,6 @@
 import type { PromptFormat } from '../../providers/dialect.ts'
 import { countJsonValues } from '../../providers/wires/json-bytes.ts'
+import { argumentsIn, type CalledTools, forcesCall, NO_CALLS } from './called-tools.ts'
 import { familyOf } from './model-family.ts'
 import { type Prompt, readPrompt } from './prompt-text.ts'
 import { loadPairCounter, type PairCounter } from './tokenizer/count-pairs.ts'
@@ -13,7 +14,6 @@ const MAX_PARSED_BYTES = 32 * 1024 * 1024
  */
 const MAX_PARSED_VALUES = 500_000
 
-/** Counting tokens with a tokenizer of our own, where an upstream did not report them. */
 /** Texts up to this many UTF-16 units are counted whole; of longer ones this much is, in pieces evenly spread. */
 const MAX_COUNTED_LENGTH = 128 * 1024
 /**
@@ -101,14 +101,23 @@ function cutBefore(text: string, wanted: number): number {
   return wanted
 }
 
-/** Estimates the tokens of generated `text`. */
+/** Estimates the tokens of generated `text`, with what stands around the calls of tools in it. */
 export async function estimateTextTokens(
   text: string,
   model: string | null,
   format: PromptFormat,
+  { calls, isForced }: CalledTools = NO_CALLS,
 ): Promise<number> {
   const counted = await countOpenAiTokens(text, model)
-  return Math.round(counted * familyOf(model, format).tokensPerOpenAiToken)
+  const family = familyOf(model, format)
+  const plain = counted * family.tokensPerGeneratedToken + family.tokensPerAnswer
+  if (calls === 0) return Math.round(plain)
+  const around =
+    calls * family.tokensPerCall +
+    argumentsIn(text) * family.tokensPerArgument +
+    (calls > 1 ? family.tokensPerSeveralCalls : 0) -
+    (isForced ? family.tokensOfForcedCall : 0)
+  return Math.round(Math.max(counted, plain + around))
 }
 
 /**
@@ -130,7 +139,8 @@ export async function estimatePromptTokens(
   }
   const prompt = readPrompt(request)
   if (isEmpty(prompt)) return null
-  const family = familyOf(model, format)
+  const usual = familyOf(model, format)
+  const family = prompt.isChat ? { ...usual, ...usual.inChat } : usual
   const messages = Math.max(prompt.messages, format.isChat === true ? 1 : 0)
   return Math.round(
     (await countOpenAiTokens(prompt.text, model)) * family.tokensPerOpenAiToken +
@@ -138,6 +148,11 @@ export async function estimatePromptTokens(
       (messages > 0 ? family.tokensPerChat : 0) +
       messages * family.tokensPerMessage +
       (prompt.hasTools ? family.tokensPerToolList : 0) +
+      (prompt.hasTools && forcesCall(body) ? family.tokensPerForcingPrompt : 0) +
+      prompt.tools * family.tokensPerTool +
+      prompt.calls * family.tokensPerPastCall +
+      prompt.arguments * family.tokensPerArgument +
+      prompt.results * family.tokensPerResult +
       prompt.tokenIds +
       prompt.images * family.tokensPerImage +
       prompt.lowDetailImages * family.tokensPerLowDetailImage +

@@ -2,7 +2,7 @@ import type { Dialect, PromptFormat } from '../../providers/dialect.ts'
 import { asUtf8 } from '../bodies/body-text.ts'
 import { BodyWindows, type KeptBytes } from './body-windows.ts'
 import { EstimateThread, tokensByLength } from './estimate-thread.ts'
-import { type GeneratedText, generatedTextIn, textInCutJson } from './generated-text.ts'
+import { type Generated, type GeneratedText, generatedTextIn, textInCutJson } from './generated-text.ts'
 
 /** Loading a tokenizer and counting would hold up every stream of the process. */
 const thread = new EstimateThread(new URL('./estimate-thread-main.ts', import.meta.url))
@@ -35,8 +35,10 @@ export interface DeliveredSample {
    * Estimates the tokens of the text delivered so far. Within a few per cent for OpenAI's models while the body
    * is no longer than 64 KiB; of a longer one the middle is taken to be like its beginning and its end. What a
    * model thought and did not show is not in it. Never rejects.
+   *
+   * @param isForced the request leaves the model no choice but to call a tool.
    */
-  estimateOutput(model: string | null): Promise<number>
+  estimateOutput(model: string | null, isForced?: boolean): Promise<number>
   /** What is kept of the body. Borrowed. */
   kept(): KeptBytes
   /** Nothing is asked of it any more. */
@@ -74,16 +76,17 @@ class WindowedSample implements DeliveredSample {
     this.#windows.release()
   }
 
-  async estimateOutput(model: string | null): Promise<number> {
+  async estimateOutput(model: string | null, isForced = false): Promise<number> {
     const { head, tail, between: bytesBetween } = this.kept()
     if (bytesBetween === 0) {
       const all = readable(tail.length === 0 ? head : Buffer.concat([head, tail]))
-      return this.#count(generatedTextIn(all, this.#dialect).text || textInCutJson(all, this.#dialect), model)
+      const whole = generatedTextIn(all, this.#dialect)
+      return this.#count(isEmpty(whole) ? textInCutJson(all, this.#dialect) : whole, model, isForced)
     }
     const first = generatedTextIn(head, this.#dialect)
-    const cutText = first.text === '' ? textInCutJson(readable(head), this.#dialect) : ''
-    if (cutText !== '') {
-      const tokens = await this.#count(cutText, model)
+    const cut = first.text === '' ? textInCutJson(readable(head), this.#dialect) : first
+    if (first.text === '' && cut.text !== '') {
+      const tokens = await this.#count(cut, model, isForced)
       return Math.round((tokens * (head.length + bytesBetween + tail.length)) / head.length)
     }
     const last = generatedTextIn(tail, this.#dialect)
@@ -100,17 +103,22 @@ class WindowedSample implements DeliveredSample {
     model: string | null,
   ): Promise<number> {
     const [firstTokens, lastTokens] = await Promise.all([
-      this.#count(first.text, model),
-      this.#count(last.text, model),
+      this.#count(first, model, false),
+      this.#count(last, model, false),
     ])
     const readBytes = first.end - first.start + last.end - last.start
     if (readBytes === 0) return 0
     return Math.round((firstTokens + lastTokens) * (1 + unreadBytes / readBytes))
   }
 
-  async #count(text: string, model: string | null): Promise<number> {
-    return text === '' ? 0 : thread.estimate(this.#clientId, text, model, this.#dialect)
+  async #count(made: Generated, model: string | null, isForced: boolean): Promise<number> {
+    if (isEmpty(made)) return 0
+    return thread.estimate(this.#clientId, made.text, model, this.#dialect, { calls: made.calls, isForced })
   }
+}
+
+function isEmpty({ text, calls }: Generated): boolean {
+  return text === '' && calls === 0
 }
 
 /** Of text in UTF-16, which no server should send and some readers take, in UTF-8. */

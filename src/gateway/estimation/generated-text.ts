@@ -1,4 +1,5 @@
 import type { Dialect } from '../../providers/dialect.ts'
+import { calledTools } from '../../providers/reading/called-tools.ts'
 import { nestedEnd } from '../../providers/wires/json-bytes.ts'
 
 /** Braces that turn out not to begin JSON are tried up to this often: binary frames have some, hostile bodies many. */
@@ -9,9 +10,14 @@ const MAX_CUT_DEPTH = 100
 
 const OPEN_BRACE = 0x7b
 
-/** Generated text in a part of a response's body. */
-export interface GeneratedText {
+/** What a model generated: text, and how many calls of tools are in it. */
+export interface Generated {
   readonly text: string
+  readonly calls: number
+}
+
+/** Generated text in a part of a response's body. */
+export interface GeneratedText extends Generated {
   /** Where the first JSON with text in it begins; 0 without any. */
   readonly start: number
   /** Behind the last JSON with text in it; 0 without any. */
@@ -26,6 +32,7 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
   const texts: string[] = []
   let start = 0
   let end = 0
+  let calls = 0
   let misses = 0
   let brace = bytes.indexOf(OPEN_BRACE)
   while (brace >= 0 && misses < MAX_MISSES) {
@@ -36,7 +43,8 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
       brace = bytes.indexOf(OPEN_BRACE, brace + 1)
       continue
     }
-    const text = textOf(json, dialect)
+    const { text, calls: begun } = generatedIn(json, dialect)
+    calls += begun
     if (text !== '') {
       if (texts.length === 0) start = brace
       texts.push(text)
@@ -44,16 +52,16 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
     }
     brace = bytes.indexOf(OPEN_BRACE, objectEnd)
   }
-  return { text: texts.join(''), start, end }
+  return { text: texts.join(''), calls, start, end }
 }
 
 /** The text in the beginning of a JSON body that was cut anywhere; '' when it cannot be read. */
-export function textInCutJson(bytes: Buffer, dialect: Dialect): string {
+export function textInCutJson(bytes: Buffer, dialect: Dialect): Generated {
   for (const closed of endingsOfCut(bytes.toString('utf8'))) {
     const json = parsed(closed)
-    if (json !== undefined) return textOf(json, dialect)
+    if (json !== undefined) return generatedIn(json, dialect)
   }
-  return ''
+  return NOTHING
 }
 
 /** Two ways to end JSON that was cut: where it was cut, or, if that was amid a key or a number, a member before. */
@@ -90,14 +98,14 @@ function escapeLength(char: string | undefined, next: string | undefined): numbe
   return next === 'u' ? 5 : 1
 }
 
-function textOf(json: unknown, dialect: Dialect): string {
+const NOTHING: Generated = { text: '', calls: 0 }
+
+function generatedIn(json: unknown, dialect: Dialect): Generated {
   try {
-    const text = dialect.textOf(json)
-    if (text !== '') return text
-    const wrapped = wrappedJson(json)
-    return wrapped === null ? '' : dialect.textOf(wrapped)
+    const inner = wrappedJson(json) ?? json
+    return { text: dialect.textOf(json) || dialect.textOf(inner), calls: calledTools(inner) }
   } catch {
-    return ''
+    return NOTHING
   }
 }
 

@@ -1,3 +1,5 @@
+import { argumentsIn } from './called-tools.ts'
+
 /** What in a request a model reads as its prompt, for an estimate of its tokens. */
 export interface Prompt {
   /** Every text the model reads. */
@@ -6,7 +8,15 @@ export interface Prompt {
   readonly definitions: string
   /** Messages, for the tokens that a chat template puts around each. */
   readonly messages: number
+  /** They stand under `messages`, as in OpenAI's chat. */
+  readonly isChat: boolean
   readonly hasTools: boolean
+  /** Tools that are defined. */
+  readonly tools: number
+  /** Calls of tools in earlier turns, their arguments, and what came of them. */
+  readonly calls: number
+  readonly arguments: number
+  readonly results: number
   /** Tokens that the request names as numbers. */
   readonly tokenIds: number
   readonly images: number
@@ -61,10 +71,19 @@ const MEDIA_KEYS: ReadonlyMap<string, MediaKind> = new Map([
 const MIME_TYPE_KEYS = ['mimeType', 'mime_type', 'media_type'] as const
 const INLINE_KEYS = ['inlineData', 'inline_data', 'fileData', 'file_data'] as const
 
+/** Calls of tools in earlier turns and their results, by a part's type, or by the key that has it. */
+const CALL_TYPES: ReadonlySet<unknown> = new Set(['tool_use', 'function_call'])
+const CALL_KEYS = ['toolUse', 'functionCall', 'function_call', 'function'] as const
+const ARGUMENT_KEYS = ['input', 'args', 'arguments'] as const
+const RESULT_TYPES: ReadonlySet<unknown> = new Set(['tool_result', 'function_call_output'])
+const RESULT_KEYS = ['toolResult', 'functionResponse', 'function_response'] as const
+
 /** Reads the prompt out of a request body's JSON, whichever format it is in; unknown keys are not prompts. */
 export function readPrompt(request: unknown): Prompt {
   const reading = new PromptReading()
   for (const [key, value] of entriesOf(request)) {
+    if (key === 'messages') reading.isChat = true
+    if (key === 'instructions') reading.messages++
     if (PROMPT_KEYS.has(key)) reading.read(key, value)
     else if (TOOL_KEYS.has(key)) reading.readTools(value)
     else if (FORM_KEYS.has(key)) reading.readForm(value)
@@ -76,7 +95,12 @@ class PromptReading implements Prompt {
   readonly #texts: string[] = []
   readonly #definitions: string[] = []
   messages = 0
+  isChat = false
   hasTools = false
+  tools = 0
+  calls = 0
+  arguments = 0
+  results = 0
   tokenIds = 0
   images = 0
   lowDetailImages = 0
@@ -104,6 +128,7 @@ class PromptReading implements Prompt {
         else for (const item of value.toReversed()) waiting.push([key, item])
       } else if (typeof value === 'object' && value !== null && !this.#readMedia(value)) {
         if ('role' in value) this.messages++
+        this.#countCall(value)
         for (const [name, inner] of entriesOf(value).toReversed()) {
           if (!UNREAD_KEYS.has(name)) waiting.push([name, inner])
         }
@@ -114,12 +139,28 @@ class PromptReading implements Prompt {
   readTools(tools: unknown): void {
     if (entriesOf(tools).length === 0) return
     this.hasTools = true
+    this.tools += toolsIn(tools)
     this.#definitions.push(JSON.stringify(tools))
   }
 
   readForm(form: unknown): void {
     const json = entriesOf(form).length === 0 ? '' : JSON.stringify(form)
     if (json.includes('"schema"') || json.includes('"properties"')) this.#definitions.push(json)
+  }
+
+  #countCall(part: object): void {
+    const fields: { readonly [key: string]: unknown } = { ...part }
+    if (RESULT_TYPES.has(fields.type) || fields.role === 'tool' || fields.role === 'function') this.results++
+    for (const key of RESULT_KEYS) if (typeof fields[key] === 'object') this.results++
+    const called = CALL_TYPES.has(fields.type) ? [part] : CALL_KEYS.map((key) => fields[key])
+    for (const call of called) {
+      if (typeof memberOf(call, 'name') !== 'string') continue
+      this.calls++
+      for (const key of ARGUMENT_KEYS) {
+        const given = memberOf(call, key)
+        this.arguments += typeof given === 'string' ? argumentsIn(given) : entriesOf(given).length
+      }
+    }
   }
 
   #readString(key: string, value: string): void {
@@ -168,6 +209,15 @@ function entriesOf(value: unknown): [string, unknown][] {
 
 function memberOf(value: unknown, key: string): unknown {
   return entriesOf(value).find(([name]) => name === key)?.[1]
+}
+
+/** Gemini has lists of functions in one tool, Bedrock a list of tools beside the choice. */
+function toolsIn(tools: unknown): number {
+  const listed = Array.isArray(tools) ? tools : entriesOf(memberOf(tools, 'tools')).map(([, tool]) => tool)
+  return listed.reduce<number>((sum, tool) => {
+    const functions = memberOf(tool, 'functionDeclarations') ?? memberOf(tool, 'function_declarations')
+    return sum + (Array.isArray(functions) ? functions.length : 1)
+  }, 0)
 }
 
 function mimeTypeOf(part: unknown): string {

@@ -4,6 +4,7 @@ import type { Observation } from '../../call/observation.ts'
 import { type BodyDecoder, createDecoder, mayBeCoded } from '../../http/codings/decode.ts'
 import type { ResponseHead, UsageReader } from '../../providers/dialect.ts'
 import { answerHasEnded } from '../estimation/answer-end.ts'
+import { forcesCall } from '../estimation/called-tools.ts'
 import {
   type AnswerSoFar,
   isCountedUpstreamOnly,
@@ -165,10 +166,11 @@ export class ObservedAnswer implements Estimates {
   async estimateOutput(): Promise<number | null> {
     if (this.#unreadable) return null
     const isUnseen = (this.#isCutUncounted || this.#endedUnreported()) && this.#mayHide()
-    const counted = (await this.#sample?.estimateOutput(this.#context.request.model)) ?? 0
+    const { request, requestBody } = this.#context
+    const counted = (await this.#sample?.estimateOutput(request.model, forcesCall(requestBody))) ?? 0
     const delivered =
       this.#corrected(counted, this.#reader?.peek().model ?? null, (tokens) =>
-        answerKind(this.#context.requestBody, tokens),
+        answerKind(requestBody, tokens),
       ) ?? 0
     const unseen = isUnseen ? unseenTokens(this.#tookMs) : 0
     return Math.max(delivered, unseen, this.#upperUse()?.outputTokens ?? 0)

@@ -112,16 +112,19 @@ export function converseText(json: unknown): string {
   const document = objectIn(json)
   const message = member(member(document, 'output'), 'message')
   const delta = member(document, 'delta') ?? member(member(document, 'contentBlockDelta'), 'delta')
-  return [...arrayIn(message?.content), delta].map(textOfBlock).join('')
+  const start = member(document, 'start') ?? member(member(document, 'contentBlockStart'), 'start')
+  return [...arrayIn(message?.content), start, delta].map(textOfBlock).join('')
 }
 
 function textOfBlock(block: unknown): string {
   const fields = objectIn(block)
   const reasoning = member(fields, 'reasoningContent')
-  const input = member(fields, 'toolUse')?.input
+  const called = member(fields, 'toolUse')
+  const input = called?.input
   return [
     textIn(fields?.text) ?? '',
     textIn(reasoning?.text) ?? textIn(member(reasoning, 'reasoningText')?.text) ?? '',
+    textIn(called?.name) ?? '',
     typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input),
   ].join('')
 }

@@ -48,8 +48,9 @@ function stringIn(value: unknown): string {
  * and calls. Events that repeat what deltas brought (`...done`, `response.completed`) give nothing.
  */
 export function responsesText(json: unknown): string {
-  const { type, delta, output } = objectIn(json) ?? {}
+  const { type, delta, output, item } = objectIn(json) ?? {}
   if (typeof type === 'string') {
+    if (type === 'response.output_item.added') return stringIn(objectIn(item)?.name)
     const isText = type.endsWith('.delta') && !type.endsWith('audio.delta')
     return isText ? stringIn(delta) : ''
   }

@@ -84,9 +84,10 @@ function readAnswer(document: JsonObject): UsageUpdate {
 function textOf(json: unknown): string {
   const document = objectIn(json)
   const message = member(document, 'message')
-  const calls = arrayIn(message?.tool_calls).map((call) =>
-    JSON.stringify(member(call, 'function')?.arguments ?? {}),
-  )
+  const calls = arrayIn(message?.tool_calls).map((call) => {
+    const called = member(call, 'function')
+    return `${textIn(called?.name) ?? ''}${JSON.stringify(called?.arguments ?? {})}`
+  })
   return [document?.thinking, document?.response, message?.thinking, message?.content, ...calls]
     .map((text) => textIn(text) ?? '')
     .join('')

@@ -91,8 +91,25 @@ describe('tokens delivered', () => {
 
   test("other makers' tokens are derived from OpenAI's by measured factors", async () => {
     const { bytes, tokens } = chatStream(prose.repeat(4))
-    expectWithin(0.01, await estimateDelivered(bytes, 1000, 'claude-sonnet-4-5'), tokens * 1.18)
-    expectWithin(0.01, await estimateDelivered(bytes, 1000, 'llama-3.1-8b'), tokens * 1.05)
+    expectWithin(0.01, await estimateDelivered(bytes, 1000, 'claude-sonnet-4-5'), tokens * 1.09 + 3)
+    expectWithin(0.01, await estimateDelivered(bytes, 1000, 'llama-3.1-8b'), tokens + 3)
+  })
+
+  test('what stands around calls of tools counts, less where the request demands one', async () => {
+    const call = (id: string) => ({ id, function: { name: 'f', arguments: '{"city":"Rome","days":3}' } })
+    const answerOf = (...ids: string[]) =>
+      Buffer.from(JSON.stringify({ choices: [{ message: { tool_calls: ids.map(call) } }] }))
+    const text = countTokens('f{"city":"Rome","days":3}')
+    const estimateOf = (body: Buffer, model: string, isForced = false) => {
+      const sample = openDeliveredSample(chatDialect, 'client')
+      sample.push(body)
+      return sample.estimateOutput(model, isForced)
+    }
+    expect(await estimateOf(answerOf('a'), 'gpt-4o')).toBe(text + 7)
+    expect(await estimateOf(answerOf('a', 'b'), 'gpt-4o')).toBeGreaterThan(2 * (text + 7) + 10)
+    const free = await estimateOf(answerOf('a'), 'claude-sonnet-4-5')
+    expect(free).toBe(Math.round(text * 1.09 + 3 + 32 + 2 * 11.3))
+    expect(await estimateOf(answerOf('a'), 'claude-sonnet-4-5', true)).toBe(free - 21)
   })
 
   test('nothing delivered, no text and no JSON count no tokens', async () => {
@@ -127,13 +144,13 @@ describe("the prompt's tokens", () => {
   const input = (request: unknown, model: string | null = 'gpt-4o', format: PromptFormat = CHAT) =>
     estimateBody(format, Buffer.from(JSON.stringify(request)), model)
 
-  test('OpenAI chat: texts, 3 a message and 3 for the answer', async () => {
+  test('OpenAI chat: texts, 4 a message and 3 for the answer', async () => {
     const messages = [
       { role: 'system', content: 'You are a helpful assistant.' },
       { role: 'user', content: [{ type: 'text', text: prose }] },
     ]
     const text = countTokens('You are a helpful assistant.') + countTokens(prose)
-    expectWithin(0.02, (await input({ model: 'gpt-4o', temperature: 0.5, messages })) ?? 0, text + 9)
+    expectWithin(0.02, (await input({ model: 'gpt-4o', temperature: 0.5, messages })) ?? 0, text + 11)
   })
 
   test.each<readonly [string, unknown, PromptFormat]>([
@@ -223,7 +240,75 @@ describe("the prompt's tokens", () => {
     const tools = [{ type: 'function', function: { name: 'f', parameters } }]
     const messages = [{ role: 'user', content: 'Hi' }]
     const added = ((await input({ messages, tools })) ?? 0) - ((await input({ messages, tools: [] })) ?? 0)
-    expectWithin(0.05, added, countTokens(JSON.stringify(tools)) * 0.75)
+    expectWithin(0.05, added, countTokens(JSON.stringify(tools)) * 0.67)
+  })
+
+  test('calls of tools in earlier turns and their results count, in each format alike', async () => {
+    const args = { city: 'Rome', days: 3 }
+    const json = JSON.stringify(args)
+    const tokensOf = async (model: string, format: PromptFormat, before: object, turns: object) =>
+      ((await input({ ...before, ...turns }, model, format)) ?? 0) -
+      ((await input(before, model, format)) ?? 0)
+    const claude = await tokensOf(
+      'claude-sonnet-4-5',
+      CLAUDE,
+      { model: 'c', system: 'Be brief.' },
+      {
+        messages: [
+          { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: args }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'sun' }] },
+        ],
+      },
+    )
+    expect(claude).toBeGreaterThan(24 + 2 * 11.3 + 23)
+    expect(claude).toBeLessThan(24 + 2 * 11.3 + 23 + 20)
+    const chat = await tokensOf(
+      'gpt-4o',
+      CHAT,
+      { model: 'g', system: 'Be brief.' },
+      {
+        messages: [
+          {
+            role: 'assistant',
+            tool_calls: [{ id: 't', type: 'function', function: { name: 'f', arguments: json } }],
+          },
+          { role: 'tool', tool_call_id: 't', content: 'sun' },
+        ],
+      },
+    )
+    const items = await tokensOf(
+      'gpt-4o',
+      CHAT,
+      { model: 'g', instructions: 'Be brief.' },
+      {
+        input: [
+          { type: 'function_call', call_id: 't', name: 'f', arguments: json },
+          { type: 'function_call_output', call_id: 't', output: 'sun' },
+        ],
+      },
+    )
+    for (const tokens of [chat, items]) {
+      expect(tokens).toBeGreaterThanOrEqual(countTokens(json) + 10)
+      expect(tokens).toBeLessThan(countTokens(json) + 25)
+    }
+  })
+
+  test('the definitions of tools count as the model and the format of the request have them', async () => {
+    const tools = [{ type: 'function', function: { name: 'f', parameters: { description: prose } } }]
+    const added = async (model: string, request: object, format: PromptFormat) =>
+      ((await input({ ...request, tools }, model, format)) ?? 0) -
+      ((await input(request, model, format)) ?? 0)
+    const messages = { messages: [{ role: 'user', content: 'Hi' }] }
+    const definition = countTokens(JSON.stringify(tools))
+    expectWithin(0.1, await added('gpt-5-mini', messages, CHAT), definition * 0.67 + 85)
+    expectWithin(0.1, await added('gpt-5-mini', { input: 'Hi' }, CHAT), definition * 0.67)
+    const contents = { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }
+    expectWithin(0.1, await added('gemini-3.5-flash', contents, GEMINI), definition * 1.09)
+    expectWithin(0.1, await added('google/gemini-3.5-flash', messages, CHAT), definition * 0.33)
+    const demanded = { ...messages, tool_choice: { type: 'tool', name: 'f' } }
+    expect((await added('claude-sonnet-4-5', demanded, CLAUDE)) - 99).toBe(
+      await added('claude-sonnet-4-5', messages, CLAUDE),
+    )
   })
 
   test("the answer's form counts where it is a schema", async () => {

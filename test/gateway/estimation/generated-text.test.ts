@@ -71,7 +71,7 @@ describe('a JSON body that was cut', () => {
   test('a JSON body that was cut gives the text up to the cut, wherever it is', () => {
     let longest = ''
     for (let cut = 0; cut <= body.length; cut++) {
-      const text = textInCutJson(body.subarray(0, cut), chatDialect).replace(/\ufffd+$/, '')
+      const text = textInCutJson(body.subarray(0, cut), chatDialect).text.replace(/\ufffd+$/, '')
       expect(content.startsWith(text), `cut at ${cut}: ${text}`).toBe(true)
       expect(text.length).toBeGreaterThanOrEqual(longest.length)
       longest = text
@@ -81,9 +81,9 @@ describe('a JSON body that was cut', () => {
 
   test('deep nesting and endless commas take no time', () => {
     const started = performance.now()
-    expect(textInCutJson(Buffer.from('['.repeat(65536)), chatDialect)).toBe('')
-    expect(textInCutJson(Buffer.from(`{"choices":[${'[1,'.repeat(20000)}`), chatDialect)).toBe('')
-    expect(textInCutJson(Buffer.from(`{"data":[${'0.5,'.repeat(16000)}`), chatDialect)).toBe('')
+    expect(textInCutJson(Buffer.from('['.repeat(65536)), chatDialect).text).toBe('')
+    expect(textInCutJson(Buffer.from(`{"choices":[${'[1,'.repeat(20000)}`), chatDialect).text).toBe('')
+    expect(textInCutJson(Buffer.from(`{"data":[${'0.5,'.repeat(16000)}`), chatDialect).text).toBe('')
     expect(performance.now() - started).toBeLessThan(2000)
   })
 })

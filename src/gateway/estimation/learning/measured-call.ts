@@ -1,6 +1,7 @@
 import type { Observation } from '../../../call/observation.ts'
 import type { Dialect, RequestContext } from '../../../providers/dialect.ts'
 import { findMembers, mayContainUsage } from '../../../providers/wires/prefilter.ts'
+import { forcesCall } from '../called-tools.ts'
 import { type DeliveredSample, estimateInput } from '../estimate.ts'
 import { showsItsPrompt } from '../shown-prompt.ts'
 import { kindOfAnswer, kindOfPrompt, type LearnedKind, type LearnedRatios } from './learned-ratios.ts'
@@ -54,7 +55,7 @@ export async function measureCall(ratios: LearnedRatios, measured: MeasuredCall)
     ratios.add({ clientId, model, kind: promptKind(requestBody, prompt) }, prompt, usage.inputTokens)
   const hasHidden = hidesOutput || (usage.audioOutputTokens ?? 0) + (usage.imageOutputTokens ?? 0) > 0
   if (hasHidden || usage.outputTokens === null || dialect.generatesNothing === true) return
-  const answer = await sample.estimateOutput(request.model)
+  const answer = await sample.estimateOutput(request.model, forcesCall(requestBody))
   if (answer >= SHORTEST_ANSWER)
     ratios.add({ clientId, model, kind: answerKind(requestBody, answer) }, answer, usage.outputTokens)
 }
