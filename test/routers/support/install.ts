@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { cached, cannotBeHad, run } from '../../support/cached-install.ts'
 
 /** Where the routers are, each as its own package manager installed it. */
 export interface InstalledRouters {
@@ -18,7 +15,6 @@ export interface InstalledRouters {
   readonly nginx: string
 }
 
-const run = promisify(execFile)
 const GO_FOLDER = fileURLToPath(new URL('../servers/go', import.meta.url))
 
 const NPM_PACKAGES = { express: '5.3.0', 'method-override': '3.0.0', ws: '8.23.0' }
@@ -82,34 +78,4 @@ async function answers(program: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-/** The folder that `install` filled, in this run or an earlier one; a half filled one never stands under the name. */
-async function cached(
-  name: string,
-  content: string,
-  install: (folder: string) => Promise<void>,
-): Promise<string> {
-  const hash = createHash('sha256')
-    .update([name, content, process.platform, process.arch].join('\0'))
-    .digest('hex')
-  const folder = join(tmpdir(), 'tallygate-test-routers', hash.slice(0, 16))
-  if (existsSync(folder)) return folder
-  await mkdir(join(folder, '..'), { recursive: true })
-  const being = await mkdtemp(`${folder}-`)
-  try {
-    await install(being)
-    await rename(being, folder)
-  } catch (error) {
-    await rm(being, { recursive: true, force: true })
-    if (!existsSync(folder)) throw cannotBeHad(name, error)
-  }
-  return folder
-}
-
-function cannotBeHad(name: string, error: unknown): Error {
-  const text =
-    error instanceof Error ? ((error as { stderr?: string }).stderr ?? '') || error.message : `${error}`
-  const [reason = ''] = text.trim().split('\n').slice(-1)
-  return new Error(`the router ${name} cannot be had: ${reason}`)
 }
