@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { holdsFor } from '../../src/gateway/limits/call-limits.ts'
 import { createClient } from '../../src/keys/clients.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
+import { holdsFor } from '../../src/limits/engine/call-limits.ts'
 import { selectLimitsOf, showLimits } from '../../src/limits/shown-limits.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import { selectLimitChanges } from '../../src/limits/table/limit-changes.ts'

@@ -5,37 +5,37 @@ export const limits: Area = {
   tests: ['test/limits', 'test/gateway/limits', 'test/gateway/admission', 'test/gateway/access'],
   mutants: [
     {
-      file: 'src/gateway/limits/held-reservation.ts',
+      file: 'src/limits/engine/held-reservation.ts',
       find: 'holding.needOf(call.estimatedTokens) <= holding.ceiling',
       replace: 'holding.needOf(call.estimatedTokens) < holding.ceiling',
       says: 'the last request of a minute is refused',
     },
     {
-      file: 'src/gateway/limits/held-reservation.ts',
+      file: 'src/limits/engine/held-reservation.ts',
       find: 'account.used + pico <= account.ceiling',
       replace: 'account.used <= account.ceiling',
       says: 'one call may cost more than is left of a budget',
     },
     {
-      file: 'src/gateway/limits/held-reservation.ts',
+      file: 'src/limits/engine/held-reservation.ts',
       find: 'if (pico > 0n) for (let at = 0; at < accounts.length; at += 1) accounts[at]?.reserve(pico)',
       replace: '',
       says: 'calls under way count for no budget',
     },
     {
-      file: 'src/gateway/limits/client-entry.ts',
+      file: 'src/limits/engine/client-entry.ts',
       find: "      if (account.limit.whenAlone !== 'share') continue\n",
       replace: '',
       says: 'a gateway takes a share of its own while Redis is away',
     },
     {
-      file: 'src/gateway/limits/sharing/client-exchange.ts',
+      file: 'src/limits/sharing/client-exchange.ts',
       find: 'const isSettled = !isBlank && presence.isSettled(this.#answersSinceMs, sentAtMs)',
       replace: 'const isSettled = true',
       says: 'a gateway takes what others hold, as Redis was flushed',
     },
     {
-      file: 'src/gateway/limits/sharing/gateway-lives.ts',
+      file: 'src/limits/sharing/gateway-lives.ts',
       find: 'return nowMs < this.#signsToMs && this.#signsFromMs < reportedAtMs + KEEPS_MS',
       replace: 'return true',
       says: 'a gateway that reaches no store spends what others have taken over',

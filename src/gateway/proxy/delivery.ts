@@ -5,7 +5,7 @@ import type { AnswerController, AnswerHeaders } from '../../http/client/answer-h
 import type { ErrorShape } from '../../http/error-shape.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { ResponseHead } from '../../providers/dialect.ts'
-import type { AnswerRates } from '../limits/doors/rate-headers.ts'
+import type { AnswerRates } from '../admission/rate-headers.ts'
 import type { CallContext } from '../recording/call-result.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './failures/failure-cause.ts'

@@ -1,7 +1,7 @@
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
+import type { UpperUse } from '../../limits/engine/limiter.ts'
 import type { Dialect, RequestContext } from '../../providers/dialect.ts'
-import type { UpperUse } from '../limits/limited-call.ts'
 import type { EndpointContext } from '../routing/route.ts'
 
 /** Whose call it is, as far as its price depends on that. */

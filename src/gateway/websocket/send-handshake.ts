@@ -7,7 +7,7 @@ import { errorBody, errorHeadersIn, errorStatus } from '../../http/error-shape.t
 import { ERRORS, type ErrorDetail, type ErrorName } from '../../http/errors.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import type { Admission } from '../admission/admission.ts'
-import type { AnswerRates } from '../limits/doors/rate-headers.ts'
+import type { AnswerRates } from '../admission/rate-headers.ts'
 import { forwardableResponseHeaders } from '../proxy/headers/answer-headers.ts'
 import { forwardableRequestHeaders } from '../proxy/headers/headers.ts'
 

@@ -3,7 +3,7 @@ import { NO_USAGE } from '../../../src/call/usage.ts'
 import type { EstimateConfig } from '../../../src/config/yaml/estimates.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { LearnedRatios } from '../../../src/gateway/estimation/learning/learned-ratios.ts'
-import { CallEstimates } from '../../../src/gateway/limits/estimate/call-estimates.ts'
+import { CallEstimates } from '../../../src/gateway/expected-use/call-estimates.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { type Asking, admitted } from './admissions.ts'
 

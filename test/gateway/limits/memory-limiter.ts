@@ -3,10 +3,12 @@ import type {
   CallCharge,
   CallToLimit,
   ExpectedUse,
+  Limiter,
   LimitRefusal,
+  RateHeader,
+  RateHeaders,
   Reservation,
-} from '../../../src/gateway/limits/limited-call.ts'
-import type { Limiter, RateHeader, RateHeaders } from '../../../src/gateway/limits/limiter.ts'
+} from '../../../src/limits/engine/limiter.ts'
 
 /** What calls did with what they held, in the order in which it happened. */
 export type Settled = readonly [sequence: number, charges: readonly CallCharge[]]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderDuration, renderRates } from '../../../src/gateway/limits/doors/rate-headers.ts'
+import { renderDuration, renderRates } from '../../../src/gateway/admission/rate-headers.ts'
 
 const NOW = Date.parse('2030-01-31T23:59:30.400Z')
 const REQUESTS = { limit: 60, remaining: 12, resetMs: 31_000 }

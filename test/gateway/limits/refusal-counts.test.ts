@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type RefusalCount, RefusalCounts } from '../../../src/gateway/limits/doors/refusal-counts.ts'
 import { createLog } from '../../../src/lib/log.ts'
+import { type RefusalCount, RefusalCounts } from '../../../src/limits/engine/refusal-counts.ts'
 
 const DAY = Date.parse('2030-01-31T12:00:00Z')
 

@@ -1,14 +1,14 @@
-import { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
-import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
-import { reportedFieldName, TOKEN_FIELD } from '../../../src/gateway/limits/sharing/known-gateways.ts'
+import { LimitEngine } from '../../../src/limits/engine/limit-engine.ts'
+import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/limits/engine/limiter.ts'
+import type { Limit } from '../../../src/limits/limit.ts'
+import { reportedFieldName, TOKEN_FIELD } from '../../../src/limits/sharing/known-gateways.ts'
 import type {
   BudgetToRead,
   ExchangeReply,
   ExchangeRequest,
   KeptSince,
   LimitStore,
-} from '../../../src/gateway/limits/sharing/limit-store.ts'
-import type { Limit } from '../../../src/limits/limit.ts'
+} from '../../../src/limits/sharing/limit-store.ts'
 
 export const USD = 1_000_000_000_000n
 /** Sunday, 22 November 2026, 12:00 UTC. */

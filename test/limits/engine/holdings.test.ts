@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { RecordedCosts } from '../../../src/gateway/limits/holdings/recorded-costs.ts'
-import { SlidingWindow, usedByAge } from '../../../src/gateway/limits/holdings/sliding-window.ts'
+import { RecordedCosts } from '../../../src/limits/engine/budget-account.ts'
+import { SlidingWindow, usedByAge } from '../../../src/limits/engine/sliding-window.ts'
 
 test('use counts for a minute and is over within a quarter of a second after it', () => {
   const window = new SlidingWindow()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ANY_MODEL } from '../../../src/gateway/limits/limited-call.ts'
+import { ANY_MODEL } from '../../../src/limits/engine/limiter.ts'
 import { type Answer, admit, callOf, Fleet, held, limitOf, NOON_MS, settled, USD } from './fakes.ts'
 
 test('a client without limits is not asked about', () => {

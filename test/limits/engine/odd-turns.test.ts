@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CallCharge } from '../../../src/gateway/limits/limited-call.ts'
+import type { CallCharge } from '../../../src/limits/engine/limiter.ts'
 import { heldMemory } from '../../support/memory.ts'
 import { admit, callOf, Fleet, held, limitOf, USD } from './fakes.ts'
 

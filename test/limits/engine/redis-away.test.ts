@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
+import type { LimitEngine } from '../../../src/limits/engine/limit-engine.ts'
 import { type Answer, admit, callOf, Fleet, held, limitOf, settled, USD } from './fakes.ts'
 
 const CENT = USD / 100n

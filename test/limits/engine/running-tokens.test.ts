@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Reservation } from '../../../src/gateway/limits/limited-call.ts'
-import { parseField } from '../../../src/gateway/limits/sharing/gateway-field.ts'
+import type { Reservation } from '../../../src/limits/engine/limiter.ts'
+import { parseField } from '../../../src/limits/sharing/gateway-field.ts'
 import { type Answer, admit, callOf, Fleet, held, limitOf, settled, USD } from './fakes.ts'
 
 const LIMIT = limitOf('t', { kind: 'tokens', amount: 10_000n })

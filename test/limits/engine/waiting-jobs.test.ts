@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
-import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
+import type { LimitEngine } from '../../../src/limits/engine/limit-engine.ts'
+import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/limits/engine/limiter.ts'
 import { callOf, Fleet, limitOf, settled, USD } from './fakes.ts'
 
 type Answer = Reservation | LimitRefusal | null

@@ -1,9 +1,5 @@
-import { reportedFieldName, TOKEN_FIELD } from '../../../src/gateway/limits/sharing/known-gateways.ts'
-import type {
-  ExchangeReply,
-  ExchangeRequest,
-  KeptSince,
-} from '../../../src/gateway/limits/sharing/limit-store.ts'
+import { reportedFieldName, TOKEN_FIELD } from '../../../src/limits/sharing/known-gateways.ts'
+import type { ExchangeReply, ExchangeRequest, KeptSince } from '../../../src/limits/sharing/limit-store.ts'
 import type { GatewayInWorld, World } from './world.ts'
 
 const ANSWER_LIMIT_MS = 2_000

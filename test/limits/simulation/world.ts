@@ -1,9 +1,9 @@
 import { picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import { utcDayOf } from '../../../src/domain/utc-day.ts'
-import { LimitEngine } from '../../../src/gateway/limits/limit-engine.ts'
-import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/gateway/limits/limited-call.ts'
-import type { BudgetToRead } from '../../../src/gateway/limits/sharing/limit-store.ts'
+import { LimitEngine } from '../../../src/limits/engine/limit-engine.ts'
+import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/limits/engine/limiter.ts'
 import type { Limit } from '../../../src/limits/limit.ts'
+import type { BudgetToRead } from '../../../src/limits/sharing/limit-store.ts'
 import type { Random } from '../../model/faults/random.ts'
 import { RedisInWorld } from './redis-in-world.ts'
 

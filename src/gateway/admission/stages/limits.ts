@@ -1,15 +1,14 @@
 import { cleanModel } from '../../../domain/clean-text.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
-import { awaitLimits, isReservation } from '../../limits/doors/await-limits.ts'
-import { HeldLimits } from '../../limits/doors/held-limits.ts'
-import { renderRates } from '../../limits/doors/rate-headers.ts'
+import { awaitLimits, HeldLimits, isReservation } from '../../../limits/engine/held-limits.ts'
 import {
   ANY_MODEL,
   type ExpectedUse,
   type LimitRefusal,
   type Reservation,
-} from '../../limits/limited-call.ts'
+} from '../../../limits/engine/limiter.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
+import { renderRates } from '../rate-headers.ts'
 
 const MODEL_UNPRICED: CallRefusal = { error: 'model_unpriced', detail: { param: 'model' } }
 const NO_USE: ExpectedUse = { pico: 0n, tokens: 0, isPriced: true }

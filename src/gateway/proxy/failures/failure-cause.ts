@@ -4,8 +4,8 @@ import { writeError } from '../../../http/answer-error.ts'
 import { UpstreamError, type UpstreamErrorCode } from '../../../http/client/answer-handler.ts'
 import type { ErrorShape } from '../../../http/error-shape.ts'
 import { type ErrorName, GatewayError } from '../../../http/errors.ts'
+import type { AnswerRates } from '../../admission/rate-headers.ts'
 import { FormInDoubt } from '../../forms/form-upload.ts'
-import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
 import type { CallContext } from '../../recording/call-result.ts'
 
 const BY_UPSTREAM_ERROR: Readonly<Record<UpstreamErrorCode, UpstreamFailure | null>> = {

@@ -1,5 +1,5 @@
 import type { AnswerHeaders } from '../../../http/client/answer-handler.ts'
-import type { AnswerRates } from '../../limits/doors/rate-headers.ts'
+import type { AnswerRates } from '../../admission/rate-headers.ts'
 import type { MapAddress } from '../own-addresses.ts'
 import {
   ENDS_HERE,

@@ -1,0 +1,242 @@
+import type { CallRecord } from '../../call/call-record.ts'
+import type { EstimateConfig } from '../../config/yaml/estimates.ts'
+import { cleanModel } from '../../domain/clean-text.ts'
+import type { LearntPrompt } from '../../limits/engine/held-limits.ts'
+import type { ExpectedUse, UpperUse } from '../../limits/engine/limiter.ts'
+import type { Catalog } from '../../pricing/catalog/catalog.ts'
+import { tierAt } from '../../pricing/places/place-tiers.ts'
+import { placeInPath } from '../../pricing/places/upstream-places.ts'
+import type { Dialect } from '../../providers/dialect.ts'
+import type { Admission } from '../admission/admission.ts'
+import { type AskedSize, NOTHING_ASKED } from '../bodies/asked-size.ts'
+import { kindOfPrompt, type LearnedRatios } from '../estimation/learning/learned-ratios.ts'
+import { showsItsPrompt } from '../estimation/shown-prompt.ts'
+import { answersAsked, MAX_TOKENS, outputBound, promptSize, tierFor } from './call-size.ts'
+import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
+import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
+import { KnownRates, type ModelRates } from './model-rates.ts'
+
+/** What a call may cost, before it goes upstream. */
+export class CallEstimate implements ExpectedUse {
+  readonly pico: bigint
+  readonly tokens: number
+  readonly isPriced: boolean
+  /** Before what was learned: pico-USD, and tokens of the prompt. */
+  readonly #plainPico: number
+  readonly #promptTokens: number
+  readonly #subject: LearnedSubject | null
+
+  constructor(
+    pico: bigint,
+    tokens: number,
+    isPriced: boolean,
+    plainPico: number,
+    subject: LearnedSubject | null,
+    promptTokens = 0,
+  ) {
+    this.pico = pico
+    this.tokens = tokens
+    this.isPriced = isPriced
+    this.#plainPico = plainPico
+    this.#promptTokens = promptTokens
+    this.#subject = subject
+  }
+
+  /** Only calls that were served and have a cost teach anything. */
+  learn(
+    { costPico, usage, reportedModel }: Pick<CallRecord, 'costPico' | 'usage' | 'reportedModel'>,
+    prompt: LearntPrompt,
+  ): void {
+    if (this.#subject === null || costPico === null || costPico === '0') return
+    const outputTokens = usage.outputTokens ?? 0
+    const inputTokens = usage.inputTokens ?? 0
+    const estimated = { pico: this.#plainPico, promptTokens: this.#promptTokens }
+    const learned = this.#subject.open(prompt.showsPrompt(reportedModel))
+    learned.add({ outputTokens, inputTokens, costPico: Number(costPico) }, estimated)
+  }
+}
+
+/** It will cost something: not 0, which passes where a budget is spent. */
+const UNKNOWN = 1n
+/** It runs no model. */
+const FREE = new CallEstimate(0n, 0, true, 0, null)
+
+/** Estimates calls of one process, by their requests, by prices and by what earlier calls turned out to use. */
+export class CallEstimates {
+  readonly #settings: EstimateConfig
+  readonly #rates: KnownRates
+  readonly #learned = new LearnedUses()
+  readonly #job: CallEstimate
+  readonly #ratios: LearnedRatios | null
+
+  /**
+   * @param catalog the one that prices calls now.
+   * @param ratios what estimates of tokens have learned; `null`: nothing.
+   */
+  constructor(catalog: () => Catalog, settings: EstimateConfig, ratios: LearnedRatios | null = null) {
+    this.#ratios = ratios
+    this.#settings = settings
+    this.#rates = new KnownRates(catalog)
+    this.#job = new CallEstimate(settings.jobReservePico, 0, true, 0, null)
+  }
+
+  /** Of a call whose route is final and whose body is read as planned. */
+  estimateCall(admission: Admission): CallEstimate {
+    const { route, body } = admission
+    const { dialect } = route
+    if (dialect === null || route.reading === 'free' || route.isFetch || dialect.isFree === true) return FREE
+    if (route.reading === 'deferred') return this.#job
+    const asked = body.scan?.asked ?? NOTHING_ASKED
+    const model = cleanModel(route.modelInPath ?? admission.namedModel)
+    if (dialect.countsTokens === false && route.reading === 'metered') {
+      return this.#estimateMedia(admission, dialect, asked, model)
+    }
+    if (model === null)
+      return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
+    const rates = this.#ratesOf(admission, model, tierAsked(asked))
+    const subject = this.#learned.subject(admission.caller.clientId, model)
+    const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
+    const { textTokens: usual, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
+    // Its own calls tell more, once there are some.
+    const textTokens = learned === null ? this.#beyondUsual(admission, model, asked, usual) : usual
+    const output = this.#outputOf(dialect, asked, learned)
+    const tier = tierFor(rates, textTokens + media)
+    const plainPico =
+      tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
+    return build(plainPico, textTokens + media, output, admission, rates, subject, learned)
+  }
+
+  /**
+   * The tokens that {@link estimateCall} reckons with, of a call whose use was not reported. What such calls cost above their
+   * prices of tokens counts as more prompt.
+   */
+  upperUse(admission: Admission, named: string | null, asked: AskedSize, bytes: number): UpperUse {
+    const { dialect } = admission.route
+    const rates = named === null ? ANY_MODEL : this.#ratesOf(admission, named, tierAsked(asked))
+    const learned =
+      named === null ? null : this.#learned.subject(admission.caller.clientId, named).find(() => false)
+    const { textTokens, mediaTokens } = promptSize(bytes, asked, rates)
+    const excess = learned === null ? 1 : Math.max(learned.excess, learned.promptExcess)
+    return {
+      inputTokens: Math.ceil((textTokens + mediaTokens) * excess),
+      outputTokens: dialect === null ? 0 : this.#outputOf(dialect, asked, learned),
+    }
+  }
+
+  /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
+  learn(expected: ExpectedUse, record: CallRecord, prompt: LearntPrompt): void {
+    if (expected instanceof CallEstimate) expected.learn(record, prompt)
+  }
+
+  /** The most that a text may have: estimates take half of that, so one that is more than twice too low takes more. */
+  #beyondUsual({ caller }: Admission, model: string, { hasTools }: AskedSize, textTokens: number): number {
+    if (this.#ratios === null) return textTokens
+    const { clientId } = caller
+    const ratio = this.#ratios.ratioOf({ clientId, model, kind: kindOfPrompt(hasTools, textTokens / 2) })
+    return ratio <= 2 ? textTokens : Math.ceil((textTokens * ratio) / 2)
+  }
+
+  #outputOf(dialect: Dialect, asked: AskedSize, learned: LearnedUse | null): number {
+    if (dialect.generatesNothing === true) return 0
+    const bound = outputBound(dialect, asked)
+    const answers = answersAsked(dialect, asked)
+    if (bound >= 0) return bound * answers
+    const usual =
+      Math.max(this.#settings.defaultOutputTokens, Math.min(asked.otherMaxTokens, MAX_TOKENS)) * answers
+    return learned === null ? usual : Math.max(usual, Math.ceil(2 * learned.outputTokens))
+  }
+
+  #estimateMedia(
+    admission: Admission,
+    dialect: Dialect,
+    asked: AskedSize,
+    named: string | null,
+  ): CallEstimate {
+    const requested = requestedUnits(admission, named)
+    const model = requested.model ?? named
+    if (model === null)
+      return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
+    const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
+    const subject = this.#learned.subject(admission.caller.clientId, model)
+    const learned = subject.find(() => showsItsPrompt(admission.body.plain, [model]))
+    const bytes = bodyBytes(admission)
+    const isForm = admission.body.plain === null
+    const prompt = promptSize(isForm ? 0 : bytes, asked, rates)
+    const promptTokens = prompt.textTokens + prompt.mediaTokens
+    const tier = tierFor(rates, promptTokens)
+    const size = { bytes, promptTokens, answers: answersAsked(dialect, asked) }
+    const isByToken = tier === null || tier.output > 0
+    const media = mediaTokens(dialect.medium, size)
+    const made = isByToken ? (media?.made ?? this.#outputOf(dialect, asked, learned)) : 0
+    const heard = tier === null || tier.media > 0 ? (media?.heard ?? 0) : 0
+    const plainPico =
+      tier === null
+        ? 0
+        : tier.request +
+          prompt.textTokens * tier.input +
+          (prompt.mediaTokens + heard) * tier.media +
+          made * tier.output +
+          unitsCost(tier, requested.units, size)
+    return build(plainPico, promptTokens + heard, made, admission, rates, subject, learned)
+  }
+
+  #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
+    const { name: upstream, provider } = route.upstream
+    const { clientId, clientName } = caller
+    const tier = tierAt(provider, serviceTier, placeInPath(provider, route.target.canonicalPath))
+    return this.#rates.find(
+      { provider, upstream, clientId, clientName, model, serviceTier: tier },
+      arrivedAtMs,
+    )
+  }
+
+  #tokensOfAny(admission: Admission, dialect: Dialect, asked: AskedSize): number {
+    const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, ANY_MODEL)
+    return textTokens + media + this.#outputOf(dialect, asked, null)
+  }
+}
+
+const ANY_MODEL: ModelRates = {
+  tiers: [],
+  isPriced: false,
+  tokensPerImage: 5_000,
+  tokensAround: 0,
+  untilMs: 0,
+}
+
+function build(
+  plainPico: number,
+  promptTokens: number,
+  outputTokens: number,
+  admission: Admission,
+  rates: ModelRates,
+  subject: LearnedSubject,
+  learned: LearnedUse | null,
+): CallEstimate {
+  // Without a price of our own, what the upstream said that the others cost is all there is to go by.
+  const pico =
+    learned === null ? plainPico : plainPico === 0 ? 2 * learned.costPico : plainPico * learned.excess
+  const isUnknown = pico === 0 && rates.isPriced && rates.tiers.length === 0
+  const expected = isUnknown ? UNKNOWN : BigInt(Math.ceil(pico))
+  const prompt = learned === null ? promptTokens : Math.ceil(promptTokens * learned.promptExcess)
+  const isPriced = isPricedFor(admission, rates)
+  return new CallEstimate(expected, prompt + outputTokens, isPriced, plainPico, subject, promptTokens)
+}
+
+/** A body that lets another model run than the one whose price was looked for may run one without a price. */
+function isPricedFor({ body }: Admission, { isPriced }: ModelRates): boolean {
+  const { scan } = body
+  return isPriced && (scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels))
+}
+
+/** The body's length; of one that streams, as announced, else 0. */
+function bodyBytes({ body, request }: Admission): number {
+  if (body.plain !== null) return body.plain.length
+  const announced = Number(request.headers['content-length'] ?? 0)
+  return announced > 0 ? announced : 0
+}
+
+/** In the form in which answers name it. */
+function tierAsked({ serviceTier, speed }: AskedSize): string | null {
+  return speed === null || speed === 'standard' ? serviceTier : speed
+}

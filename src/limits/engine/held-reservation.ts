@@ -1,0 +1,174 @@
+import type { BudgetAccount } from './budget-account.ts'
+import type { CallLimits } from './call-limits.ts'
+import type { LimitedClient } from './limited-client.ts'
+import type { CallCharge, CallToLimit, LimitRefusal, Reservation } from './limiter.ts'
+import { countOf, type RateHolding } from './rate-holding.ts'
+import { refuseByBudget } from './refusals.ts'
+
+/** What a call may cost, as arithmetic can use it. */
+export function picoOf(pico: bigint): bigint {
+  return pico > 0n ? pico : 0n
+}
+
+/** Whether the call can be taken, without going over what this gateway holds. */
+export function fits(
+  { rates }: CallLimits,
+  accounts: readonly BudgetAccount[],
+  call: CallToLimit,
+  nowMs: number,
+): boolean {
+  for (let at = 0; at < rates.length; at += 1) {
+    const holding = rates[at]
+    if (holding !== undefined && !fitsRate(holding, call, nowMs)) return false
+  }
+  if (call.estimatedPico <= 0n) return true
+  for (let at = 0; at < accounts.length; at += 1) {
+    const account = accounts[at]
+    if (account !== undefined && !fitsAccount(account, call.estimatedPico)) return false
+  }
+  return true
+}
+
+export function fitsRate(holding: RateHolding, call: CallToLimit, nowMs: number): boolean {
+  return holding.used(nowMs) + holding.needOf(call.estimatedTokens) <= holding.ceiling
+}
+
+export function fitsAccount(account: BudgetAccount, pico: bigint): boolean {
+  return account.used + pico <= account.ceiling || account.isOpen
+}
+
+/** What a call holds of its client's limits. */
+export class HeldReservation implements Reservation {
+  readonly #client: LimitedClient
+  readonly #limits: CallLimits
+  readonly #accounts: readonly BudgetAccount[]
+  readonly #call: CallToLimit
+  readonly #onFreed: (client: LimitedClient) => void
+  readonly #now: () => number
+  /** What is reserved, and what of it a session has cost so far. */
+  #pico: bigint
+  #progressed = 0n
+  /** Of windows: when the call was admitted, and how much it took of each limit. */
+  readonly #bucket: number
+  readonly #taken: readonly number[]
+  #isSettled = false
+  #isReleased = false
+
+  /** Takes what the call needs, whether it fits or not. */
+  constructor(
+    client: LimitedClient,
+    limits: CallLimits,
+    accounts: readonly BudgetAccount[],
+    call: CallToLimit,
+    nowMs: number,
+    now: () => number,
+    onFreed: (client: LimitedClient) => void,
+  ) {
+    this.#client = client
+    this.#limits = limits
+    this.#accounts = accounts
+    this.#call = call
+    this.#now = now
+    this.#onFreed = onFreed
+    const pico = picoOf(call.estimatedPico)
+    this.#pico = pico
+    const { rates } = limits
+    let bucket = 0
+    this.#taken = limits.hasTokens ? rates.map((holding) => holding.needOf(call.estimatedTokens)) : ONES
+    for (let at = 0; at < rates.length; at += 1) {
+      const taken = this.#takenOf(at)
+      const used = rates[at]?.take(taken, nowMs) ?? 0
+      if (used > bucket) bucket = used
+    }
+    this.#bucket = bucket
+    if (pico > 0n) for (let at = 0; at < accounts.length; at += 1) accounts[at]?.reserve(pico)
+  }
+
+  get reservedPico(): bigint {
+    return this.#pico
+  }
+
+  progress(costPico: bigint): LimitRefusal | null {
+    if (this.#isReleased || this.#isSettled) return null
+    const cost = picoOf(costPico)
+    for (const account of this.#accounts) {
+      account.progressed += cost - this.#progressed
+      if (cost > this.#pico) account.reserve(cost - this.#pico)
+    }
+    this.#progressed = cost
+    if (cost > this.#pico) this.#pico = cost
+    for (const account of this.#accounts) {
+      const { spent, view } = account
+      if (view?.isExact === true && spent !== null && spent + account.progressed >= account.amount)
+        return refuseByBudget(account, spent + account.progressed)
+    }
+    return null
+  }
+
+  settle(charges: readonly CallCharge[], sequence: number, jobPico = 0n): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    if (!this.#isReleased) this.#giveBackMoney()
+    if (Number.isSafeInteger(sequence) && sequence > 0) {
+      const { keyId, arrivedAtMs, model: named } = this.#call
+      for (const { model, costPico } of charges) {
+        if (costPico > 0n) this.#client.charge(keyId, model, arrivedAtMs, costPico, sequence)
+        if (model !== named) this.#client.learnModel(named, model)
+      }
+      if (jobPico > 0n) this.#client.chargeJob(keyId, named, arrivedAtMs, jobPico, sequence)
+    }
+    if (this.#limits.hasTokens && !this.#isReleased) this.#correctTokens(charges)
+    this.#onFreed(this.#client)
+  }
+
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    if (!this.#isSettled) this.#giveBackMoney()
+    const { rates } = this.#limits
+    for (let at = 0; at < rates.length; at += 1) {
+      const holding = rates[at]
+      // A call that was recorded has used its request and its tokens; a slot is free once the call is over.
+      if (holding !== undefined && (holding.window === null || !this.#isSettled))
+        holding.giveBack(this.#takenOf(at), this.#bucket)
+    }
+    this.#onFreed(this.#client)
+  }
+
+  #giveBackMoney(): void {
+    const pico = this.#pico
+    for (let at = 0; at < this.#accounts.length; at += 1) {
+      const account = this.#accounts[at]
+      if (account === undefined) continue
+      if (pico > 0n) account.giveBack(pico)
+      if (this.#progressed > 0n) account.progressed -= this.#progressed
+    }
+    this.#pico = 0n
+    this.#progressed = 0n
+  }
+
+  /** The real figures take the place of the estimate, in the time of the call's admission. */
+  #correctTokens(charges: readonly CallCharge[]): void {
+    let tokens = 0
+    let cached = 0
+    for (const charge of charges) {
+      tokens += countOf(charge.tokens)
+      cached += countOf(charge.cachedTokens)
+    }
+    const { rates } = this.#limits
+    const nowMs = this.#now()
+    for (let at = 0; at < rates.length; at += 1) {
+      const holding = rates[at]
+      if (holding?.kind !== 'tokens') continue
+      const used = holding.limit.countsCached ? tokens : Math.max(0, tokens - cached)
+      holding.settle(this.#takenOf(at), used, this.#bucket, nowMs)
+    }
+  }
+
+  #takenOf(at: number): number {
+    return this.#taken[at] ?? 1
+  }
+}
+
+/** Of calls without a limit on tokens: one of each. */
+const ONES: readonly number[] = []

@@ -1,0 +1,121 @@
+import type { ErrorDetail } from '../../http/errors.ts'
+
+/** What a call that runs a model may cost and use, before it goes upstream. */
+export interface ExpectedUse {
+  /** Integer pico-USD: its prompt and the most it may generate. */
+  readonly pico: bigint
+  /** Prompt and answer. */
+  readonly tokens: number
+  /** False: what it will have used gets no cost, as no price is known or its answer is not read. */
+  readonly isPriced: boolean
+}
+
+/** The most that a call is taken to use, where neither its request nor its answer says how much that is. */
+export interface UpperUse {
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+/**
+ * In place of a model's name: the call may run whichever model, so the limits of all models hold for it. Else a body
+ * that names two would be a way around those of the one that runs.
+ */
+export const ANY_MODEL = '*'
+
+/** What limits ask about a call before it goes upstream. */
+export interface CallToLimit {
+  readonly clientId: string
+  readonly keyId: string
+  /** As the call names it, cleaned, or `ANY_MODEL`; `null`: it runs none. */
+  readonly model: string | null
+  /** Milliseconds since 1970: its UTC day is the day that the call is charged to. */
+  readonly arrivedAtMs: number
+  /** What it may cost, integer pico-USD: its prompt and the most it may generate; 0: it runs no model. */
+  readonly estimatedPico: bigint
+  /** What it may use, prompt and answer. */
+  readonly estimatedTokens: number
+  /** Once it is destroyed, the client has left: a call that waits is dropped. */
+  readonly client: { readonly destroyed: boolean }
+}
+
+/** What a call used, once it is recorded. Figures of several models in one call stand apart. */
+export interface CallCharge {
+  readonly model: string
+  readonly costPico: bigint
+  /** Input and output tokens, cached ones included. */
+  readonly tokens: number
+  readonly cachedTokens: number
+}
+
+/** Why limits refuse a call, with what the answer needs. */
+export interface LimitRefusal {
+  readonly error: 'rate_limit_exceeded' | 'budget_exceeded'
+  /** For the counts of refused calls. */
+  readonly reason: 'requests' | 'tokens' | 'concurrent' | 'budget' | 'reserved'
+  readonly detail: ErrorDetail
+}
+
+/** What an admitted call holds of its client's limits, until it ends. */
+export interface Reservation {
+  /** What it holds of budgets now: pico-USD. */
+  readonly reservedPico: bigint
+  /**
+   * A session goes on, and has cost `costPico` so far: at least that is reserved from now on, however much is
+   * left. Not `null`: a hard budget is spent, sessions included, and this one has to end.
+   */
+  progress(costPico: bigint): LimitRefusal | null
+  /**
+   * The call is recorded: what it used counts in place of what was reserved. Once; before `release`.
+   *
+   * @param sequence The number of its record in its client's journal, from 1.
+   * @param jobPico What the record says that a job reserves, until Postgres has the job's cost.
+   */
+  settle(charges: readonly CallCharge[], sequence: number, jobPico?: bigint): void
+  /** The call is over. What was not settled is given back. */
+  release(): void
+}
+
+/** The figures of `x-ratelimit-*`, of the limit of which least is left. */
+export interface RateHeader {
+  readonly limit: number
+  readonly remaining: number
+  /** Milliseconds until the whole limit is free again, if no call comes. */
+  readonly resetMs: number
+}
+
+/** `null`: the client has no such limit. */
+export interface RateHeaders {
+  readonly requests: RateHeader | null
+  readonly tokens: RateHeader | null
+}
+
+/** For metrics and readiness. */
+export interface LimiterStats {
+  /** With Redis, since the start, and those of them that failed. */
+  readonly exchanges: number
+  readonly exchangeFailures: number
+  /** Calls that wait now, for other gateways or for running calls. */
+  readonly waiting: number
+  /** Redis is away, so this process goes on with its share. */
+  readonly isDegraded: boolean
+}
+
+/** The limits of a gateway process. */
+export interface Limiter {
+  /** Whether any limit holds for the client: if not, nothing below needs to be asked. */
+  limits(clientId: string, keyId: string): boolean
+  /**
+   * Whether a hard budget that refuses models without a price holds for the call.
+   */
+  refusesUnpriced(clientId: string, keyId: string, model: string | null): boolean
+  /**
+   * Takes what the call needs. A promise only where this process holds too little and the other gateways
+   * have to be asked. `null`: no limit holds for this call.
+   */
+  admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null>
+  /** As of now, for the answer's headers. */
+  rates(clientId: string, keyId: string, model: string | null): RateHeaders
+  /** The same of one limit, of requests, tokens or calls at once; `null`: there is no such limit. */
+  rateOf(clientId: string, limitId: string): RateHeader | null
+  stats(): LimiterStats
+}

@@ -1,0 +1,113 @@
+import { picoToUsdText } from '../../domain/pico-usd.ts'
+import type { Limit } from '../limit.ts'
+import type { BudgetAccount } from './budget-account.ts'
+import type { LimitRefusal } from './limiter.ts'
+import type { RateHolding } from './rate-holding.ts'
+
+const SECOND_MS = 1_000
+/** A Redis that is away is seldom back at once. */
+const ALONE_RETRY_SECONDS = '5'
+/** Jobs run for minutes to hours. */
+const JOB_RETRY_SECONDS = '30'
+
+/** A limit on requests, tokens or calls at once is reached. */
+export function refuseByRate(holding: RateHolding, retryMs: number): LimitRefusal {
+  const { limit, amount, kind } = holding
+  const what = { requests: 'requests a minute', tokens: 'tokens a minute', concurrent: 'calls at once' }[kind]
+  const seconds = Math.max(1, Math.ceil(retryMs / SECOND_MS))
+  return {
+    error: 'rate_limit_exceeded',
+    reason: kind,
+    detail: {
+      message: `The limit of ${amount} ${what}${scopeOf(limit)} is reached. Try again in ${seconds} s.`,
+      headers: { 'retry-after': `${seconds}` },
+    },
+  }
+}
+
+/** Calls that run may use what is left of a limit on tokens. */
+export function refuseRateReserved({ limit, amount }: RateHolding): LimitRefusal {
+  return {
+    error: 'rate_limit_exceeded',
+    reason: 'reserved',
+    detail: {
+      message:
+        `Calls that are running hold the rest of the limit of ${amount} tokens a minute${scopeOf(limit)}. ` +
+        'Try again when some of them have ended.',
+      headers: { 'retry-after': '1' },
+    },
+  }
+}
+
+/** Calls that run hold what is left of a budget. */
+export function refuseReserved({ limit, amount, jobsReserved }: BudgetAccount): LimitRefusal {
+  if (jobsReserved > 0n)
+    return {
+      error: 'rate_limit_exceeded',
+      reason: 'reserved',
+      detail: {
+        message:
+          `Jobs whose cost is not known yet hold the rest of ${nameOf(limit, amount)}. ` +
+          'Try again when some of them have ended and their results were fetched.',
+        headers: { 'retry-after': JOB_RETRY_SECONDS },
+      },
+    }
+  return {
+    error: 'rate_limit_exceeded',
+    reason: 'reserved',
+    detail: {
+      message:
+        `Calls that are running hold the rest of ${nameOf(limit, amount)}. ` +
+        'Try again when some of them have ended.',
+      headers: { 'retry-after': '1' },
+    },
+  }
+}
+
+/** This gateway cannot learn what is left of a budget, and its share has no room for the call. */
+export function refuseAlone({ limit, amount }: BudgetAccount): LimitRefusal {
+  return {
+    error: 'rate_limit_exceeded',
+    reason: 'reserved',
+    detail: {
+      message:
+        `What is left of ${nameOf(limit, amount)} cannot be asked for now, and this call does not fit into what this ` +
+        `gateway holds of it. Try again in ${ALONE_RETRY_SECONDS} s.`,
+      headers: { 'retry-after': ALONE_RETRY_SECONDS },
+    },
+  }
+}
+
+/** A budget is spent. */
+export function refuseByBudget(
+  { limit, amount, fromDay, endsAtMs }: BudgetAccount,
+  spent: bigint,
+): LimitRefusal {
+  const since = limit.per === 'total' && limit.since === null ? '' : ` since ${fromDay}`
+  const until =
+    endsAtMs === Number.POSITIVE_INFINITY
+      ? 'It does not begin again by itself.'
+      : `It begins again at ${new Date(endsAtMs).toISOString().slice(0, 19)}Z.`
+  return {
+    error: 'budget_exceeded',
+    reason: 'budget',
+    detail: {
+      message: `${capital(nameOf(limit, amount))} is spent: ${picoToUsdText(spent)} USD${since}. ${until}`,
+      // Official SDKs try a 429 again at once otherwise.
+      headers: { 'x-should-retry': 'false' },
+    },
+  }
+}
+
+function nameOf(limit: Limit, amount: bigint): string {
+  const per = limit.per === 'total' || limit.per === null ? 'in total' : `a ${limit.per}`
+  return `the budget of ${picoToUsdText(amount)} USD ${per}${scopeOf(limit)}`
+}
+
+function scopeOf({ keyId, model }: Limit): string {
+  return `${keyId === null ? '' : ' of this API key'}${model === null ? '' : ` for ${model}`}`
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
