@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallRecord } from '../call/call-record.ts'
 import type { GatewayConfig } from '../config/config.ts'
+import { DEFAULT_ESTIMATES } from '../config/yaml/estimates.ts'
 import { streamNames } from '../domain/redis/redis-names.ts'
 import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/listener.ts'
@@ -14,6 +15,7 @@ import { openLedger } from '../ledger/running-ledger.ts'
 import { withinDeadline } from '../lib/deadline.ts'
 import type { Activity } from '../lib/idle-memory.ts'
 import type { Logger } from '../lib/log.ts'
+import { openLimits } from '../limits/open-limits.ts'
 import { buildMetrics } from '../metrics/metrics.ts'
 import { ObjectIndex } from '../objects/object-index.ts'
 import { Objects } from '../objects/objects.ts'
@@ -35,8 +37,8 @@ import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
 import { LearnedRatios } from './estimation/learning/learned-ratios.ts'
 import { shareRatios } from './estimation/learning/share-ratios.ts'
+import { CallEstimates } from './expected-use/call-estimates.ts'
 import { buildGateway } from './gateway.ts'
-import { openGatewayLimits } from './gateway-limits.ts'
 import { openGatewayPools } from './gateway-pools.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { readinessOf } from './health/readiness.ts'
@@ -136,8 +138,15 @@ export async function runGateway(
   const name = nameGateway()
   const ratios = new LearnedRatios()
   const sharedRatios = shareRatios(polls, ratios, log)
-  const [pool, prices] = [lanes.limits, reloadable]
-  const limits = await openGatewayLimits({ config, prices, ratios, ledger, pool, now, log })
+  const estimates = new CallEstimates(() => reloadable.catalog, config.estimates ?? DEFAULT_ESTIMATES, ratios)
+  const limits = await openLimits({
+    redisUrl: config.redisUrl,
+    redisPrefix: config.redisPrefix,
+    producerOf: (clientId) => ledger.producerOf(clientId),
+    pool: lanes.limits,
+    now,
+    log,
+  })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
   const readiness = (): Readiness =>
@@ -211,7 +220,12 @@ export async function runGateway(
       objects,
       jobs: createJobSettler({ objects, pricing: reloadable.pricing, pool: lanes.objects }),
       unattended,
-      limits: limits.admission,
+      limits: {
+        limiter: limits.limiter,
+        expectedUse: (admission) => estimates.estimateCall(admission),
+        upperUse: (admission, model, asked, bytes) => estimates.upperUse(admission, model, asked, bytes),
+        learn: (expected, record, prompt) => estimates.learn(expected, record, prompt),
+      },
       refused: limits.refused,
       now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),

@@ -1,37 +1,28 @@
 import { randomBytes } from 'node:crypto'
-import type { GatewayConfig } from '../config/config.ts'
-import { DEFAULT_ESTIMATES } from '../config/yaml/estimates.ts'
 import { gatewayChannel } from '../domain/redis/redis-names.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import { settledWithin } from '../lib/deadline.ts'
 import type { Logger } from '../lib/log.ts'
-import { answerLimits } from '../limits/client-limits.ts'
-import { hadGateways, saySelfCutOff, selectCutOff } from '../limits/cut-off-gateways.ts'
-import { openLimitDirectory } from '../limits/directory/limit-directory.ts'
-import type { LimiterStats } from '../limits/engine/limiter.ts'
-import { openLimiter } from '../limits/engine/open-limiter.ts'
-import { RefusalCounts } from '../limits/engine/refusal-counts.ts'
-import { isOfKey } from '../limits/limit.ts'
-import { selectSpent } from '../limits/spent/select-spent.ts'
-import { addRefusedCalls } from '../limits/table/refused-calls.ts'
-import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import type { AdmissionLimits } from './admission/admission.ts'
-import type { LearnedRatios } from './estimation/learning/learned-ratios.ts'
-import { CallEstimates } from './expected-use/call-estimates.ts'
+import { hadGateways, saySelfCutOff, selectCutOff } from './cut-off-gateways.ts'
+import { openLimitDirectory } from './directory/limit-directory.ts'
+import type { Limiter } from './engine/limiter.ts'
+import { openLimiter } from './engine/open-limiter.ts'
+import { RefusalCounts } from './engine/refusal-counts.ts'
+import { isOfKey } from './limit.ts'
+import { answerLimits } from './shown-limits.ts'
+import { selectSpent } from './spent/select-spent.ts'
+import { addRefusedCalls } from './table/refused-calls.ts'
 
 /** A gateway that starts waits so long to learn its limits, as calls that come before pass without. */
 const FIRST_READ_MS = 2_000
 /** At the end, for the counts of refused calls. */
 const LAST_COUNTS_MS = 500
 
-export interface GatewayLimitsOptions {
-  readonly config: GatewayConfig
-  /** Those of now. */
-  readonly prices: { readonly catalog: Catalog }
-  /** What estimates of tokens have learned. */
-  readonly ratios: LearnedRatios
-  readonly ledger: Pick<Ledger, 'producerOf'>
+export interface OpenLimitsOptions {
+  readonly redisUrl: string
+  readonly redisPrefix: string
+  /** Who numbers a client's records in this process. */
+  readonly producerOf: (clientId: string) => string
   /** For definitions and spent figures: a call's limits must not wait behind other queries. */
   readonly pool: Postgres
   /** The clock of calls, milliseconds since 1970: a call and its budgets have one day. */
@@ -40,12 +31,12 @@ export interface GatewayLimitsOptions {
 }
 
 /** Everything about rates and budgets in a gateway process. */
-export interface GatewayLimits {
-  readonly admission: AdmissionLimits
+export interface RunningLimits {
+  readonly limiter: Limiter
   readonly refused: (clientId: string, reason: string) => void
   /** By reason, since the start. */
   readonly refusals: () => ReadonlyMap<string, number>
-  readonly stats: () => LimiterStats
+  readonly stats: Limiter['stats']
   /** Redis is away, or the limits were never read. */
   readonly isDegraded: () => boolean
   /** What a client is shown of the limits of its calls with this key. Rejects when Postgres is away. */
@@ -55,9 +46,8 @@ export interface GatewayLimits {
 }
 
 /** Opens them. */
-export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<GatewayLimits> {
-  const { config, prices, ratios, ledger, pool, now, log } = options
-  const { redisUrl, redisPrefix } = config
+export async function openLimits(options: OpenLimitsOptions): Promise<RunningLimits> {
+  const { redisUrl, redisPrefix, producerOf, pool, now, log } = options
   const gatewayId = randomBytes(9).toString('base64url')
   const channels = [gatewayChannel(redisPrefix, gatewayId)]
   const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, channels, log })
@@ -69,21 +59,15 @@ export async function openGatewayLimits(options: GatewayLimitsOptions): Promise<
     sayCutOff: () => saySelfCutOff(pool, gatewayId),
     selectCutOff: (gatewayIds) => selectCutOff(pool, gatewayIds),
     hadPeers: () => hadGateways(pool),
-    producerOf: (clientId) => ledger.producerOf(clientId),
+    producerOf,
     redisUrl,
     redisPrefix,
     log,
   })
-  const estimates = new CallEstimates(() => prices.catalog, config.estimates ?? DEFAULT_ESTIMATES, ratios)
   const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now })
   await settledWithin(directory.whenReady(), FIRST_READ_MS)
   return {
-    admission: {
-      limiter,
-      expectedUse: (admission) => estimates.estimateCall(admission),
-      upperUse: (admission, model, asked, bytes) => estimates.upperUse(admission, model, asked, bytes),
-      learn: (expected, record, prompt) => estimates.learn(expected, record, prompt),
-    },
+    limiter,
     refused: (clientId, reason) => refusals.count(clientId, reason),
     refusals: () => refusals.totals,
     stats: () => limiter.stats(),
