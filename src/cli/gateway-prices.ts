@@ -124,7 +124,11 @@ async function findStored(pool: Postgres): Promise<StoredPrices> {
     const stored = await findCurrentPriceCatalog(pool, kind)
     return stored === null ? null : readStored(stored)
   }
-  return { 'genai-prices': await read('genai-prices'), litellm: await read('litellm') }
+  return {
+    'genai-prices': await read('genai-prices'),
+    litellm: await read('litellm'),
+    azure: await read('azure'),
+  }
 }
 
 function ownPrices(config: PriceConfig): PricesInForce {

@@ -5,31 +5,48 @@ import { reasonOf } from '../doctor/explain-error.ts'
 import { Failure } from '../doctor/failure.ts'
 import { printable, renderTable } from '../operations/table.ts'
 import type { CatalogChange } from '../pricing/history/catalog-changes.ts'
-import { fetchPrices } from '../pricing/refresh/fetch-prices.ts'
+import { fetchOf } from '../pricing/refresh/price-pages.ts'
+import { PRICE_KINDS } from '../pricing/refresh/stored-prices.ts'
 import type { Judged, OfferedPrices } from '../pricing/refresh/take-prices.ts'
+import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
+
+/** What a source was asked for by hand. `unreachable`: it gave nothing that could be judged. */
+export type Asked =
+  | { readonly kind: PriceCatalogKind; readonly offered: OfferedPrices }
+  | { readonly kind: PriceCatalogKind; readonly unreachable: string }
 
 /**
- * Price data from a path, or from PRICES_URL where none is named.
+ * Price data from a path, or of every source that has a URL where none is named.
  *
- * @throws {Failure} where there is none.
+ * @throws {Failure} where a path, or a URL of the configuration, is none.
  */
-export async function readOfferedPrices(env: Environment, path: string | undefined): Promise<OfferedPrices> {
+export async function readOfferedPrices(
+  env: Environment,
+  path: string | undefined,
+): Promise<readonly Asked[]> {
   if (path !== undefined) {
     try {
-      return { kind: 'genai-prices', text: readCatalogText(path), origin: path }
+      const offered = { kind: 'genai-prices' as const, text: readCatalogText(path), origin: path }
+      return [{ kind: offered.kind, offered }]
     } catch (error) {
       throw new Failure(`${path} cannot be read: ${reasonOf(error)}`)
     }
   }
   const problems: string[] = []
-  const url = readPricesUrl(env, problems, 'genai-prices')
+  const urls = PRICE_KINDS.map((kind) => [kind, readPricesUrl(env, problems, kind)] as const)
   const [problem] = problems
-  if (problem !== undefined || url === null) throw new Failure(problem ?? 'PRICES_URL is not set')
-  const fetched = await fetchPrices(url, null)
-  if (fetched.kind === 'fetched') return { kind: 'genai-prices', text: fetched.text, origin: url }
-  throw new Failure(
-    `nothing is changed: ${url}: ${fetched.kind === 'unmodified' ? 'no answer' : fetched.problem}`,
-  )
+  if (problem !== undefined) throw new Failure(problem)
+  const asked: Asked[] = []
+  for (const [kind, url] of urls) {
+    if (url === null) continue
+    const fetched = await fetchOf(kind)(url, null)
+    if (fetched.kind === 'fetched') asked.push({ kind, offered: { kind, text: fetched.text, origin: url } })
+    else {
+      const why = fetched.kind === 'unmodified' ? 'no answer' : fetched.problem
+      asked.push({ kind, unreachable: `${url}: ${why}` })
+    }
+  }
+  return asked
 }
 
 const SHOWN_PROBLEMS = 5

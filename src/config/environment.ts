@@ -173,6 +173,12 @@ export const ENVIRONMENT = [
     default: null,
   },
   {
+    name: 'PRICES_AZURE_URL',
+    meaning:
+      "where newer prices of Azure's own retail list are fetched, page by page; unset: its public place, but nowhere where `PRICES_URL` is set",
+    default: null,
+  },
+  {
     name: 'STREAM_SHARDS',
     meaning: 'Redis streams that are counted side by side; each client has one',
     default: '1',

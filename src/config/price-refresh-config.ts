@@ -1,3 +1,4 @@
+import { AZURE_REGIONS } from '../pricing/sources/azure/azure-catalog.ts'
 import { PRICE_URLS, type PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import { ConfigError } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
@@ -22,22 +23,29 @@ export function loadPriceRefreshConfig(env: Environment): PriceRefreshConfig | n
   const urls = {
     'genai-prices': readPricesUrl(env, problems, 'genai-prices'),
     litellm: readPricesUrl(env, problems, 'litellm'),
+    azure: readPricesUrl(env, problems, 'azure'),
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return wanted === 'off' ? null : { urls }
 }
 
-const LITELLM_URL =
-  'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json'
+const ASKED_ANYWAY: Readonly<Partial<Record<PriceCatalogKind, string>>> = {
+  litellm: 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json',
+  azure: `https://prices.azure.com/api/retail/prices?$filter=${encodeURIComponent(
+    `serviceName eq 'Foundry Models' and priceType eq 'Consumption' and (${[...AZURE_REGIONS.keys()]
+      .map((region) => `armRegionName eq '${region}'`)
+      .join(' or ')})`,
+  )}`,
+}
 
 /**
  * Where price data is fetched; only an http or https URL without credentials is valid. `null`: nowhere. Where a
- * copy of the first list is named, nothing is to be fetched from elsewhere, so the other one has to be named too.
+ * copy of the first list is named, nothing is to be fetched from elsewhere, so the others have to be named too.
  */
 export function readPricesUrl(env: Environment, problems: string[], kind: PriceCatalogKind): string | null {
   const name = PRICE_URLS[kind]
   const isCopied = (env.PRICES_URL ?? '') !== ''
-  const url = readVariable(env, name) ?? (kind === 'litellm' && !isCopied ? LITELLM_URL : null)
+  const url = readVariable(env, name) ?? (isCopied ? null : (ASKED_ANYWAY[kind] ?? null))
   if (url === null) return null
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     problems.push(`${name}: must be an http:// or https:// URL`)

@@ -12,7 +12,7 @@ import type { Factor } from '../price-markups.ts'
 import type { RateClass } from '../price-rates.ts'
 import { byClass } from '../sources/catalog-agreement.ts'
 import { type MergedPrices, mergePrices } from '../sources/catalog-merge.ts'
-import { priceOfTier } from '../tiers/tier-prices.ts'
+import { priceAtPlace, priceOfTier } from '../tiers/tier-prices.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { buildPriceSet, type PriceSet, USUAL_BILLING_RULES } from './catalog-price-set.ts'
 import { answersInOthersWords, catalogPlaces, ownPrices, sellerOf } from './catalog-providers.ts'
@@ -158,12 +158,16 @@ function fromCatalog(
     const { fromMs, untilMs } = merged.now
     // Where the name is listed without a price, no other list is asked: it would be another model's.
     if (merged.byKey.size === 0) return null
-    const tier = priceOfTier(merged, seller, service, day)
+    const published = priceAtPlace(merged, service, servedAt)
+    const tier = published ?? priceOfTier(merged, seller, service, day)
     if (tier === null) return { found: null, missing: 'unknown_tier', fromMs, untilMs }
     const { provider, model: listed, now } = merged
     const added = addedRatesFor(seller, listed.id, day)
     // Of several that a list has under one name, some may be dearer at a place.
-    const there = placePriceOf(seller, listed.id, servedAt, day) ?? placePriceOf(seller, model, servedAt, day)
+    const there =
+      published !== null && servedAt !== null
+        ? { word: servedAt, price: null }
+        : (placePriceOf(seller, listed.id, servedAt, day) ?? placePriceOf(seller, model, servedAt, day))
     const tierFactor = atPlace(tier.factor, there?.price ?? null)
     const prices = buildPriceSet(
       {

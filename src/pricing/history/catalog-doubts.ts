@@ -13,6 +13,8 @@ const DAYS_OF_CHANGES = 60
 const MOST_CHANGED_EVER = 0.6
 /** Judging takes the square of it. */
 const MOST_MODELS_FACTOR = 3
+/** Of a list of which nothing is known yet. */
+const MOST_AT_FIRST = 5_000
 
 export interface RefreshQuery {
   /** In force, with all that is kept in it. */
@@ -37,6 +39,7 @@ export function excessOf(before: CatalogDocument, after: CatalogDocument): strin
     modelsOf(document).flatMap(({ match }) => [1, ...rulesOf(match)]),
   )
   const [known = 0, listed = 0] = counts.map((counted) => counted.length)
+  if (known === 0 && listed <= MOST_AT_FIRST) return null
   return listed > known * MOST_MODELS_FACTOR
     ? `it lists ${listed} models and rules for their names, and ${known} are known`
     : null

@@ -2,9 +2,10 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { HeldRow } from '../history/read-rows.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
-import { FETCH_LIMITS, type FetchLimits, fetchPrices } from './fetch-prices.ts'
+import { FETCH_LIMITS, type FetchLimits } from './fetch-prices.ts'
 import { confirmPriceCatalog, findCurrentSource } from './price-catalogs.ts'
 import { putPriceDoubts } from './price-doubts.ts'
+import { fetchOf } from './price-pages.ts'
 import { findPriceRefresh, readPostgresClock, recordPriceRefresh } from './price-refreshes.ts'
 import { judgePrices, putJudged } from './take-prices.ts'
 
@@ -47,7 +48,7 @@ export async function refreshPrices(options: RefreshOptions): Promise<Refreshed>
   const source = await findCurrentSource(pool, kind)
   // 1. Without an effect: a process that dies here has done nothing.
   const known = source !== null && last?.url === url ? last.etag : null
-  const fetched = await fetchPrices(url, known, limits)
+  const fetched = await fetchOf(kind)(url, known, limits)
   if (fetched.kind === 'unmodified') return await record({ kind: 'unchanged', held: [] }, known)
   if (fetched.kind === 'refused') return await record({ kind: 'refused', problems: [fetched.problem] }, null)
   if (fetched.kind === 'unreachable') return await record(fetched, null)

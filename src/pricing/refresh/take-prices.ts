@@ -4,6 +4,7 @@ import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import type { CatalogChange } from '../history/catalog-changes.ts'
 import { type CatalogInForce, dataDayOfText, judgeRefresh } from '../history/catalog-refresh.ts'
 import type { HeldRow } from '../history/read-rows.ts'
+import { readAzureCatalog } from '../sources/azure/azure-catalog.ts'
 import { BUNDLED, bundledEntries, bundledText } from '../sources/catalog-bundle.ts'
 import { catalogOfText } from '../sources/catalog-file.ts'
 import { readLiteLlmCatalog } from '../sources/litellm/litellm-catalog.ts'
@@ -67,7 +68,8 @@ export async function judgePrices(
   const inForce: CatalogInForce =
     stored === null ? bundledInForce(kind) : { ...stored, knownSince: dayInSource(stored.source) }
   const before = { kind, before: stored?.source ?? BUNDLED[kind].source, stored: stored?.source ?? null }
-  const { text: offered, problems, unread } = readOffered(kind, written)
+  const others = await otherSources(pool, kind)
+  const { text: offered, problems, unread } = readOffered(kind, written, others)
   const sinceMs = stored?.fetchedAt.getTime() ?? Date.parse(BUNDLED[kind].day)
   const judgement =
     offered === null
@@ -75,7 +77,7 @@ export async function judgePrices(
       : judgeRefresh(inForce, offered, {
           nowMs,
           days: (nowMs - sinceMs) / MS_PER_DAY,
-          others: await otherSources(pool, kind),
+          others,
           acceptAll,
         })
   if (judgement.kind === 'unreadable' || offered === null) {
@@ -127,8 +129,9 @@ interface ReadOffer {
   readonly unread: readonly HeldRow[]
 }
 
-/** LiteLLM's own list is translated; what was translated before stays as it is. */
-function readOffered(kind: PriceCatalogKind, text: string): ReadOffer {
+/** LiteLLM's own list and Azure's are translated; what was translated before stays as it is. */
+function readOffered(kind: PriceCatalogKind, text: string, others: readonly CatalogEntries[]): ReadOffer {
+  if (kind === 'azure') return { unread: [], ...readAzureCatalog(text, modelsOnAzure(others)) }
   if (kind === 'genai-prices' || text.trimStart().startsWith('[')) return { text, problems: [], unread: [] }
   const { catalog, problems, unread } = readLiteLlmCatalog(text, { leaveOut: true })
   const held = unread.map(({ name, why }) => ({ provider: 'litellm', model: name, why, offered: null }))
@@ -137,12 +140,19 @@ function readOffered(kind: PriceCatalogKind, text: string): ReadOffer {
 
 /** What the other sources say, as they are in force. */
 async function otherSources(pool: Postgres, kind: PriceCatalogKind): Promise<readonly CatalogEntries[]> {
-  const other = kind === 'litellm' ? 'genai-prices' : 'litellm'
-  const stored = await findCurrentPriceCatalog(pool, other)
-  return [
-    bundledEntries('models.dev'),
-    stored === null ? bundledEntries(other) : catalogOfText(stored.source, stored.text),
-  ]
+  const fetched = (['genai-prices', 'litellm'] as const).filter((other) => other !== kind)
+  const entries = fetched.map(async (other) => {
+    const stored = await findCurrentPriceCatalog(pool, other)
+    return stored === null ? bundledEntries(other) : catalogOfText(stored.source, stored.text)
+  })
+  return [bundledEntries('models.dev'), ...(await Promise.all(entries))]
+}
+
+/** Models that Azure may sell, by their names elsewhere. */
+function modelsOnAzure(others: readonly CatalogEntries[]): readonly string[] {
+  return others.flatMap(({ providers }) =>
+    ['azure', 'openai'].flatMap((id) => providers.get(id)?.models.map((model) => model.id) ?? []),
+  )
 }
 
 /** @returns `false`: something else was put since it was judged, and nothing is changed. */

@@ -16,13 +16,22 @@ export interface BundledList {
   readonly sha256: string
 }
 
-export type BundledKind = 'genai-prices' | 'models.dev' | 'litellm'
+export type BundledKind = 'genai-prices' | 'models.dev' | 'litellm' | 'azure'
 
-export const BUNDLED: Readonly<Record<BundledKind, BundledList>> = createRequire(import.meta.url)(
+type WithData = Exclude<BundledKind, 'azure'>
+
+const IN_BUNDLE: Readonly<Record<WithData, BundledList>> = createRequire(import.meta.url)(
   './data/bundle.json',
 )
 
-const FILES: Readonly<Record<BundledKind, URL>> = {
+/** Azure's own list comes by a refresh alone: it may be fetched by anyone, and no registry has it. */
+export const BUNDLED: Readonly<Record<BundledKind, BundledList>> = {
+  ...IN_BUNDLE,
+  azure: { source: 'azure@none', day: '2026-01-01', providers: [], sha256: '' },
+}
+const NO_AZURE = '[{"id":"azure","models":[]}]'
+
+const FILES: Readonly<Record<WithData, URL>> = {
   'genai-prices': new URL('./data/genai-prices.json', import.meta.url),
   'models.dev': new URL('./data/models-dev.json', import.meta.url),
   litellm: new URL('./data/litellm.json', import.meta.url),
@@ -47,6 +56,7 @@ export function bundledEntries(kind: BundledKind = 'genai-prices'): CatalogEntri
 
 /** The same data as text, in the form of a catalog file. */
 export function bundledText(kind: BundledKind = 'genai-prices'): string {
+  if (kind === 'azure') return NO_AZURE
   // ASCII: see `scripts/prices/lists.ts`.
   return readFileSync(FILES[kind], 'latin1')
 }

@@ -6,6 +6,11 @@ export function isCorrections({ source }: CatalogEntries): boolean {
   return source.startsWith('corrections@')
 }
 
+/** Whether price data is what Azure publishes of its own prices, which only its models are in. */
+export function isAzures({ source }: CatalogEntries): boolean {
+  return source.startsWith('azure@')
+}
+
 /** Our corrections of models in the form of catalog data. */
 export function correctionProviders(
   corrections: readonly ModelCorrection[] = MODEL_CORRECTIONS,

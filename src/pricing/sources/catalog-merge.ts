@@ -11,7 +11,7 @@ import { rateOfKey } from '../catalog/catalog-rates.ts'
 import { isKnownOn, type PricesNow, pricesAt, tierPricesOn } from '../catalog/catalog-schedule.ts'
 import type { RateClass } from '../price-rates.ts'
 import { agree, agreeOnSmallPrompts, fillable } from './catalog-agreement.ts'
-import { isCorrections } from './catalog-corrections.ts'
+import { isAzures, isCorrections } from './catalog-corrections.ts'
 
 /** What the sources together say of a model at a moment. */
 export interface MergedPrices {
@@ -76,7 +76,8 @@ export function mergePrices(
 }
 
 function keepFirstSource(first: Pricing, listed: readonly Pricing[], { providers }: CatalogEntries): Pricing {
-  if (isCorrections(first.layer)) return first
+  // Azure's own list has its tiers and places, which others only follow.
+  if (isCorrections(first.layer) || isAzures(first.layer)) return first
   const word = listed.find(({ layer, now }) => layer.providers === providers && now.prices.byKey.size > 0)
   if (word === undefined || word.layer === first.layer) return first
   return agreeOnSmallPrompts(word.now.prices.byKey, first.now.prices.byKey) ? word : first

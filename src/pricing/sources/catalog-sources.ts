@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { type BundledKind, bundledEntries, bundledText } from './catalog-bundle.ts'
-import { correctionProviders } from './catalog-corrections.ts'
+import { correctionProviders, isAzures, isCorrections } from './catalog-corrections.ts'
 import { parseCatalog } from './catalog-parse.ts'
 import { dayInSource } from './price-catalog-source.ts'
 
@@ -16,6 +16,7 @@ export interface SourceData {
 export interface NewerSources {
   readonly 'genai-prices'?: SourceData | null
   readonly litellm?: SourceData | null
+  readonly azure?: SourceData | null
 }
 
 let corrections: SourceData | null = null
@@ -34,9 +35,10 @@ function bundledData(kind: BundledKind): SourceData {
 }
 
 /** In the order in which they are asked. */
-function sourcesWith({ 'genai-prices': first, litellm }: NewerSources): readonly SourceData[] {
+function sourcesWith({ 'genai-prices': first, litellm, azure = null }: NewerSources): readonly SourceData[] {
   return [
     correctionsData(),
+    ...(azure === null ? [] : [azure]),
     first ?? bundledData('genai-prices'),
     bundledData('models.dev'),
     litellm ?? bundledData('litellm'),
@@ -44,15 +46,20 @@ function sourcesWith({ 'genai-prices': first, litellm }: NewerSources): readonly
 }
 
 /**
- * The price data of all sources, in this order: our corrections, genai-prices, models.dev, LiteLLM's list. Its name has
- * all of theirs.
+ * The price data of all sources, in this order: our corrections, Azure's own list where it was fetched, genai-prices,
+ * models.dev, LiteLLM's list. Its name has all of theirs.
  *
  * @throws {Error} when bundled data is not as documented.
  */
 export function mergeSources(newer: NewerSources = {}): CatalogEntries {
   const layers = sourcesWith(newer).map(({ entries }) => entries)
   const source = layers.map((layer) => layer.source).join('+')
-  return { source, providers: layers[1]?.providers ?? new Map(), layers }
+  return { source, providers: layers.find(isFirst)?.providers ?? new Map(), layers }
+}
+
+/** Whether it is of the first source that lists every provider. */
+function isFirst(layer: CatalogEntries): boolean {
+  return !isCorrections(layer) && !isAzures(layer)
 }
 
 let bundled: CatalogEntries | null = null
@@ -95,7 +102,7 @@ export function readMergedText(value: unknown): {
       return parsed.entries ?? []
     },
   )
-  const first = layers.find(({ source }) => !source.startsWith('corrections@'))
+  const first = layers.find(isFirst)
   if (first === undefined && problems.length === 0) problems.push('catalog: is not merged price data')
   if (first === undefined || problems.length > 0) return { entries: null, problems }
   const source = layers.map((layer) => layer.source).join('+')

@@ -2,10 +2,14 @@ import { createHash } from 'node:crypto'
 import type { UtcDay } from '../../domain/utc-day.ts'
 
 /** Whose data a stored catalog holds, in whose form. */
-export type PriceCatalogKind = 'genai-prices' | 'litellm'
+export type PriceCatalogKind = 'genai-prices' | 'litellm' | 'azure'
 
 /** The variable that names where the newest data of each is. */
-export const PRICE_URLS = { 'genai-prices': 'PRICES_URL', litellm: 'PRICES_LITELLM_URL' } as const
+export const PRICE_URLS = {
+  'genai-prices': 'PRICES_URL',
+  litellm: 'PRICES_LITELLM_URL',
+  azure: 'PRICES_AZURE_URL',
+} as const
 
 const HASH_DIGITS = 12
 

@@ -7,6 +7,7 @@ import {
   serviceTierFactor,
   type TierFactor,
 } from '../catalog/catalog-service-tiers.ts'
+import { joinPlace } from '../places/place-tiers.ts'
 import type { RateClass } from '../price-rates.ts'
 import { byClass, wholeTier } from '../sources/catalog-agreement.ts'
 import type { MergedPrices, TierListing } from '../sources/catalog-merge.ts'
@@ -46,6 +47,17 @@ export function priceOfTier(
   const factor = factorOf(parts)
   if (factor !== null) return { source: merged.source, byKey: merged.byKey, factor }
   return listedBy('others')
+}
+
+/** What the model's source itself lists for a service tier at a place. `null`: nothing, or not all of it. */
+export function priceAtPlace(
+  merged: MergedPrices,
+  serviceTier: string | null,
+  place: string | null,
+): PricesOfTier | null {
+  const tier = joinPlace(serviceTier, place)
+  const listing = place === null || tier === null ? null : merged.findTier(tier, 'first')
+  return listing === null ? null : whole(merged, listing, LIST_PRICE)
 }
 
 function whole(merged: MergedPrices, { source, byKey }: TierListing, rest: TierFactor): PricesOfTier | null {

@@ -74,6 +74,21 @@ async function written(text: string): Promise<string> {
   return file
 }
 
+const azureMeter = (meterName: string, retailPrice: number) => ({
+  currencyCode: 'USD',
+  retailPrice,
+  armRegionName: 'eastus2',
+  effectiveStartDate: '2026-03-01T00:00:00Z',
+  meterName,
+  productName: 'Azure OpenAI GPT5',
+  unitOfMeasure: '1M',
+  type: 'Consumption',
+})
+const AZURE_PAGE = JSON.stringify({
+  Items: [azureMeter('5.4 inp Gl 1M Tokens', 2.4), azureMeter('5.4 opt Gl 1M Tokens', 14)],
+  NextPageLink: null,
+})
+
 const inForce = () => findCurrentPriceCatalog(ledger.pool, 'genai-prices')
 /** The rate of input at openai, in the standard tier. */
 async function inputOf(model: string, day: string): Promise<unknown> {
@@ -129,6 +144,28 @@ test('without a path the URL is asked', async () => {
     1,
     expect.stringContaining('302 to https://example.com, which is not followed'),
   ])
+})
+
+test('without a path every source is asked, each is judged by itself, and one that is away holds up none', async () => {
+  const litellm = await startPriceServer()
+  const azure = await startPriceServer()
+  const all = { ...env, PRICES_LITELLM_URL: litellm.url, PRICES_AZURE_URL: azure.url }
+  try {
+    server.answerText(NEWER)
+    litellm.answer((_, response) => response.writeHead(500).end())
+    azure.answerText(AZURE_PAGE)
+    const { code, out, err } = await run(all, 'prices', 'update', '--json')
+    const document = JSON.parse(out) as { sources: object[] }
+    expect(document).toMatchObject({ source: 'genai-prices', stored: true })
+    expect(document.sources).toMatchObject([
+      { source: 'genai-prices', stored: true, held: [] },
+      { source: 'litellm', problem: expect.stringContaining('answered with 500') },
+      { source: 'azure', stored: true, changes: [{ provider: 'azure', model: 'gpt-5.4', after: 'new' }] },
+    ])
+    expect([code, err]).toEqual([1, expect.stringContaining('answered with 500')])
+  } finally {
+    await Promise.all([litellm.stop(), azure.stop()])
+  }
 })
 
 test('the folder of a package is as good as its data', async () => {

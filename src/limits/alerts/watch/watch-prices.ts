@@ -46,7 +46,7 @@ function troublesOf(
           }),
         ]
       : []),
-    ...(days >= OLD_DAYS
+    ...(days >= OLD_DAYS && !(kind === 'azure' && state.isBundled)
       ? [
           occurrence(`${kind} old`, today, {
             message: `Calls are priced by data that was last fresh ${days} days ago: ${source}. See doctor.`,
