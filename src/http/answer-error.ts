@@ -62,7 +62,7 @@ export function errorHeaders(body: string, added: ErrorDetail['headers'] = {}): 
 }
 
 /**
- * Whether bytes of a body may follow. While its head is handled, a request without a body is incomplete, too.
+ * Tells whether bytes of a body may follow. While its head is handled, a request without a body is incomplete, too.
  */
 function isBodyUnread({ headers, complete }: IncomingMessage): boolean {
   return !complete && (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)

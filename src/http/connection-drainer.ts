@@ -42,7 +42,7 @@ interface ClientConnection {
   answers: number
   /** Since when it has had none, by the monotonic clock. */
   idleSinceMs: number
-  /** Whether it has carried an answer. */
+  /** It has carried an answer. */
   isUsed: boolean
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 
 /** How long a browser keeps the answer to a preflight. */
 const MAX_AGE_SECONDS = '600'
-/** What a page sees of an answer beside its body. A page sees only headers that are named. */
+/** The headers of an answer that a page sees beside its body. A page sees only headers that are named. */
 const SHOWN_HEADERS = [
   'x-tallygate-call-id',
   'x-tallygate-as-of',
@@ -43,7 +43,9 @@ export function allowOrigins(listener: RequestListener, origins: readonly string
   }
 }
 
-/** Whether the request was one of a browser that asks what its page may send. It has no key, and is not a call. */
+/**
+ * Tells whether the request was one of a browser that asks what its page may send. It has no key, and is not a call.
+ */
 function answerPreflight({ method, headers }: IncomingMessage, response: ServerResponse): boolean {
   const asked = headers['access-control-request-method']
   if (method !== 'OPTIONS' || asked === undefined || !TOKEN.test(asked)) return false

@@ -1,4 +1,4 @@
-/** What an error of the gateway's own says. Its cause is written only to the log. */
+/** The texts of an error of the gateway's own. Its cause is written only to the log. */
 export interface ErrorDefinition {
   readonly status: number
   readonly type: string
@@ -190,13 +190,13 @@ const OPERATORS_ONLY: readonly ErrorName[] = ['conflict', 'method_not_allowed']
 /** The errors that a call may be answered with. */
 export const CALL_ERROR_NAMES = ERROR_NAMES.filter((name) => !OPERATORS_ONLY.includes(name))
 
-/** What one occurrence of an error adds to its definition. */
+/** One occurrence of an error adds this to its definition. */
 export interface ErrorDetail {
   /** The name of the parameter at fault. */
   readonly param?: string | undefined
   /** In place of the definition's message. */
   readonly message?: string | undefined
-  /** What the command line says behind the message: the command that helps. */
+  /** The command that helps; the command line says it behind the message. */
   readonly hint?: string | undefined
   /** Sent with the error, for example `retry-after`. Names are in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined

@@ -3,12 +3,14 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { sendError } from './answer-error.ts'
 import type { CallRefusal } from './errors.ts'
 
-/** Whether calls are accepted, and what is unavailable. */
+/** The answer says whether calls are accepted, and what is unavailable. */
 export interface Readiness {
   readonly ready: boolean
-  /** What does not work fully: `redis`, `postgres`, `counting`, `keys`, `journal`, `replica`, `stopping`, .... */
+  /**
+   * The parts that do not work fully: `redis`, `postgres`, `counting`, `keys`, `journal`, `replica`, `stopping`, ....
+   */
   readonly degraded: readonly string[]
-  /** What to do about it, in sentences; absent: the names say enough. */
+  /** Sentences on what to do about it; absent: the names say enough. */
   readonly advice?: readonly string[]
 }
 
@@ -39,7 +41,7 @@ export const NO_HOST = {
   detail: { message: 'The request has no Host header.', headers: { connection: 'close' } },
 } as const satisfies CallRefusal
 
-/** Whether a request lacks its Host header; HTTP/1.0 needs none. */
+/** Tells whether a request lacks its Host header; HTTP/1.0 needs none. */
 export function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.host === undefined && httpVersion !== '1.0'
 }

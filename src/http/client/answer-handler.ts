@@ -1,7 +1,7 @@
 /** The headers of an answer by their lower-case names; one that is repeated has all of its values. */
 export type AnswerHeaders = Record<string, string | string[] | undefined>
 
-/** What the reader of an answer may do to it. It outlives its connection, and then does nothing. */
+/** The reader of an answer steers it by this. It outlives its connection, and then does nothing. */
 export interface AnswerController {
   /** The headers as they stood on the wire: name, value, name, value, ... as latin1 characters. */
   readonly rawHeaders: readonly string[]
@@ -33,7 +33,7 @@ export interface AnswerHandler {
   onResponseError(controller: AnswerController | null, error: Error): void
 }
 
-/** What went wrong between a request and the end of its answer. */
+/** An error between a request and the end of its answer. */
 export type UpstreamErrorCode =
   | 'connect_timeout'
   | 'headers_timeout'

@@ -113,7 +113,7 @@ function readFraming(head: AnswerHead, role: string, value: string): string | nu
       head.contentLength = Number(value)
       return null
     case 'transfer-encoding':
-      // What else there may be in it was not asked for (no TE is sent that takes it), and would not be undone.
+      // Any other coding in it was not asked for (no TE is sent that takes it), and would not be undone.
       if (head.isChunked || value.toLowerCase() !== 'chunked') return 'a transfer coding is not chunked alone'
       head.isChunked = true
       return null

@@ -118,7 +118,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * What a server sends right behind an answer, its end or bytes that no one asked for, is heard of in the next turn
+   * The end of a connection, or bytes that no one asked for, right behind an answer are heard of in the next turn
    * of the event loop: until then, no request goes out on the connection. A turn is not made for it.
    */
   #settle(connection: Connection): void {

@@ -67,7 +67,7 @@ function ticksOf(ms: number): number {
   return ms === 0 ? Number.POSITIVE_INFINITY : Math.ceil(ms / TICK_MS) + 1
 }
 
-/** What the pool does with its connections. */
+/** The pool learns of its connections by this. */
 export interface ConnectionOwner {
   readonly clock: PoolClock
   /** The connection is there, for the request that it was opened for. */
@@ -115,7 +115,7 @@ export class Connection implements Carrier, UploadListener {
     this.#socket.on('close', () => this.#close(new UpstreamError('closed', 'the connection was closed')))
   }
 
-  /** Whether a request may be sent on it, as far as is known. */
+  /** A request may be sent on it, as far as is known. */
   get isOpen(): boolean {
     return !this.#isClosed && !this.#socket.destroyed
   }

@@ -4,7 +4,7 @@ import { createSecureContext, type SecureContext, connect as tlsConnect } from '
 /** After a minute without a byte the kernel asks whether the server is still there. */
 const KEEP_ALIVE_PROBE_MS = 60_000
 
-/** What one read brings at most. */
+/** One read brings this many bytes at most. */
 const READ_BYTES = 64 * 1024
 
 /**
@@ -82,7 +82,8 @@ export class Connector {
       ...(this.#session === null ? {} : { session: this.#session }),
     }
     const socket = tlsConnect(options, onConnect)
-    // Of a verified server only: Node keeps a session back until then. Resumed, the name is not verified again.
+    // Sessions are of verified servers only: Node keeps a session back until then. Resumed, the name is not verified
+    // again.
     socket.on('session', (session) => {
       this.#session = session
     })

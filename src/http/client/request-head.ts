@@ -52,7 +52,7 @@ export function findHeaderName(text: string): HeaderName | null {
   return remembered.get(text) ?? readName(text)
 }
 
-/** Whether `text` is a token, as methods and names of headers are. */
+/** Tells whether `text` is a token, as methods and names of headers are. */
 export function isToken(text: string): boolean {
   return TOKEN.test(text)
 }
@@ -87,13 +87,15 @@ const LENGTH = /^\d{1,15}$/
 export interface RequestHead {
   /** Latin1 characters up to the headers that frame the body, which are left out with the empty line. */
   readonly text: string
-  /** What `content-length` says; `null`: nothing. */
+  /** The length that `content-length` says; `null`: nothing. */
   readonly announcedLength: number | null
   /** Servers expect a body. */
   readonly takesBody: boolean
 }
 
-/** The headers of a request as they are written, so that they are looked at once where several requests have the same. */
+/**
+ * The headers of a request as they are written, so that they are looked at once where several requests have the same.
+ */
 export class HeadFields {
   /** The header line of the host. */
   readonly host: string

@@ -1,11 +1,13 @@
 import type { AnswerHeaders } from './answer-handler.ts'
 import { AnswerHead, readAnswerHead, readHeaders } from './answer-head.ts'
 
-/** Of one head, and of the trailers of one answer. */
+/** Bound of one head, and of the trailers of one answer. */
 const MAX_HEAD_BYTES = 64 * 1024
-/** Of one chunk's size and its extensions. */
+/** Bound of one chunk's size with its extensions. */
 const MAX_SIZE_LINE_BYTES = 16 * 1024
-/** Each starts the limit for the head again, and a server that waits for a model sends one every few seconds at most. */
+/**
+ * Each starts the limit for the head again, and a server that waits for a model sends one every few seconds at most.
+ */
 const MAX_INTERIM_ANSWERS = 1_000
 /** The largest number of hexadecimal digits whose number is exact. */
 const MAX_SIZE_DIGITS = 13
@@ -14,14 +16,16 @@ const CR = 0x0d
 const LF = 0x0a
 const SEMICOLON = 0x3b
 
-/** What may follow the semicolon behind a chunk's size (RFC 9112, 7.1.1), without blanks around the signs. */
+/**
+ * Extensions: they may follow the semicolon behind a chunk's size (RFC 9112, 7.1.1), without blanks around the signs.
+ */
 const EXTENSIONS =
   /^(?:(?:^|;)[!#$%&'*+\-.^_`|~\w]+(?:=(?:[!#$%&'*+\-.^_`|~\w]*|"(?:[\t !\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)+$/
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const PROTOCOL = Buffer.from('HTTP/1.')
 
-/** What the next byte belongs to. */
+/** The part of an answer that the next byte belongs to. */
 type Part =
   | 'head'
   | 'sized'
@@ -77,7 +81,7 @@ export class ResponseParser {
     this.#partial = null
   }
 
-  /** What the bytes so far brought of the body since this was last called; `null`: nothing. */
+  /** The piece of the body that came since this was last called; `null`: nothing. */
   takeBody(): Buffer | null {
     const body = this.#body
     this.#body = null
@@ -85,7 +89,7 @@ export class ResponseParser {
   }
 
   /**
-   * Whether the connection can carry another answer once this one is complete. Servers have been seen to send a
+   * Tells whether the connection can carry another answer once this one is complete. Servers have been seen to send a
    * body with answers that have none, so after an announcement of one the next answer could begin with it.
    */
   get keepsConnection(): boolean {
@@ -220,7 +224,7 @@ export class ResponseParser {
         if (this.#left === 0) this.#part = 'chunk-end'
         at = to
       } else if (this.#part === 'trailers') {
-        // What follows them is not read: copied pieces of the body may lie before them, none behind.
+        // The bytes behind them are not read: copied pieces of the body may lie before them, none behind.
         this.#readTrailers(bytes, at)
         break
       } else {

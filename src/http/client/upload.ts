@@ -38,7 +38,7 @@ export class Upload {
     socket.on('drain', this.#onDrain)
   }
 
-  /** Whether anything of the request was sent. */
+  /** Something of the request was sent. */
   get hasBegun(): boolean {
     return this.#sentBytes > 0
   }

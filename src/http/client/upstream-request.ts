@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { AnswerController, AnswerHandler } from './answer-handler.ts'
 import { buildRequestHead, type HeadFields, type RequestHead } from './request-head.ts'
 
-/** What is to be sent. */
+/** A request to be sent. */
 export interface RequestToSend {
   /** Upper case. */
   readonly method: string
@@ -53,7 +53,7 @@ export class UpstreamRequest implements AnswerController {
     this.hasBody = this.#body !== null
   }
 
-  /** What is still to be sent; `null`: nothing. */
+  /** The part that is still to be sent; `null`: nothing. */
   get body(): Buffer | Readable | null {
     return this.#body
   }
@@ -121,7 +121,7 @@ export function destroyBody(body: Buffer | Readable | null): void {
   if (body !== null && !Buffer.isBuffer(body)) body.destroy()
 }
 
-/** What was thrown, as an error. */
+/** Makes an error of what was thrown. */
 export function errorOf(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
 }

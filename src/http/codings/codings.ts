@@ -40,7 +40,7 @@ class MemberInflater extends Transform {
   #members = 1
   #decodedBytes = 0
   #bytesBefore = 0
-  /** What comes now belongs to no stream. */
+  /** Bytes that come now belong to no stream. */
   #isOver = false
   /** The callback of the chunk that is being decoded: a decoder that fails does not call it. */
   #done: TransformCallback | null = null

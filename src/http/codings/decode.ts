@@ -47,15 +47,15 @@ const NO_BYTES: Uint8Array = new Uint8Array(0)
 
 let waitingBytesInAll = 0
 
-/** What decoders give beyond the usual, all of this process together: 64 MiB a second. */
+/** All decoders of this process together may give this beyond the usual: 64 MiB a second. */
 const SLICE_MS = 10
 const SLICE_BYTES = 640 * 1024
 /** A decoder gives so much at a time. */
 const CHUNK_BYTES = 16 * 1024
 
 /**
- * Spreads over time what decoders give beyond the usual. A few bytes may stand for 64 MiB, and reading that at once would
- * hold up the calls of all others.
+ * Spreads over time what decoders give beyond the usual. A few bytes may stand for 64 MiB, and reading that at once
+ * would hold up the calls of all others.
  */
 export class OutputPace {
   #left = SLICE_BYTES
@@ -113,7 +113,7 @@ export function createDecoder(codings: string, sink: DecodedSink): BodyDecoder {
 /** Enough of a body to recognise it: the length of gzip's header. */
 const SNIFFED_BYTES = 10
 
-/** What the first bytes of an answer show; `null`: they show nothing. */
+/** The coding that the first bytes of an answer show; `null`: they show nothing. */
 type SniffedCoding = 'gzip' | 'zstd' | 'deflate' | 'text'
 
 /** How documents with usage begin: JSON, a list of it, or server-sent events. */
@@ -142,7 +142,7 @@ function isGzip(head: Uint8Array): boolean {
   return method === 8 && flags < 0x20 && (extra === 0 || extra === 2 || extra === 4) && knowsSystem
 }
 
-/** Whether a body that is declared plain may be coded, by its first byte: text begins with none of these. */
+/** Tells whether a body that is declared plain may be coded, by its first byte: text begins with none of these. */
 export function mayBeCoded(firstByte: number | undefined): boolean {
   return firstByte === 0x1f || firstByte === 0x28 || firstByte === 0x78
 }
@@ -339,7 +339,7 @@ class InflatingDecoder implements BodyDecoder {
   }
 }
 
-/** Whether the first bytes of a body agree with its declared coding. Brotli may begin as zlib does. */
+/** Tells whether the first bytes of a body agree with its declared coding. Brotli may begin as zlib does. */
 function isSaid(sniffed: string, said: string | null): boolean {
   if (sniffed === 'gzip') return said === 'gzip' || said === 'x-gzip'
   return sniffed === said || (sniffed === 'deflate' && said === 'br')

@@ -8,7 +8,7 @@ import { SCHEMA } from './schema.ts'
 import { clientClass, connectInTurn, ServerConnector } from './sessions/connector.ts'
 import { beginTransaction } from './sessions/session-settings.ts'
 
-/** Where the runner records what was applied, in the same schema. */
+/** The table of the runner: it records what was applied, in the same schema. */
 const MIGRATIONS_TABLE = 'migrations'
 /** A migration may rewrite large tables. */
 const LONGEST_MS = 86_400_000

@@ -19,13 +19,13 @@ export interface PostgresPoolOptions {
   /** Longest a statement may run, by the server's clock. */
   readonly statementTimeoutMs: number
   /**
-   * What a sort or a grouping of these statements may hold in memory, for each of the processes that it runs
+   * Memory that a sort or a grouping of these statements may hold, for each of the processes that it runs
    * in; absent: as the server has it.
    */
   readonly workMemoryMb?: number
   /** Shown in `pg_stat_activity`. */
   readonly applicationName: string
-  /** Whether a server that cannot be written to will do, where the URL does not say. By default it will not. */
+  /** A server that cannot be written to will do, where the URL does not say. By default it will not. */
   readonly readsOnly?: boolean
   readonly log: Logger
 }
@@ -61,14 +61,14 @@ export function openPostgres(url: string, options: PostgresPoolOptions): Postgre
 }
 
 const TOO_MANY_CONNECTIONS = '53300'
-/** Of several servers only what each said is known. */
+/** All that is known of several servers is what each said. */
 const SAID = /too many clients|remaining connection slots|too many connections for/
 
-/** What to do, for a log line, readiness, `doctor` and commands. */
+/** Advice for a log line, readiness, `doctor` and commands. */
 export const OUT_OF_CONNECTIONS =
   'PostgreSQL has no connection left: raise max_connections, put a pooler before it, or end what holds them (docs/scaling.md has the number that a deployment needs)'
 
-/** Whether Postgres refused a connection because all of the server's, the role's or the database's are in use. */
+/** Tells whether Postgres refused a connection because all of the server's, the role's or the database's are in use. */
 export function isOutOfConnections(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error ? error.code : null
@@ -164,14 +164,14 @@ async function releasing<T>(session: PostgresSession, work: () => Promise<T>): P
   }
 }
 
-/** Whether the server cannot be written to: after a failover all connections to it are worthless. */
+/** Tells whether the server cannot be written to: after a failover all connections to it are worthless. */
 function isReadOnlyServer(session: PostgresSession, { code }: pg.DatabaseError): boolean {
   if (code !== READ_ONLY) return false
   connectorOf(session)?.refusedWrite(session)
   return true
 }
 
-/** What the statements behind a failed one of the same transaction are answered. */
+/** Postgres answers this to the statements behind a failed one of the same transaction. */
 const ABORTED = '25P02'
 
 /**
@@ -202,9 +202,10 @@ export function sqlStateOf(error: unknown): string | null {
 const QUERY_CANCELED = '57014'
 
 /**
- * Whether a statement took too long: the server ended it at its limit. The store was reached then, and a smaller query
- * may be answered. A server that is silent beyond that limit is another matter, which the driver calls `Query read
- * timeout`: it is frozen, cut off, or behind a pooler without a connection for us, and would not answer less either.
+ * Tells whether a statement took too long: the server ended it at its limit. The store was reached then, and a smaller
+ * query may be answered. A server that is silent beyond that limit is another matter, which the driver calls `Query
+ * read timeout`: it is frozen, cut off, or behind a pooler without a connection for us, and would not answer less
+ * either.
  */
 export function isQueryTimeout(error: unknown): boolean {
   return sqlStateOf(error) === QUERY_CANCELED
@@ -212,7 +213,10 @@ export function isQueryTimeout(error: unknown): boolean {
 
 const CHARACTER_NOT_IN_REPERTOIRE = '22021'
 
-/** Whether a statement failed because one of its texts has a NUL character, which Postgres cannot store or compare. */
+/**
+ * Tells whether a statement failed because one of its texts has a NUL character, which Postgres cannot store or
+ * compare.
+ */
 export function isUnstorableText(error: unknown): boolean {
   return sqlStateOf(error) === CHARACTER_NOT_IN_REPERTOIRE
 }
@@ -221,7 +225,7 @@ export function isUnstorableText(error: unknown): boolean {
 const LONG_MS = 600_000
 /** The server ends the statement at its limit and says so. The client gives up on one that is silent beyond it. */
 const SILENCE_MS = 5_000
-/** Where the groups of a million calls fit: on disk they take twice as long. */
+/** The groups of a million calls fit into this: on disk they take twice as long. */
 const WORK_MEMORY_MB = 64
 
 /**

@@ -104,7 +104,7 @@ function buildCluster(
   return cluster
 }
 
-/** What the connection to a single server and to each node of a cluster have in common. */
+/** The options that connections to a single server and to each node of a cluster have in common. */
 function shared(address: RedisAddress, options: RedisClientOptions) {
   const waits = options.whenAway === 'wait'
   return {
@@ -131,7 +131,7 @@ function first(hosts: readonly RedisHost[]): RedisHost {
 
 const delayMs = (attempt: number): number => Math.min(50 * 2 ** Math.min(attempt, 5), RECONNECT_MAX_MS)
 
-/** Whether an answer says that this server is a replica now, so that the master is looked for again. */
+/** Tells whether an answer says that this server is a replica now, so that the master is looked for again. */
 function leavesReplica(): (error: Error) => boolean {
   let leftAtMs = Number.NEGATIVE_INFINITY
   return (error) => {

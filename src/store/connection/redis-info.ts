@@ -49,12 +49,12 @@ export function answerInfoForAll(redis: Redis): void {
   })
 }
 
-/** Whether Redis refused a command because of the user's rights. */
+/** Tells whether Redis refused a command because of the user's rights. */
 export function isRefusedByAcl(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOPERM')
 }
 
-/** What HELLO says, as lines of INFO. */
+/** The answer to HELLO, as lines of INFO. */
 function infoFrom(reply: unknown): string {
   if (!Array.isArray(reply)) return ''
   const fields = new Map<string, string>()

@@ -8,13 +8,13 @@ export interface RedisState {
   readonly version: string
   /** The Redis release whose commands it supports. */
   readonly redisVersion: string
-  /** Whether it writes every command to disk; `null`: this user is not shown it. */
+  /** It writes every command to disk; `null`: this user is not shown it. */
   readonly appendOnly: boolean | null
-  /** What it does when memory is full; `null`: this user is not shown it. */
+  /** Its policy when memory is full; `null`: this user is not shown it. */
   readonly evictionPolicy: string | null
 }
 
-/** What Redis says of its memory. */
+/** The figures that Redis gives of its memory. */
 export interface RedisMemory {
   readonly usedBytes: number
   /** `null`: it may take all that its host has. */

@@ -104,8 +104,8 @@ export async function withRedis<Result>(
 }
 
 /**
- * Whether Redis refused to write because its memory is full. What frees memory it still does: reading, deleting, and
- * changing how long a key lasts. Scripts of before Redis 7 say it in the middle of a sentence.
+ * Tells whether Redis refused to write because its memory is full. What frees memory it still does: reading, deleting,
+ * and changing how long a key lasts. Scripts of before Redis 7 say it in the middle of a sentence.
  */
 export function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && /\bOOM\b/.test(error.message)

@@ -37,12 +37,14 @@ export async function recordGatewayJournal(
   )
 }
 
-/** Of a gateway process that ends. What it could not say of its last records, the one says that adopts them. */
+/** Ends the row of a gateway process. Of last records that it could not report, their adopter reports. */
 export async function deleteGatewayJournal(pool: Postgres, gateway: string): Promise<void> {
   await pool.query(`delete from ${SCHEMA}.gateway_journals where gateway = $1`, [gateway])
 }
 
-/** A gateway process that runs, and how long its oldest record waits by now, in milliseconds; 0: none waits for long. */
+/**
+ * A gateway process that runs, and how long its oldest record waits by now, in milliseconds; 0: none waits for long.
+ */
 export interface GatewayLag {
   readonly gateway: string
   readonly oldestMs: number
@@ -57,7 +59,7 @@ export async function selectGatewayLags(pool: Postgres): Promise<readonly Gatewa
   return rows.map((row) => ({ gateway: row.gateway, oldestMs: Number(row.oldest_ms) }))
 }
 
-/** Of the gateways that run, by their names. */
+/** The gateways that run, by their names. */
 export async function selectGatewayJournals(
   pool: Postgres,
 ): Promise<readonly (GatewayJournal & { readonly gateway: string })[]> {

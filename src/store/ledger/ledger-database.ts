@@ -4,7 +4,7 @@ import type { StoreClock } from '../processes/store-clock.ts'
 import { readCommittedOffsets } from './committed-offsets.ts'
 import { readGaps } from './gaps.ts'
 
-/** What the ledger of a gateway asks of Postgres, as queries to `pool`. Every answer rejects when Postgres is away. */
+/** The requests of a gateway's ledger to Postgres, as queries to `pool`. Every answer rejects when Postgres is away. */
 export function buildLedgerDatabase(pool: Postgres) {
   return {
     readCommittedOffsets: (producers: readonly string[]) => readCommittedOffsets(pool, producers),

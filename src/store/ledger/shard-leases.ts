@@ -70,7 +70,7 @@ export async function countWorkers(redis: Redis, key: string): Promise<number> {
   return (await redis.zrangebyscore(key, `(${nowMs}`, '+inf')).length
 }
 
-/** What an announcement needs is tried first: where it is refused, none who runs could say so. */
+/** The commands of an announcement are tried first: where it is refused, none who runs could say so. */
 const COUNT = `
 redis.call('zadd', KEYS[1], 0, '')
 redis.call('zrem', KEYS[1], '')

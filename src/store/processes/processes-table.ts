@@ -36,7 +36,7 @@ export async function announceProcess(pool: Postgres, running: RunningProcess): 
   )
 }
 
-/** What a process that stops says last. */
+/** A process that stops says this last. */
 export async function withdrawProcess(
   pool: Postgres,
   { process, kind }: Pick<RunningProcess, 'process' | 'kind'>,
@@ -110,7 +110,7 @@ export function shareOf({ most, reserved, others, workersMay, gateways }: Connec
 interface AnnounceOptions {
   readonly pool: Postgres
   readonly kind: ProcessKind
-  /** What it may take; with `allow` it gets its part of Postgres's connections each time. */
+  /** The connections that it may take; with `allow` it gets its part of Postgres's connections each time. */
   readonly connections: { readonly max: number; readonly allow?: (connections: number) => void }
   readonly clock: StoreClock
 }

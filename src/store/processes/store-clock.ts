@@ -9,7 +9,7 @@ export const CLOCK_FAR_MS = 60_000
 /** A new reading replaces one of old when its round trip took at most this part of the old one's age longer. */
 const AGED = 50
 
-/** What both clocks said at one moment. */
+/** The readings of both clocks at one moment. */
 interface Reading {
   readonly storeMs: number
   readonly ownMs: number
@@ -52,12 +52,12 @@ export class StoreClock {
     this.#monotonicNow = monotonicNow
   }
 
-  /** Whether this clock and Postgres's differ by more than a second. */
+  /** This clock and Postgres's differ by more than a second. */
   get isOff(): boolean {
     return this.#isOff
   }
 
-  /** Whether they differ by more than a minute, however long the last reading took. */
+  /** They differ by more than a minute, however long the last reading took. */
   get isFar(): boolean {
     const reading = this.#reading
     return reading !== null && this.#isFarBy(reading, this.#wallNow())

@@ -7,7 +7,7 @@ import { type Refusals, tryCommands } from './redis-rights.ts'
 
 /** Why nothing can be counted over this Redis, however long it is waited. */
 export interface RedisProblem {
-  /** What is wrong, as the end of a sentence that begins with REDIS_URL. */
+  /** The fault, as the end of a sentence that begins with REDIS_URL. */
   readonly what: string
   readonly mend: string
   /** Its memory is full: it still answers, and deletes. */
@@ -117,12 +117,12 @@ export class RedisWatch {
     this.#repeating = repeat(() => this.#check(), EVERY_MS)
   }
 
-  /** What was found last; `null`: nothing, or Redis has not answered yet. */
+  /** The fault that was found last; `null`: nothing, or Redis has not answered yet. */
   get problem(): RedisProblem | null {
     return this.#problem
   }
 
-  /** What Redis said last; `null`: it has not answered yet, or does not show it to this user. */
+  /** The answer of Redis, the last one; `null`: it has not answered yet, or does not show it to this user. */
   get memory(): RedisMemory | null {
     return this.#memory
   }

@@ -16,7 +16,7 @@ export const REDIS_COMMANDS = [
   ...['zremrangebyrank', 'zremrangebyscore', 'zrevrange', 'zrevrangebyscore'],
 ]
 
-/** What a cluster needs beside. */
+/** A cluster needs these beside. */
 export const CLUSTER_COMMANDS = ['cluster|slots', 'cluster|info', 'readonly', 'readwrite']
 
 /** Why commands were refused, and which: `NOPERM`, `READONLY`, `OOM`, `MISCONF`. */
@@ -39,7 +39,7 @@ export async function tryCommands(redis: Redis, redisPrefix: string): Promise<Re
         return null
       } catch (error) {
         const [reason] = (error instanceof Error && REFUSALS.exec(error.message)) || []
-        // What else Redis answers, it answers to a command that it would carry out.
+        // Any other answer of Redis is to a command that it would carry out.
         if (reason === undefined && !isReply(error)) throw error
         return reason === undefined ? null : { reason, command: command.toUpperCase() }
       }
@@ -105,7 +105,7 @@ function trials(redisPrefix: string): readonly Trial[] {
   ]
 }
 
-/** Whether Redis answered, with an error. */
+/** Tells whether Redis answered, with an error. */
 function isReply(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError'
 }

@@ -9,13 +9,13 @@ export type ReplicaLag =
       /** It has at least all that was committed by then; monotonic milliseconds. */
       readonly asOfMs: number
     }
-  /** What it would answer is of another database, or of no known moment. */
+  /** Its answers would be of another database, or of no known moment. */
   | { readonly kind: 'unusable'; readonly problem: string; readonly isForGood?: boolean }
 
 interface Position {
   /** Monotonic milliseconds, read before the primary was asked. */
   readonly atMs: number
-  /** Where the primary's log was then, in bytes. */
+  /** The position of the primary's log then, in bytes. */
   readonly bytes: number
 }
 
@@ -31,7 +31,7 @@ export class ReplicaLagMeter {
   readonly #primary: Postgres
   readonly #replica: Postgres
   #positions: readonly Position[] = []
-  /** Of the primary; read once. */
+  /** Identity of the primary; read once. */
   #databaseId: string | null = null
 
   constructor(primary: Postgres, replica: Postgres) {

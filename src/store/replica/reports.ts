@@ -7,7 +7,7 @@ import { type ReplicaLag, ReplicaLagMeter } from './replica-lag.ts'
 
 /** A replica for reports, as it is now. */
 export interface ReplicaState {
-  /** Whether reports are read from it; else they are from the primary. */
+  /** Reports are read from it; else they are from the primary. */
   readonly isUsed: boolean
   /** How old what it answers is at most, in milliseconds; `null`: not known. */
   readonly lagMs: number | null
@@ -15,7 +15,7 @@ export interface ReplicaState {
   readonly problem: string | null
 }
 
-/** Where reports are read. */
+/** The place that reports are read from. */
 export interface Reports {
   /**
    * Runs queries that only read on the replica, and on the primary where the replica is away or too old. What
@@ -59,7 +59,7 @@ export function replicaReports(primary: Postgres, replica: Postgres, log: Logger
     try {
       lag = await withinDeadline(meter.measure(), MEASURE_LIMIT_MS)
     } catch {
-      // What was known of it grows old by itself; a replica that is away refuses the next report.
+      // A reading of it grows old by itself; a replica that is away refuses the next report.
     }
     const { isUsed, problem } = state()
     if (isUsed !== wasUsed) {

@@ -6,15 +6,16 @@ interface Waiting {
 }
 
 /**
- * What connections are taken for, the most urgent first. Polls: keys, committed offsets, prices, announcements. Limits:
- * definitions and spent figures. Objects: owners that a call waits for. Usage: clients' queries. Reports: operators'.
+ * The lanes that connections are taken for, the most urgent first. Polls: keys, committed offsets, prices,
+ * announcements. Limits: definitions and spent figures. Objects: owners that a call waits for. Usage: clients' queries.
+ * Reports: operators'.
  */
 export const LANES = ['polls', 'limits', 'objects', 'usage', 'reports'] as const
 export type LaneName = (typeof LANES)[number]
 
 /** With fewer, slow queries of clients would keep a call's objects waiting, or those of operators all clients'. */
 export const LEAST_CONNECTIONS = 4
-/** Of one gateway process, whatever it is asked. */
+/** Connections of one gateway process, whatever it is asked. */
 export const MOST_CONNECTIONS = 8
 
 /**
@@ -29,9 +30,9 @@ export function laneCaps(total: number): readonly number[] {
 }
 
 /**
- * Deals out a process's connections: the most urgent lane that waits is next, in the order of asking within a lane. What
- * each lane may hold is bounded by `laneCaps`. Reports that wait get one connection of clients' queries, so that these
- * never keep them out for good.
+ * Deals out a process's connections: the most urgent lane that waits is next, in the order of asking within a lane.
+ * What each lane may hold is bounded by `laneCaps`. Reports that wait get one connection of clients' queries, so that
+ * these never keep them out for good.
  */
 export class ConnectionBudget {
   #total: number

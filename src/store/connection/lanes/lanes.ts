@@ -32,7 +32,7 @@ export interface Lanes extends Readonly<Record<LaneName, Postgres>> {
   readonly max: number
   /** Says that it may take so many. */
   allow(connections: number): void
-  /** What to do about a Postgres that has just refused a further connection; `null`: it has not. */
+  /** Advice about a Postgres that has just refused a further connection; `null`: it has not. */
   readonly shortage: string | null
   end(): Promise<void>
 }
@@ -115,7 +115,7 @@ export function openLanes(url: string, { applicationName, limits, log }: LanesOp
 
   const laneOf = (name: LaneName, index: number): readonly [LaneName, Postgres] => {
     const take = () => connect(index, limits[name])
-    // Of a lane nothing is ended: the pool is.
+    // A lane has nothing to end: the pool has.
     return [
       name,
       { connect: take, query: queryOver(take), on: pool.on.bind(pool), end: async () => {} } as Postgres,

@@ -13,7 +13,7 @@ import {
 export interface ServerConnectorOptions extends SessionLimits {
   readonly url: string
   readonly applicationName: string
-  /** Whether a server that cannot be written to will do. */
+  /** A server that cannot be written to will do. */
   readonly readsOnly: boolean
   readonly log: Logger
 }
@@ -31,7 +31,7 @@ interface ConnectionPlan {
   readonly config: pg.ClientConfig
   readonly candidate: ServerCandidate
   readonly generation: number
-  /** Whether the settings are sent when the connection begins. */
+  /** The settings are sent when the connection begins. */
   readonly withOptions: boolean
 }
 
@@ -74,7 +74,7 @@ export class ServerConnector {
     return this.#adjustments
   }
 
-  /** What the next connection is made with. */
+  /** Options of the next connection. */
   plan(): ConnectionPlan {
     const candidate = this.choice.next(performance.now())
     const withOptions = !this.#pooled
@@ -107,7 +107,8 @@ export class ServerConnector {
     client.once('connect', () => {
       connecting = false
     })
-    // When the server ends the session, the query under way rejects. Without a listener the event would end the process.
+    // When the server ends the session, the query under way rejects. Without a listener the event would end the
+    // process.
     client.on('error', () => {})
   }
 
@@ -136,13 +137,14 @@ export class ServerConnector {
     throw new Error(`the PostgreSQL server ${candidate.name} ${reason}`)
   }
 
-  /** Whether the connection may lead to a server that is no longer the right one. */
+  /** Tells whether the connection may lead to a server that is no longer the right one. */
   isOutdated(client: object): boolean {
     return this.#plans.get(client)?.generation !== this.choice.generation
   }
 
   /**
-   * A server that this connection leads to refuses to be written to: after a failover the connections to it are worthless.
+   * A server that this connection leads to refuses to be written to: after a failover the connections to it are
+   * worthless.
    */
   refusedWrite(client: object): void {
     const plan = this.#plans.get(client)
@@ -168,7 +170,7 @@ export class ServerConnector {
 
 const CONNECTORS = new WeakMap<object, ServerConnector>()
 
-/** What made this connection; `null`: something else. */
+/** The connector that made this connection; `null`: something else. */
 export function connectorOf(client: object): ServerConnector | null {
   return CONNECTORS.get(client) ?? null
 }

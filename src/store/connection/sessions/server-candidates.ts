@@ -5,7 +5,7 @@ import type { SessionAttrs } from '../../../domain/postgres-url/parameters.ts'
 import type { PostgresHost, PostgresUrl } from '../../../domain/postgres-url/postgres-url.ts'
 import type { SessionState } from './session-settings.ts'
 
-/** What a server has to be for a connection to it to be used. */
+/** The state that a server must have for a connection to it to be used. */
 export type ServerNeed = Exclude<SessionAttrs, 'prefer-standby'>
 
 /** One way to connect: a host, with TLS or without, and what its server has to be. */
@@ -36,14 +36,14 @@ export function listCandidates(url: PostgresUrl, readsOnly: boolean): readonly S
       ...found.map((it) => ({ ...it, need: 'any' as const, isSecondChoice: true })),
     ]
   }
-  // Of several servers, one that cannot be written to is never the one that is meant.
+  // Where there are several servers, one that cannot be written to is never the one that is meant.
   const need = sessionAttrs === 'any' && !readsOnly && url.hosts.length > 1 ? 'read-write' : sessionAttrs
   return found.map((it) => ({ ...it, need, isSecondChoice: false }))
 }
 
 function configOf(url: PostgresUrl, { host, port }: PostgresHost, ssl: Tls | undefined): pg.ClientConfig {
   return {
-    // What is left out the driver takes from PGUSER, PGPASSWORD and so on.
+    // The driver takes what is left out from PGUSER, PGPASSWORD and so on.
     ...(url.user !== null && { user: url.user }),
     ...(url.password !== null && { password: url.password }),
     ...(url.database !== null && { database: url.database }),

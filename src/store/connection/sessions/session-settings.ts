@@ -22,11 +22,11 @@ const SOCKET_SETTINGS = [
 /** Says that this connection was given its settings when it began. */
 const SIGN = 'tallygate.settings'
 
-/** What differs from pool to pool. */
+/** The settings that differ from pool to pool. */
 export interface SessionLimits {
   /** Longest a statement may run, by the server's clock. */
   readonly statementTimeoutMs: number
-  /** What a sort or a grouping may hold in memory; `null`: as the server has it. */
+  /** Memory that a sort or a grouping may hold; `null`: as the server has it. */
   readonly workMemoryMb: number | null
 }
 
@@ -49,7 +49,7 @@ function localSettings(limits: SessionLimits): string {
     .join('')
 }
 
-/** What each `begin` on this connection is followed by. None: the connection keeps its settings. */
+/** The statements that follow each `begin` on this connection. None: the connection keeps its settings. */
 const LOCAL_SETTINGS = new WeakMap<object, string>()
 
 /** Sends the settings with each transaction of this connection from now on. */
@@ -57,7 +57,7 @@ export function setInTransactions(session: object, limits: SessionLimits): void 
   LOCAL_SETTINGS.set(session, localSettings(limits))
 }
 
-/** What a connection was given last; absent: what it began with. */
+/** The settings that a connection was given last; absent: those it began with. */
 const GIVEN = new WeakMap<object, SessionLimits>()
 
 /**
@@ -92,7 +92,7 @@ function limitSilence(session: object, limits: SessionLimits): void {
     Reflect.set(parameters, 'query_timeout', silenceLimitMs(limits))
 }
 
-/** Whether the settings hold in transactions only: each server connection may serve other clients in between. */
+/** The settings hold in transactions only: each server connection may serve other clients in between. */
 export function isPooled(session: object): boolean {
   return LOCAL_SETTINGS.has(session)
 }
@@ -106,12 +106,12 @@ export async function beginTransaction(session: Pick<pg.ClientBase, 'query'>, ho
   await session.query(`begin ${how}${LOCAL_SETTINGS.get(session) ?? ''}`)
 }
 
-/** What a server tells of a connection that has just begun. */
+/** The state that a server tells of a connection that has just begun. */
 export interface SessionState {
-  /** Whether it recovers: a standby. */
+  /** It recovers: a standby. */
   readonly standby: boolean
   readonly readOnly: boolean
-  /** Whether the server gave this connection its settings, and no pooler answered in the server's place. */
+  /** The server gave this connection its settings, and no pooler answered in the server's place. */
   readonly keepsSettings: boolean
 }
 
