@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
+import { booksDiffer } from '../src/corrections/conditions.ts'
 import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { booksDiffer } from '../src/limits/alerts/watch/watch-ledger.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
@@ -118,6 +118,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     pool,
     redis,
     redisUrl,
+    redisPrefix,
     queuePrefix: queuePrefix(redisPrefix),
     takesNoJobs: () => redisWatch.problem !== null,
     now: clock.now,
@@ -145,7 +146,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     verify: async () => {
       const found = await verify(pool, log)
       if (found !== null)
-        await alerts.raise([booksDiffer(found.differences, found.since, utcDayOf(clock.now()))])
+        await alerts.raise('books', [booksDiffer(found.differences, found.since, utcDayOf(clock.now()))])
     },
     ...alerts.jobs,
     summarise: () => sumUpDays(pool, log),

@@ -1,7 +1,7 @@
-import { reasonOf } from '../doctor/explain-error.ts'
 import { Failure } from '../doctor/failure.ts'
 import { announceKeyChange } from '../keys/key-announcements.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
+import { reasonOf } from '../lib/reason-of.ts'
 import { cancelsStatementsOf } from '../store/connection/cancel-statements.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import { waitForReplica } from '../store/replica/replica-lag.ts'

@@ -1,3 +1,4 @@
+import { reasonOf } from '../lib/reason-of.ts'
 import {
   isOutOfConnections,
   isQueryTimeout,
@@ -24,12 +25,6 @@ export function explainError(error: unknown): string {
   if (isOutOfConnections(error)) return `${OUT_OF_CONNECTIONS} (${reason})`
   if (state !== null) return `Postgres refused (${state}): ${reason}`
   return isConnectionError(error) ? `Postgres cannot be reached: ${reason}` : reason
-}
-
-/** Node's own error for several addresses that all refused has no message of its own. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
 }
 
 function isConnectionError(error: unknown): boolean {

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { CallRecord } from '../call/call-record.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { DEFAULT_ESTIMATES } from '../config/yaml/estimates.ts'
+import { CONDITIONS } from '../doctor/conditions.ts'
 import { streamNames } from '../domain/redis/redis-names.ts'
 import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/listener.ts'
@@ -41,7 +42,7 @@ import { CallEstimates } from './expected-use/call-estimates.ts'
 import { buildGateway } from './gateway.ts'
 import { openGatewayPools } from './gateway-pools.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
-import { readinessOf } from './health/readiness.ts'
+import { type GatewayState, readinessOf } from './health/readiness.ts'
 import { nameGateway, recordJournal, recordPrices } from './health/recorded-state.ts'
 import { watchWorkers } from './health/worker-watch.ts'
 import { createJobSettler } from './jobs/job-settler.ts'
@@ -149,21 +150,28 @@ export async function runGateway(
   })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
-  const readiness = (): Readiness =>
-    readinessOf({
+  const state = (): GatewayState => {
+    const { redisConnected, oldestUncommittedMs, journalWritable } = ledger.stats()
+    return {
       stopping,
       keysReady: keys.ready,
       postgresReachable: keys.stats().storeReachable,
       redisUsable: redisWatch.problem === null,
-      ledger: ledger.stats(),
+      redisConnected,
+      oldestUncommittedMs,
+      journalWritable,
+      journalMaxBytes: config.journalMaxBytes,
       canTakeCalls: ledger.canTakeCalls,
       passesUnmetered: config.onJournalFull === 'unmetered',
       replicaUsed: reports.state()?.isUsed ?? null,
       kafkaBehind: kafkaBacklog.isBehind(),
       limitsDegraded: limits.isDegraded(),
       clockOff: clock.isOff,
+      clockOffsetMs: clock.provenOffsetMs,
       connectionShortage: lanes.shortage,
-    })
+    }
+  }
+  const readiness = (): Readiness => readinessOf(state())
 
   const ownCalls = openOwnCalls({ config, name, pool: polls, redis, ledger, now, log })
   const clientSummaries = new Summaries({
@@ -181,7 +189,8 @@ export async function runGateway(
     prices: () => withinDeadline(readPriceState(lanes.reports, 'genai-prices'), SCRAPE_MS),
     replica: reports.state,
     limits,
-    clockOffsetMs: () => clock.provenOffsetMs,
+    gauges: CONDITIONS.flatMap(({ gauges }) => gauges ?? []),
+    state,
     version: VERSION,
   })
   const observer = logCalls(metrics.observer, log)

@@ -1,6 +1,8 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { CallObserver } from '../call/call-observer.ts'
 import type { OpenCall } from '../call/call-record.ts'
+import type { StateGauge } from '../domain/conditions/condition.ts'
+import type { ProcessState } from '../domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../keys/key-directory.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { CallCounts } from './call-counts.ts'
@@ -12,7 +14,7 @@ import { type LimitFigures, showLimitMetrics } from './limit-metrics.ts'
 import { type PriceFreshness, showPrices } from './price-metric.ts'
 import { type ShownReplica, showReplica } from './replica-metric.ts'
 import { sharedRender } from './shared-metrics.ts'
-import { showClock, showKeys, showLedger } from './state-metrics.ts'
+import { showKeys, showLedger, showStates } from './state-metrics.ts'
 
 export interface GatewayMetricsOptions {
   /** Whether the configuration lists a model or there is a price for it: only then may it be a label. */
@@ -31,8 +33,9 @@ export interface GatewayMetricsOptions {
   readonly kafka: () => Promise<KafkaBacklog | null>
   /** Rates and budgets of this process. */
   readonly limits: LimitFigures
-  /** How far Postgres's clock is ahead of this process's; `null`: not known. */
-  readonly clockOffsetMs: () => number | null
+  /** What conditions show of this process. */
+  readonly gauges: readonly StateGauge[]
+  readonly state: () => ProcessState
   /** Of this release. */
   readonly version: string
 }
@@ -60,7 +63,8 @@ export function buildMetrics({
   replica,
   kafka,
   limits,
-  clockOffsetMs,
+  gauges,
+  state,
   version,
 }: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
@@ -74,7 +78,7 @@ export function buildMetrics({
   showReplica(registry, replica)
   showKafka(registry, kafka)
   showLimitMetrics(registry, limits)
-  showClock(registry, clockOffsetMs)
+  showStates(registry, gauges, state)
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',

@@ -1,4 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
+import type { StateGauge } from '../domain/conditions/condition.ts'
+import type { ProcessState } from '../domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../keys/key-directory.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 
@@ -15,11 +17,6 @@ const LEDGER_GAUGES: readonly LedgerGauge[] = [
     'tallygate_ledger_uncommitted_bytes',
     'Size of those records; at JOURNAL_MAX_BYTES no new call is taken.',
     ({ uncommittedBytes }) => uncommittedBytes,
-  ],
-  [
-    'tallygate_ledger_oldest_uncommitted_seconds',
-    'How long the oldest of those records has waited; 0 when there is none.',
-    ({ oldestUncommittedMs }) => oldestUncommittedMs / 1_000,
   ],
   ['tallygate_ledger_last_sequence', 'Last record in the journal of this process.', ({ last }) => last],
   ['tallygate_ledger_synced_sequence', 'Last record that survives a power loss.', ({ synced }) => synced],
@@ -39,16 +36,6 @@ const LEDGER_GAUGES: readonly LedgerGauge[] = [
     'Journals that could not be read completely and were quarantined.',
     ({ corrupt }) => corrupt,
   ],
-  [
-    'tallygate_redis_connected',
-    'Whether Redis is connected.',
-    ({ redisConnected }) => Number(redisConnected),
-  ],
-  [
-    'tallygate_journal_writable',
-    'Whether the disk takes what is written to the journal.',
-    ({ journalWritable }) => Number(journalWritable),
-  ],
 ]
 
 /** Shows where the ledger stands. */
@@ -61,49 +48,46 @@ export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): vo
   gauge(registry, 'tallygate_keys', 'API keys known to this process.', () => stats().keys)
   gauge(
     registry,
-    'tallygate_key_store_reachable',
-    'Whether the last poll of the keys in Postgres succeeded.',
-    () => Number(stats().storeReachable),
-  )
-  gauge(
-    registry,
     'tallygate_keys_stale_seconds',
     'Since the last successful poll of the keys; NaN when there was none.',
     () => (stats().staleMs ?? Number.NaN) / 1_000,
   )
 }
 
-/** Shows how far the clock is off. */
-export function showClock(registry: Registry, offsetMs: () => number | null): void {
-  gauge(
-    registry,
-    'tallygate_clock_offset_seconds',
-    "How far Postgres's clock is ahead of this process's, negative: behind; NaN: not known.",
-    () => (offsetMs() ?? Number.NaN) / 1_000,
-  )
+/** Shows what conditions say of this process. */
+export function showStates(
+  registry: Registry,
+  gauges: readonly StateGauge[],
+  state: () => ProcessState,
+): void {
+  for (const { name, help, aggregator, read } of gauges)
+    gauge(registry, name, help, () => read(state()), aggregator)
 }
 
+type Aggregator = 'max' | 'min' | 'first' | 'sum' | 'omit'
+
 /** How gauges of several processes are combined; the other metrics add up. */
-const AGGREGATORS: Readonly<Record<string, 'max' | 'min' | 'first' | 'omit'>> = {
-  tallygate_ledger_oldest_uncommitted_seconds: 'max',
+const AGGREGATORS: Readonly<Record<string, Aggregator>> = {
   tallygate_ledger_last_sequence: 'omit',
   tallygate_ledger_synced_sequence: 'omit',
   tallygate_ledger_sent_sequence: 'omit',
   tallygate_ledger_mark: 'omit',
   tallygate_ledger_corrupt_journals: 'first',
-  tallygate_redis_connected: 'min',
-  tallygate_journal_writable: 'min',
-  tallygate_clock_offset_seconds: 'first',
   tallygate_keys: 'max',
-  tallygate_key_store_reachable: 'min',
   tallygate_keys_stale_seconds: 'max',
 }
 
-function gauge(registry: Registry, name: string, help: string, read: () => number): void {
+function gauge(
+  registry: Registry,
+  name: string,
+  help: string,
+  read: () => number,
+  aggregator: Aggregator = AGGREGATORS[name] ?? 'sum',
+): void {
   new Gauge({
     name,
     help,
-    aggregator: AGGREGATORS[name] ?? 'sum',
+    aggregator,
     registers: [registry],
     collect() {
       this.set(read())

@@ -4,10 +4,8 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { describeDisagreement } from '../doctor/checks/gateway-prices.ts'
-import { renderFindings } from '../doctor/finding.ts'
 import { inspectLedger } from '../doctor/inspect-ledger.ts'
-import { runChecks } from '../doctor/run-checks.ts'
+import { renderFindings, runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
 import {
@@ -22,6 +20,7 @@ import type { LedgerStats } from '../ledger/ledger.ts'
 import { rotateLimitedKey } from '../limits/table/rotate-limited-key.ts'
 import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
+import { describeDisagreement } from '../pricing/conditions/gateway-prices.ts'
 import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { checkAlerts } from '../../src/doctor/checks/alerts.ts'
 import { deliver } from '../../src/limits/alerts/deliver.ts'
 import { pruneAlerts, selectDueDeliveries } from '../../src/limits/alerts/deliveries.ts'
-import { type Occurrence, raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
+import { type KnownOccurrence, raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
 import type { ReceiverOrder } from '../../src/limits/alerts/receiver-order.ts'
 import { addReceiver, removeReceiver, selectReceivers } from '../../src/limits/alerts/receivers.ts'
 import { testReceiver } from '../../src/limits/alerts/test-receiver.ts'
-import { findPriceTroubles } from '../../src/limits/alerts/watch/watch-prices.ts'
+import { checkAlerts } from '../../src/limits/conditions/receivers.ts'
+import { findPriceTroubles } from '../../src/pricing/conditions/price-data.ts'
 import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
 import { recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
 import { BUNDLED } from '../../src/pricing/sources/catalog-bundle.ts'
@@ -66,12 +66,10 @@ async function add(changes: Partial<ReceiverOrder> = {}) {
   return added
 }
 
-const gap = (subject = 'p1', changes: Partial<Occurrence> = {}): Occurrence => ({
+const gap = (subject = 'p1', changes: Partial<KnownOccurrence> = {}): KnownOccurrence => ({
   kind: 'gap',
   subject,
   period: '2026-01-31',
-  threshold: 0,
-  clientId: null,
   payload: { message: `records of ${subject} are missing`, records: 3 },
   ...changes,
 })
@@ -123,7 +121,9 @@ test('prices that are doubted, refused or old are posted to receivers that asked
     etag: null,
   })
   const ninety = Date.parse(BUNDLED['genai-prices'].day) + 90 * 86_400_000
-  const ids = await raiseAlerts(pool, await findPriceTroubles(pool, ninety))
+  const troubles = async () =>
+    (await findPriceTroubles(pool, ninety)).map((one) => ({ ...one, kind: 'prices' }))
+  const ids = await raiseAlerts(pool, await troubles())
   for (const id of ids) expect(await deliver(pool, id)).toMatchObject({ kind: 'delivered' })
   const bodies = receiver.received.map(({ body }) => JSON.parse(body) as { type: string; message: string })
   expect(new Set(bodies.map(({ type }) => type))).toEqual(new Set(['prices']))
@@ -131,7 +131,7 @@ test('prices that are doubted, refused or old are posted to receivers that asked
   expect(messages).toContain('openai/gpt-4o is doubted, and the old one stands')
   expect(messages).toContain('were refused, and genai-prices@')
   expect(messages).toContain('Calls are priced by data that was last fresh 90 days ago: genai-prices@')
-  expect(await raiseAlerts(pool, await findPriceTroubles(pool, ninety))).toEqual([])
+  expect(await raiseAlerts(pool, await troubles())).toEqual([])
 })
 
 test('what happened is sent once, however often it is found and by however many workers', async () => {
@@ -226,7 +226,7 @@ test('a worker that is killed while it sends leaves the delivery to another, hal
 
 test('a receiver gets only what it asked for: kinds, thresholds, one client', async () => {
   const { id: ofBudgets } = await add({ kinds: ['budget'], thresholds: [80], client: 'acme' })
-  const budget = (threshold: number, clientId: string): Occurrence =>
+  const budget = (threshold: number, clientId: string): KnownOccurrence =>
     gap(`1/${clientId}`, { kind: 'budget', threshold, clientId })
   const ids = await raiseAlerts(pool, [gap(), budget(50, 'cli_1'), budget(80, 'cli_1'), budget(80, 'cli_2')])
   expect(ids).toHaveLength(1)
@@ -313,7 +313,7 @@ test('an answer without an end holds nothing up', async () => {
 
 test('alerts are deleted after 90 days, those of a budget for all time never', async () => {
   await add()
-  const limit = (per: string): Occurrence =>
+  const limit = (per: string): KnownOccurrence =>
     gap(per, { kind: 'budget', payload: { message: '', limit: { per } }, threshold: 50 })
   await raiseAlerts(pool, [limit('total'), limit('day'), gap()])
   await pool.query(`update tallygate.alerts set at = now() - interval '91 days' where kind = 'budget'`)

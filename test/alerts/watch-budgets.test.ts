@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { addDays } from '../../src/domain/utc-day.ts'
 import { raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
 import { addReceiver } from '../../src/limits/alerts/receivers.ts'
-import { SPENT_OF_BUDGETS } from '../../src/limits/alerts/watch/spent-budgets.ts'
-import { findReachedThresholds } from '../../src/limits/alerts/watch/watch-budgets.ts'
 import { budgetPeriodOf } from '../../src/limits/budget-period.ts'
+import { findReachedThresholds } from '../../src/limits/conditions/budgets.ts'
+import { SPENT_OF_BUDGETS } from '../../src/limits/conditions/spent-budgets.ts'
 import type { BudgetPeriod } from '../../src/limits/limit.ts'
 import { selectSpent } from '../../src/limits/spent/select-spent.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
@@ -62,7 +62,10 @@ async function receive(thresholds: readonly number[] = [50, 80, 100], client: st
 /** What is found is raised, so that it is not found again. */
 async function reached(day = TODAY): Promise<string[]> {
   const found = await findReachedThresholds(pool, day)
-  await raiseAlerts(pool, found)
+  await raiseAlerts(
+    pool,
+    found.map((one) => ({ ...one, kind: 'budget' })),
+  )
   return found.map(({ subject, threshold }) => `${subject} ${threshold}`)
 }
 
@@ -87,7 +90,6 @@ test('an alert says who spent how much of which budget, with exact amounts', asy
   const { fromDay, toDay } = budgetPeriodOf('month', null, TODAY)
   expect(await findReachedThresholds(pool, TODAY)).toEqual([
     {
-      kind: 'budget',
       subject: `${id}/acme`,
       period: fromDay,
       threshold: 50,

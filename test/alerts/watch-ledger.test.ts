@@ -1,25 +1,23 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
+import { booksDiffer } from '../../src/corrections/conditions.ts'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { recordJournal } from '../../src/gateway/health/recorded-state.ts'
+import { findOldBacklogs, findWaitingJournals } from '../../src/ledger/conditions/counting.ts'
+import { findFullJournals } from '../../src/ledger/conditions/journals.ts'
+import { findDeadLetters, findGaps } from '../../src/ledger/conditions/losses.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { pruneAlerts } from '../../src/limits/alerts/deliveries.ts'
-import { findCostlyCalls, findUnpricedCalls } from '../../src/limits/alerts/watch/watch-calls.ts'
-import {
-  booksDiffer,
-  findDeadLetters,
-  findGaps,
-  findOldBacklogs,
-  findWaitingJournals,
-  findWrongClocks,
-} from '../../src/limits/alerts/watch/watch-ledger.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
+import { findWrongClocks } from '../../src/store/conditions/clocks.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { recordGatewayJournal } from '../../src/store/ledger/gateway-journals.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
+import { findCostlyCalls } from '../../src/usage/conditions/odd-calls.ts'
+import { findUnpricedCalls, findUnreadCalls } from '../../src/usage/conditions/unpriced.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
@@ -64,10 +62,10 @@ test('a gap and a dead letter are found on the day that they are found, while th
        ('p1', 1, 'calls', '', '', null), ('p1', 2, 'calls', '', '', null), ('p1', 3, 'calls:1', '', '', now())`,
   )
   expect(await findGaps(pool, today)).toMatchObject([
-    { kind: 'gap', subject: 'p1', period: today, payload: { records: 4, reason: 'producer_lost' } },
+    { subject: 'p1', period: today, payload: { records: 4, reason: 'producer_lost' } },
   ])
   expect(await findDeadLetters(pool, today)).toMatchObject([
-    { kind: 'dead_letters', subject: 'calls', period: today, payload: { records: 2 } },
+    { subject: 'calls', period: today, payload: { records: 2 } },
   ])
 })
 
@@ -77,12 +75,12 @@ test('a backlog is old after ten seconds, on a stream as in a journal', async ()
     ['calls:1', { entries: 7, oldestMs: 11_000 }],
   ])
   expect(findOldBacklogs(backlogs, today)).toMatchObject([
-    { kind: 'backlog', subject: 'calls:1', payload: { records: 7, oldest_seconds: 11 } },
+    { subject: 'calls:1', payload: { records: 7, oldest_seconds: 11 } },
   ])
   await recordGatewayJournal(pool, 'g1', journal({ oldestUncommittedMs: 9_999 }))
   await recordGatewayJournal(pool, 'g2', journal({ oldestUncommittedMs: 10_000 }))
   expect(await findWaitingJournals(pool, today)).toMatchObject([
-    { kind: 'backlog', subject: 'g2', payload: { records: 3, oldest_seconds: 10 } },
+    { subject: 'g2', payload: { records: 3, oldest_seconds: 10 } },
   ])
 })
 
@@ -93,8 +91,8 @@ test('a journal is reported when it is half full, by gateways that run', async (
   await pool.query(
     `update tallygate.gateway_journals set at = now() - interval '2 minutes' where gateway = 'g3'`,
   )
-  expect(await findWaitingJournals(pool, today)).toMatchObject([
-    { kind: 'journal', subject: 'g2', payload: { uncommitted_bytes: 5 * MIB, max_bytes: 10 * MIB } },
+  expect(await findFullJournals(pool, today)).toMatchObject([
+    { subject: 'g2', payload: { uncommitted_bytes: 5 * MIB, max_bytes: 10 * MIB } },
   ])
   await pool.query(`update tallygate.gateway_journals set at = now() - interval '2 days'`)
   await pruneAlerts(pool)
@@ -110,8 +108,8 @@ test('a clock that is more than a second off is reported, of gateways and worker
   await running('b:1', 'gateway', -400 * 86_400_000)
   await running('c:1', 'worker', 90_000)
   expect(await findWrongClocks(pool, today)).toMatchObject([
-    { kind: 'clock', subject: 'gateway b:1', payload: { offset_seconds: -34_560_000 } },
-    { kind: 'clock', subject: 'worker c:1', payload: { process: 'c:1', offset_seconds: 90 } },
+    { subject: 'gateway b:1', payload: { offset_seconds: -34_560_000 } },
+    { subject: 'worker c:1', payload: { process: 'c:1', offset_seconds: 90 } },
   ])
   await pool.query(`update tallygate.processes set at = now() - interval '2 days'`)
   expect(await findWrongClocks(pool, today)).toEqual([])
@@ -125,7 +123,7 @@ test('a gateway says how full its journal is, and says it again', async () => {
       Ledger['stats']
     >
   const recording = recordJournal(pool, 'g', { stats }, 10 * MIB, createLog('fatal', 'test'))
-  await expect.poll(() => findWaitingJournals(pool, today)).toMatchObject([{ kind: 'journal' }])
+  await expect.poll(() => findFullJournals(pool, today)).toMatchObject([{ subject: 'g' }])
   await recording.stop()
 })
 
@@ -152,12 +150,13 @@ test('calls without a price and calls that could not be read are two kinds, call
   )
   expect(await findUnpricedCalls(pool, today)).toMatchObject([
     {
-      kind: 'unpriced',
       subject: 'gpt-x at openai',
       period: today,
       payload: { calls: 2, reason: 'no_price' },
     },
-    { kind: 'unread', subject: 'POST /v1/odd at openai', payload: { calls: 1, reason: 'no_reader' } },
+  ])
+  expect(await findUnreadCalls(pool, today)).toMatchObject([
+    { subject: 'POST /v1/odd at openai', payload: { calls: 1, reason: 'no_reader' } },
   ])
 })
 
@@ -166,7 +165,6 @@ test('a call that cost more than CALL_ALERT_USD is found with its client', async
   await count(aRecord(), costly)
   expect(await findCostlyCalls(pool, today)).toMatchObject([
     {
-      kind: 'costly_call',
       subject: costly.callId,
       clientId: 'cli_a',
       payload: { call: costly.callId, cost_usd: '1.500000000001' },
@@ -176,7 +174,6 @@ test('a call that cost more than CALL_ALERT_USD is found with its client', async
 
 test('totals that differ are one alert a day', () => {
   expect(booksDiffer(3, '2026-01-01', today)).toMatchObject({
-    kind: 'books',
     subject: 'totals',
     period: today,
     payload: { differences: 3, since: '2026-01-01' },

@@ -9,11 +9,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { z } from 'zod'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import type { Environment } from '../../src/config/config.ts'
-import { checkPriceData } from '../../src/doctor/checks/price-refresh.ts'
-import { checkMemory } from '../../src/doctor/checks/redis/redis-memory.ts'
 import { workersName } from '../../src/domain/redis/redis-names.ts'
+import { checkMemory } from '../../src/ledger/conditions/redis-memory.ts'
 import { encodeEntry, tagDatabase } from '../../src/ledger/entry.ts'
-import { findPriceTroubles } from '../../src/limits/alerts/watch/watch-prices.ts'
+import { checkPriceData, findPriceTroubles } from '../../src/pricing/conditions/price-data.ts'
 import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
 import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
 import { BUNDLED } from '../../src/pricing/sources/catalog-bundle.ts'
@@ -120,15 +119,15 @@ test('a sound set of servers has nothing wrong, one line a thing', async () => {
     'gaps',
     'dead letters',
     'prices',
+    'costly calls',
+    'response ids',
     'price data',
     'litellm prices',
     'price configuration',
-    'costly calls',
-    'response ids',
     'jobs',
     'redis',
-    'redis memory',
     'workers',
+    'redis memory',
     'backlog',
     'journals',
   ])

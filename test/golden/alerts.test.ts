@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
+import { booksDiffer } from '../../src/corrections/conditions.ts'
+import { ALERT_KINDS } from '../../src/doctor/conditions.ts'
+import type { AlertPayload } from '../../src/domain/conditions/condition.ts'
 import { SILENT_LOG } from '../../src/lib/logger.ts'
-import type { AlertPayload } from '../../src/limits/alerts/alert-body.ts'
 import { renderAlert } from '../../src/limits/alerts/alert-body.ts'
-import { ALERT_FORMATS, ALERT_KINDS } from '../../src/limits/alerts/alert-kinds.ts'
+import { ALERT_FORMATS } from '../../src/limits/alerts/alert-kinds.ts'
 import { addReceiver } from '../../src/limits/alerts/receivers.ts'
-import { booksDiffer, noWorkerRuns } from '../../src/limits/alerts/watch/watch-ledger.ts'
+import { noWorkerRuns } from '../../src/store/conditions/workers.ts'
 import { openRedis } from '../../src/store/connection/redis.ts'
 import { createAlertWatch } from '../../workers/alerts/alert-watch.ts'
 import { addAccount, addBudget } from '../alerts/budget-usage.ts'
@@ -37,10 +39,17 @@ test('every kind of alert, as it is sent in each format', async () => {
       amount: 1_000_000_000_000n,
       soft: true,
     })
-    const watch = createAlertWatch({ pool, redis, onDeliveries: async () => {}, log: SILENT_LOG })
-    await watch.watchBudgets()
+    const watch = createAlertWatch({
+      pool,
+      redis,
+      redisPrefix: keys.prefix,
+      onDeliveries: async () => {},
+      log: SILENT_LOG,
+    })
+    await watch.watchOften()
     await watch.watchOthers()
-    await watch.raise([booksDiffer(3, TODAY, TODAY), noWorkerRuns(TODAY)])
+    await watch.raise('books', [booksDiffer(3, TODAY, TODAY)])
+    await watch.raise('backlog', [noWorkerRuns(TODAY)])
 
     const { rows } = await pool.query<{ kind: string; client: string | null; payload: AlertPayload }>(
       `select a.kind, c.name as client, a.payload from tallygate.alerts a

@@ -2,6 +2,8 @@ import Fastify from 'fastify'
 import { beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
+import { CONDITIONS } from '../../src/doctor/conditions.ts'
+import type { ProcessState } from '../../src/domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../../src/keys/key-directory.ts'
 import type { LedgerStats } from '../../src/ledger/ledger.ts'
 import type { CollisionCount } from '../../src/metrics/collision-metric.ts'
@@ -25,6 +27,24 @@ const LEDGER: LedgerStats = {
   corrupt: 1,
   redisConnected: true,
   journalWritable: false,
+}
+
+const GAUGES = CONDITIONS.flatMap(({ gauges }) => gauges ?? [])
+const STATE: ProcessState = {
+  keysReady: true,
+  postgresReachable: false,
+  redisUsable: true,
+  redisConnected: true,
+  oldestUncommittedMs: 1_500,
+  journalWritable: false,
+  journalMaxBytes: 8_192,
+  canTakeCalls: false,
+  replicaUsed: null,
+  kafkaBehind: false,
+  limitsDegraded: false,
+  clockOff: true,
+  clockOffsetMs: 2_000,
+  connectionShortage: null,
 }
 
 const LIMITS = {
@@ -78,7 +98,8 @@ beforeEach(() => {
     keys: () => keys,
     collisions: async () => collisions,
     prices: async () => prices,
-    clockOffsetMs: () => 2_000,
+    gauges: GAUGES,
+    state: () => STATE,
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
@@ -259,7 +280,8 @@ test('ids of responses that came twice are shown, and what was last known while 
       return collisions
     },
     prices: async () => null,
-    clockOffsetMs: () => 2_000,
+    gauges: GAUGES,
+    state: () => STATE,
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
@@ -359,6 +381,9 @@ test('the ledger and the keys stand as they are at the moment of asking', async 
   expect(shown.get('tallygate_ledger_corrupt_journals')).toBe(1)
   expect(shown.get('tallygate_redis_connected')).toBe(1)
   expect(shown.get('tallygate_journal_writable')).toBe(0)
+  expect(shown.get('tallygate_journal_max_bytes')).toBe(8192)
+  expect(shown.get('tallygate_key_store_reachable')).toBe(0)
+  expect(shown.get('tallygate_clock_offset_seconds')).toBe(2)
   expect(shown.get('tallygate_keys_stale_seconds')).toBe(0.25)
   keys = { keys: 0, storeReachable: false, staleMs: null }
   const [stale] = await valuesOf('tallygate_keys_stale_seconds')
@@ -372,7 +397,8 @@ test('two processes in one have registries of their own', async () => {
     keys: () => keys,
     collisions: async () => [],
     prices: async () => null,
-    clockOffsetMs: () => 2_000,
+    gauges: GAUGES,
+    state: () => STATE,
     replica: () => null,
     jobs: async () => [],
     kafka: async () => null,

@@ -6,12 +6,12 @@ import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { createClient } from '../../src/keys/clients.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
+import { findFullJournals } from '../../src/ledger/conditions/journals.ts'
 import { SILENT_LOG } from '../../src/lib/logger.ts'
 import { deliver } from '../../src/limits/alerts/deliver.ts'
 import { raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
 import { addReceiver, removeReceiver, selectReceivers } from '../../src/limits/alerts/receivers.ts'
-import { findReachedThresholds } from '../../src/limits/alerts/watch/watch-budgets.ts'
-import { findWaitingJournals } from '../../src/limits/alerts/watch/watch-ledger.ts'
+import { findReachedThresholds } from '../../src/limits/conditions/budgets.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import { raiseLimits, topUpBudget } from '../../src/limits/table/raise-limits.ts'
 import { addRefusedCalls } from '../../src/limits/table/refused-calls.ts'
@@ -184,7 +184,10 @@ async function sendAlerts(gateway: Postgres, worker: Postgres): Promise<void> {
   const day = utcDayOf(Date.now())
   const soft = { kind: 'budget', per: 'day', isSoft: true, amount: 1n } as const
   await setLimits(gateway, { clientId: null, keyId: null, model: null }, [soft], 'test')
-  const found = [...(await findReachedThresholds(worker, day)), ...(await findWaitingJournals(worker, day))]
+  const found = [
+    ...(await findReachedThresholds(worker, day)).map((one) => ({ ...one, kind: 'budget' })),
+    ...(await findFullJournals(worker, day)).map((one) => ({ ...one, kind: 'journal' })),
+  ]
   const made = await raiseAlerts(worker, found)
   for (const id of made) expect((await deliver(worker, id)).kind).toBe('delivered')
   const types = receiver.received.map(({ body }) => JSON.parse(body).type)

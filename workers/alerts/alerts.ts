@@ -12,6 +12,7 @@ export interface AlertsOptions {
   readonly pool: Postgres
   readonly redis: Redis
   readonly redisUrl: string
+  readonly redisPrefix: string
   /** Of the queues in Redis. */
   readonly queuePrefix: string
   /** Whether Redis answers and takes no jobs, as when it is full. */
@@ -52,6 +53,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
     pool,
     redis,
     redisUrl,
+    redisPrefix,
     queuePrefix,
     log,
     now = Date.now,
@@ -76,6 +78,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
   const watch = createAlertWatch({
     pool,
     redis,
+    redisPrefix,
     now,
     onDeliveries: (ids) => enqueue(ids).catch(() => {}),
     log,
@@ -90,7 +93,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
     )
     if (isThere && !options.takesNoJobs()) return
     const nowMs = performance.now()
-    await watch.watchBudgets()
+    await watch.watchOften()
     if (nowMs - othersAtMs >= OTHERS_EVERY_MS) {
       othersAtMs = nowMs
       // What cannot be found without Redis is why it is away.
@@ -102,12 +105,12 @@ export function startAlerts(options: AlertsOptions): Alerts {
   const working = repeat(() => workWithoutQueue().catch(() => {}), withoutQueueMs)
 
   return {
-    raise: (occurrences) => watch.raise(occurrences),
+    raise: (kind, occurrences) => watch.raise(kind, occurrences),
     takeJobs: (isAllowed) => queue.takeJobs(isAllowed),
     jobs: {
       'watch-budgets': async () => {
         await enqueue(await selectDueDeliveries(pool, SWEPT))
-        await watch.watchBudgets()
+        await watch.watchOften()
       },
       'watch-others': () => watch.watchOthers(),
     },

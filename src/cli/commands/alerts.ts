@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { ALERT_KINDS, KINDS_OF_CLIENTS } from '../../doctor/conditions.ts'
 import { Failure } from '../../doctor/failure.ts'
 import {
   ALERT_FORMATS,
-  ALERT_KINDS,
   type AlertFormat,
   type AlertKind,
   DEFAULT_THRESHOLDS,
@@ -51,7 +51,7 @@ export function addAlertsCommands(program: Command, cli: Cli): void {
       const { url, on: kinds, format, thresholds, client = null, secretFile } = options
       const secret = secretFile === undefined ? null : readSecret(secretFile)
       const order = { url, kinds, format, thresholds, client, secret }
-      const misfit = kindWithoutClient(order)
+      const misfit = kindWithoutClient(order, KINDS_OF_CLIENTS)
       if (misfit !== null) throw new Failure(`${misfit} is about no single client: leave out --client`)
       const who = options.by ?? operatorName()
       const added = await cli.withServers(({ pool }) => addReceiver(pool, order, who))
@@ -119,7 +119,10 @@ function parseUrl(text: string): string {
 }
 
 function parseKinds(text: string): readonly AlertKind[] {
-  const kinds = readAlertKinds(text.split(',').map((name) => name.trim()))
+  const kinds = readAlertKinds(
+    text.split(',').map((name) => name.trim()),
+    ALERT_KINDS,
+  )
   if (kinds !== null) return kinds
   throw new InvalidArgumentError(`Write some of ${ALERT_KINDS.join(', ')}, parted by commas.`)
 }

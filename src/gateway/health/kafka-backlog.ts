@@ -1,5 +1,6 @@
 import { repeat } from '../../lib/repeat.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import { isKafkaBehind } from '../../usage/conditions/kafka.ts'
 import { selectOutboxState } from '../../usage/outbox/outbox-state.ts'
 
 /** Whether calls reach Kafka, for those who ask a gateway how it is. */
@@ -10,20 +11,14 @@ export interface KafkaBacklogWatch {
 }
 
 const EVERY_MS = 10_000
-const LATE_MS = 60_000
 
 /** Where Kafka is not in use this is one small query in ten seconds. While Postgres is away the last answer stands. */
 export function watchKafkaBacklog(pool: Postgres, everyMs = EVERY_MS): KafkaBacklogWatch {
   let behind = false
   const check = async (): Promise<void> => {
     const state = await selectOutboxState(pool)
-    behind =
-      state !== null && (isLate(state.oldestAt) || (state.problem !== null && !isLate(state.heldUntil)))
+    behind = state !== null && isKafkaBehind(state, Date.now())
   }
   const repeated = repeat(() => check().catch(() => {}), everyMs)
   return { isBehind: () => behind, stop: () => repeated.stop() }
-}
-
-function isLate(since: Date | null): boolean {
-  return since !== null && Date.now() - since.getTime() > LATE_MS
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/logger.ts'
 import { repeat } from '../../lib/repeat.ts'
 import { deliverDue } from '../../limits/alerts/deliver-due.ts'
 import { raiseAlerts, selectWantedKinds } from '../../limits/alerts/raise-alerts.ts'
-import { noWorkerRuns } from '../../limits/alerts/watch/watch-ledger.ts'
+import { noWorkerRuns } from '../../store/conditions/workers.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Redis } from '../../store/connection/redis.ts'
 import { COUNTING_LATE_MS } from '../../store/ledger/counting-late.ts'
@@ -22,6 +22,8 @@ export interface WorkerWatchOptions {
 
 const EVERY_MS = 1_000
 const ANSWER_MS = 500
+/** The kind of alert that says it. */
+const NO_WORKER = 'backlog'
 
 /**
  * Workers send alerts, so none would tell that there is no worker. Gateways see that none announces itself, whether
@@ -38,8 +40,8 @@ export function watchWorkers(options: WorkerWatchOptions): { stop(): Promise<voi
     const workers = await withinDeadline(counted, ANSWER_MS).catch(() => null)
     const nowMs = performance.now()
     if (workers !== 0) seenAtMs = nowMs
-    if (nowMs - seenAtMs < COUNTING_LATE_MS || !(await selectWantedKinds(pool)).has('backlog')) return
-    const made = await raiseAlerts(pool, [noWorkerRuns(utcDayOf(now()))])
+    if (nowMs - seenAtMs < COUNTING_LATE_MS || !(await selectWantedKinds(pool)).has(NO_WORKER)) return
+    const made = await raiseAlerts(pool, [{ kind: NO_WORKER, ...noWorkerRuns(utcDayOf(now())) }])
     if (made.length > 0)
       log.info({ event: 'alerts.raised', deliveries: made.length }, 'alerts are on their way to receivers')
     await deliverDue({ pool, log }, () => isStopped)

@@ -1,10 +1,5 @@
+import type { AlertPayload } from '../../domain/conditions/condition.ts'
 import type { AlertFormat } from './alert-kinds.ts'
-
-/**
- * What an alert says beside its id, kind and time. `message` is for people. The other fields depend on the kind and are
- * in docs/alerts.md. Amounts of money are exact decimals, as text.
- */
-export type AlertPayload = { readonly message: string } & Readonly<Record<string, unknown>>
 
 export interface StoredAlert {
   readonly id: string

@@ -1,26 +1,16 @@
 import { randomBase62 } from '../../domain/base62.ts'
-import type { UtcDay } from '../../domain/utc-day.ts'
+import type { Occurrence } from '../../domain/conditions/condition.ts'
 import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import type { AlertPayload } from './alert-body.ts'
 import type { AlertKind } from './alert-kinds.ts'
 
-/** Something that receivers are to learn, once. */
-export interface Occurrence {
+/** Something of a kind that receivers are to learn, once. */
+export interface KnownOccurrence extends Occurrence {
   readonly kind: AlertKind
-  /** What it is about, for this kind. */
-  readonly subject: string
-  /** The first day of a budget's period, else the UTC day. */
-  readonly period: UtcDay
-  /** Percent of a budget, else 0. */
-  readonly threshold: number
-  /** `null`: it is about no single client. */
-  readonly clientId: string | null
-  readonly payload: AlertPayload
 }
 
 /** A client can invent models and paths: of one kind no more than so many alerts a UTC day, but for budgets. */
-export const ALERTS_A_DAY = 20
+const ALERTS_A_DAY = 20
 
 /** What was there already stays as it is. Beyond a kind's number a day there are none. */
 const ADD_ALERTS = `
@@ -57,10 +47,19 @@ returning id`
  *
  * @returns The ids of the deliveries it made.
  */
-export async function raiseAlerts(pool: Postgres, occurrences: readonly Occurrence[]): Promise<string[]> {
+export async function raiseAlerts(
+  pool: Postgres,
+  occurrences: readonly KnownOccurrence[],
+): Promise<string[]> {
   if (occurrences.length === 0) return []
   const text = JSON.stringify(
-    occurrences.map((one, place) => ({ ...one, place, id: `alt_${randomBase62(20)}` })),
+    occurrences.map((one, place) => ({
+      threshold: 0,
+      clientId: null,
+      ...one,
+      place,
+      id: `alt_${randomBase62(20)}`,
+    })),
   )
   return await inTransaction(pool, async (session) => {
     await session.query(ADD_ALERTS, [text])

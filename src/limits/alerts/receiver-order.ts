@@ -1,4 +1,4 @@
-import { type AlertFormat, type AlertKind, isAlertKind, KINDS_OF_CLIENTS } from './alert-kinds.ts'
+import type { AlertFormat, AlertKind } from './alert-kinds.ts'
 
 /** A receiver as an operator asks for it. */
 export interface ReceiverOrder {
@@ -30,9 +30,12 @@ export function urlProblem(text: string): string | null {
   return null
 }
 
-/** A list of kinds; `null`: one of them is unknown, or there is none. */
-export function readAlertKinds(names: readonly string[]): readonly AlertKind[] | null {
-  const kinds = [...new Set(names)].filter(isAlertKind)
+/** A list of kinds; `null`: one of them is not among those that there are, or there is none. */
+export function readAlertKinds(
+  names: readonly string[],
+  all: readonly AlertKind[],
+): readonly AlertKind[] | null {
+  const kinds = [...new Set(names)].filter((name) => all.includes(name))
   return kinds.length > 0 && kinds.length === new Set(names).size ? kinds : null
 }
 
@@ -52,6 +55,9 @@ export function isAlertSecret(text: string): boolean {
 }
 
 /** The first kind that is about no client, where the order is about one; `null`: there is none. */
-export function kindWithoutClient({ client, kinds }: ReceiverOrder): AlertKind | null {
-  return client === null ? null : (kinds.find((kind) => !KINDS_OF_CLIENTS.includes(kind)) ?? null)
+export function kindWithoutClient(
+  { client, kinds }: ReceiverOrder,
+  ofClients: readonly AlertKind[],
+): AlertKind | null {
+  return client === null ? null : (kinds.find((kind) => !ofClients.includes(kind)) ?? null)
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { KINDS_OF_CLIENTS } from '../../doctor/conditions.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { renderNewReceiver, renderReceiver, renderSendResult } from '../../limits/alerts/receiver-document.ts'
 import { kindWithoutClient, readThresholds } from '../../limits/alerts/receiver-order.ts'
@@ -21,7 +22,7 @@ export function adminAlerts(app: FastifyInstance, { pool }: { readonly pool: Pos
     const { url, format, client = null, secret = null } = body
     const thresholds = readThresholds(body.thresholds) ?? []
     const order = { url, format, client, secret, thresholds, kinds: [...new Set(body.on)] }
-    const misfit = kindWithoutClient(order)
+    const misfit = kindWithoutClient(order, KINDS_OF_CLIENTS)
     if (misfit !== null)
       throw new GatewayError('invalid_request', {
         param: 'client',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { ALERT_FORMATS, ALERT_KINDS, DEFAULT_THRESHOLDS } from '../../limits/alerts/alert-kinds.ts'
+import { ALERT_KINDS } from '../../doctor/conditions.ts'
+import { ALERT_FORMATS, DEFAULT_THRESHOLDS } from '../../limits/alerts/alert-kinds.ts'
 import {
   isAlertSecret,
   readThresholds,

@@ -1,47 +1,37 @@
 import { element } from './elements.js'
 import { bytes, count, milliseconds, plural } from './format.js'
 
-/** A record is rolled up within two seconds; much longer means that something is away. */
-const LATE_MS = 30_000
 const SHOWN_MODELS = 8
 
-/** Where the ledger stands, in tiles that say by word and colour whether all is well. */
-export function drawLedger(list, ledger) {
+/**
+ * Where the ledger stands. Whether all is well says `doctor`, by the names of its lines: a tile shows the worst of its
+ * own, and what that says.
+ */
+export function drawLedger(list, ledger, checks = []) {
   const { gateway, streams } = ledger
   const isRedisAway = streams.some(({ waiting }) => waiting === null)
   const waiting = streams.reduce((sum, stream) => sum + (stream.waiting ?? 0), 0)
   const oldestMs = Math.max(gateway.oldest_uncommitted_ms, ...streams.map((stream) => stream.oldest_ms ?? 0))
-  const lateness = oldestMs > LATE_MS ? 'wrong' : 'ok'
+  const adopted = gateway.adopted > 0 ? `${count(gateway.adopted)} adopted from dead gateways` : null
+  const tiles = [
+    [
+      'Waiting records',
+      count(gateway.uncommitted_records),
+      ['backlog'],
+      isRedisAway ? 'Redis does not answer' : `${count(waiting)} in Redis, of all gateways`,
+    ],
+    ['Lag', milliseconds(oldestMs), ['backlog', 'workers'], 'the oldest record that waits'],
+    ['Gaps', count(ledger.gaps), ['gaps'], 'no record is missing'],
+    ['Dead letters', count(ledger.dead_letters), ['dead letters'], 'every record was counted'],
+    ['Journal', bytes(gateway.uncommitted_bytes), ['journals', 'disks'], adopted ?? 'takes what is written'],
+    ['Open calls', count(gateway.open_calls), [], 'through this gateway'],
+  ]
   list.replaceChildren(
-    tile('Waiting records', count(gateway.uncommitted_records), {
-      state: lateness,
-      detail: isRedisAway ? 'Redis does not answer' : `${count(waiting)} in Redis, of all gateways`,
+    ...tiles.map(([name, value, lines, detail]) => {
+      const problem = checks.find((check) => lines.includes(check.name) && check.state !== 'ok')
+      return tile(name, value, { state: problem?.state ?? 'ok', detail: problem?.detail ?? detail })
     }),
-    tile('Lag', milliseconds(oldestMs), {
-      state: lateness,
-      detail: lateness === 'wrong' ? 'counted late: is a worker running?' : 'the oldest record that waits',
-    }),
-    tile('Gaps', count(ledger.gaps), {
-      state: ledger.gaps > 0 ? 'wrong' : 'ok',
-      detail:
-        ledger.gaps > 0 ? `${plural(ledger.missing_records, 'record')} missing` : 'no record is missing',
-    }),
-    tile('Dead letters', count(ledger.dead_letters), {
-      state: ledger.dead_letters > 0 ? 'wrong' : 'ok',
-      detail: ledger.dead_letters > 0 ? 'could not be counted' : 'every record was counted',
-    }),
-    tile('Journal', bytes(gateway.uncommitted_bytes), {
-      state: gateway.writable && gateway.corrupt === 0 ? 'ok' : 'wrong',
-      detail: journalDetail(gateway),
-    }),
-    tile('Open calls', count(gateway.open_calls), { state: 'ok', detail: 'through this gateway' }),
   )
-}
-
-function journalDetail({ writable, corrupt, adopted }) {
-  if (!writable) return 'refuses: no call is taken'
-  if (corrupt > 0) return `${plural(corrupt, 'journal')} set aside as unreadable`
-  return adopted > 0 ? `${count(adopted)} adopted from dead gateways` : 'takes what is written'
 }
 
 function tile(name, value, { state, detail }) {

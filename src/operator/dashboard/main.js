@@ -16,7 +16,7 @@ const CHART_DAYS = 30
 /** Keys may be a million: those that cost most are asked for. */
 const MOST_ROWS = 500
 /** The examination opens connections of its own, so it is made less often. */
-const CHECKS_EVERY_MS = 60_000
+const CHECKS_EVERY_MS = 15_000
 
 /** What the checks need. */
 const chosen = { days: 30, measure: MEASURES[0], group: GROUPS[0] }
@@ -96,7 +96,7 @@ function draw() {
   drawUnpriced(byId('unpriced'), unpriced)
   if (limits !== undefined) whenChanged('limits', limits, () => drawBudgets(byId('budgets'), limits))
   if (refusals !== undefined) whenChanged('refused', refusals, () => drawRefused(byId('refused'), refusals))
-  if (ledger !== undefined) drawLedger(byId('ledger'), ledger)
+  if (ledger !== undefined) drawLedger(byId('ledger'), ledger, checks?.checks)
   if (checks !== undefined) drawChecks(byId('checks'), checks)
 }
 

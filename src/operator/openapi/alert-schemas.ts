@@ -1,9 +1,5 @@
-import {
-  ALERT_FORMATS,
-  ALERT_KINDS,
-  ALERT_MEANINGS,
-  DEFAULT_THRESHOLDS,
-} from '../../limits/alerts/alert-kinds.ts'
+import { ALERT_KINDS, ALERTS } from '../../doctor/conditions.ts'
+import { ALERT_FORMATS, DEFAULT_THRESHOLDS } from '../../limits/alerts/alert-kinds.ts'
 import { count, list, nullableText, object, text, time, timeOrNull } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
@@ -22,7 +18,7 @@ const RECEIVER: Readonly<Record<string, Schema>> = {
   on: {
     ...list({ enum: ALERT_KINDS }),
     minItems: 1,
-    description: ALERT_KINDS.map((kind) => `${kind}: ${ALERT_MEANINGS[kind]}`).join('; '),
+    description: ALERTS.map(({ kind, meaning }) => `${kind}: ${meaning}`).join('; '),
   },
   thresholds: {
     ...list({ type: 'integer', minimum: 1, maximum: 1_000 }),

@@ -1,18 +1,16 @@
 import { loadWorkerConfig } from '../../config/worker-config.ts' // not all of it: a check runs every 30 s
+import { LEDGER_CONDITIONS } from '../../ledger/conditions/ledger-conditions.ts'
 import { SILENT_LOG } from '../../lib/logger.ts'
+import type { Condition } from '../../store/conditions/condition.ts'
+import { STORE_CONDITIONS } from '../../store/conditions/store-conditions.ts'
 import { openPostgres } from '../../store/connection/postgres.ts'
 import { openRedis } from '../../store/connection/redis.ts'
-import { readStreamBacklog } from '../../store/connection/redis-state.ts'
-import { selectStreams } from '../../store/ledger/ledger-database.ts'
 
-/**
- * What check-worker.ts runs: whether calls are being counted. Healthy while no entry has waited in a stream for
- * longer than two minutes. Exit code 0 or 1, the reason on stderr.
- */
-const WAIT_MAX_MS = 120_000
+/** What check-worker.ts runs: the conditions that make a worker ill. Exit code 0 or 1, the reason on stderr. */
 const GIVE_UP_MS = 8_000
+const WATCHED: readonly Pick<Condition, 'failsWorker'>[] = [...STORE_CONDITIONS, ...LEDGER_CONDITIONS]
 
-const { databaseUrl, redisUrl } = loadWorkerConfig(process.env)
+const { databaseUrl, redisUrl, redisPrefix } = loadWorkerConfig(process.env)
 const pool = openPostgres(databaseUrl, {
   max: 1,
   statementTimeoutMs: 5_000,
@@ -28,10 +26,10 @@ const redis = openRedis(redisUrl, {
 setTimeout(() => finish('no answer in time'), GIVE_UP_MS)
 
 try {
-  for (const stream of await selectStreams(pool)) {
-    const { oldestMs } = await readStreamBacklog(redis, stream)
-    if (oldestMs > WAIT_MAX_MS)
-      finish(`an entry has been waiting in ${stream} for ${Math.round(oldestMs / 1_000)} s`)
+  const ports = { pool, redis: async () => redis, redisPrefix, nowMs: Date.now() }
+  for (const check of WATCHED.flatMap(({ failsWorker }) => failsWorker ?? [])) {
+    const { name, state, detail } = await check(ports)
+    if (state === 'wrong') finish(`${name}: ${detail}`)
   }
   finish(null)
 } catch (error) {

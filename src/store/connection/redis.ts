@@ -90,17 +90,49 @@ export async function withRedis<Result>(
   log: Logger,
   work: (redis: Redis) => Promise<Result>,
 ): Promise<Result> {
-  const redis = openRedis(url, { name: 'tallygate once', whenAway: 'fail', silenceMs: limitMs, log })
-  const ready = new Promise<void>((resolve, reject) => {
-    redis.once('ready', resolve)
-    onConnectionError(redis, reject)
-  })
+  const { redis, ready } = openAtOnce(url, limitMs, log)
   try {
-    const result = ready.then(() => work(redis))
-    return await withinDeadline(result, limitMs, `Redis did not answer within ${limitMs} ms`)
+    return await withinDeadline(ready.then(work), limitMs, silenceOf(limitMs))
   } finally {
     redis.disconnect()
   }
+}
+
+/** A connection for one who asks a few things, made at the first of them; `get` rejects like `withRedis`. */
+export function lazyRedis(
+  url: string | null,
+  limitMs: number,
+  log: Logger,
+): { readonly get: () => Promise<Redis>; close(): void } {
+  let opened: { readonly redis: Redis; readonly ready: Promise<Redis> } | null = null
+  return {
+    async get() {
+      if (url === null) throw new Error('REDIS_URL is not set')
+      opened ??= openAtOnce(url, limitMs, log)
+      return await opened.ready
+    },
+    close: () => opened?.redis.disconnect(),
+  }
+}
+
+/** Whose commands fail while Redis is away. `ready` rejects when it does not answer within `limitMs`. */
+function openAtOnce(
+  url: string,
+  limitMs: number,
+  log: Logger,
+): { readonly redis: Redis; readonly ready: Promise<Redis> } {
+  const redis = openRedis(url, { name: 'tallygate once', whenAway: 'fail', silenceMs: limitMs, log })
+  const ready = new Promise<Redis>((resolve, reject) => {
+    redis.once('ready', () => resolve(redis))
+    onConnectionError(redis, reject)
+  })
+  const inTime = withinDeadline(ready, limitMs, silenceOf(limitMs))
+  inTime.catch(() => {})
+  return { redis, ready: inTime }
+}
+
+function silenceOf(limitMs: number): string {
+  return `Redis did not answer within ${limitMs} ms`
 }
 
 /**

@@ -1,0 +1,27 @@
+import { dailyOccurrence, type Occurrence } from '../domain/conditions/condition.ts'
+import type { UtcDay } from '../domain/utc-day.ts'
+import type { Condition } from '../store/conditions/condition.ts'
+
+/** What the nightly verification found. */
+export function booksDiffer(differences: number, since: UtcDay, day: UtcDay): Occurrence {
+  return dailyOccurrence('totals', day, {
+    message: `Totals since ${since} differ from what they are made of: see ledger verify.`,
+    differences,
+    since,
+  })
+}
+
+export const CORRECTION_CONDITIONS: readonly Condition<object>[] = [
+  {
+    name: 'books',
+    place: 'postgres',
+    severity: 'wrong',
+    event: 'verify.failed',
+    alert: {
+      kind: 'books',
+      meaning: 'totals differ from what they are made of',
+      ofClient: false,
+      raisedBy: 'verify',
+    },
+  },
+]

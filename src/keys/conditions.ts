@@ -1,0 +1,47 @@
+import { pepperId } from '../domain/api-key.ts'
+import { type Finding, failure, ok, warning } from '../domain/conditions/finding.ts'
+import type { Condition } from '../store/conditions/condition.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { countKeysByPepper } from './keys.ts'
+
+/** Checks that every active key is hashed with a pepper that is still configured. */
+async function checkKeys(pool: Postgres, peppers: readonly string[]): Promise<Finding> {
+  const counts = await countKeysByPepper(pool)
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  if (peppers.length === 0) {
+    return warning('keys', `${total} active, not compared`, 'set KEY_PEPPER as the gateway has it to compare')
+  }
+  const known = peppers.map((pepper) => counts.get(pepperId(pepper)) ?? 0)
+  const lost = total - known.reduce((sum, count) => sum + count, 0)
+  if (lost > 0) {
+    return failure(
+      'keys',
+      `${lost} of ${total} active keys are hashed with a secret that is not in KEY_PEPPER`,
+      'add the old secret (new,old), or rotate those keys',
+    )
+  }
+  if (known.slice(1).some((count) => count === 0)) {
+    return warning(
+      'keys',
+      `${total} active, none under an old secret`,
+      'take the old secret out of KEY_PEPPER',
+    )
+  }
+  return ok('keys', `${total} active`)
+}
+
+interface KeyPorts {
+  readonly pool: Postgres
+  /** The peppers of keys at rest; empty: not configured. */
+  readonly keyPeppers: readonly string[]
+}
+
+export const KEY_CONDITIONS: readonly Condition<KeyPorts>[] = [
+  {
+    name: 'keys',
+    place: 'postgres',
+    severity: 'wrong',
+    find: ({ pool, keyPeppers }) => checkKeys(pool, keyPeppers),
+    readiness: { item: 'keys', lacks: ({ keysReady }) => !keysReady },
+  },
+]

@@ -1,0 +1,96 @@
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { isClosed } from '../../usage/summaries/summarised.ts'
+import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
+import { coversModelInSql } from '../covers-model.ts'
+import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from '../spent/charges.ts'
+import { ACCOUNT_SHAPES, type AccountShape, COST_COLUMN, COST_OF_ROW } from '../spent/spent-statement.ts'
+
+const MONTH_OF_DAY = `date_trunc('month', u.day::timestamp)::date`
+const CLOSED_MONTHS = 'array(select month from closed_month)'
+const CLOSED_DAYS = 'array(select day from closed_day)'
+
+/** Only a budget for all time may have a month that is over: one for a month is looked at while that runs. */
+const IS_CLOSED_MONTH = `b.per = 'total' and u.day = any(${CLOSED_MONTHS})`
+const IN_CLOSED_MONTH = `(b.per = 'total' and ${MONTH_OF_DAY} >= b.from_day and ${MONTH_OF_DAY} = any(${CLOSED_MONTHS}))`
+
+const IN_PERIOD = 'u.day >= b.from_day and (b.to_day is null or u.day <= b.to_day)'
+
+/** An array, so that Postgres looks into the partitions of these days alone. A gateway's clock may be ahead. */
+const OPEN_DAYS = `array(
+  select d.day::date from generate_series(
+    greatest((select min(from_day) from budget), (select min(day) from ${SCHEMA}.daily_usage))::timestamp,
+    $1::timestamp + interval '1 day', interval '1 day') d (day)
+  where not exists (select from closed_day c where c.day = d.day::date))`
+
+/** Apart for clients' own budgets, which are found by client, and for defaults, which are for no key and found by day. */
+function allParts(): string {
+  return ACCOUNT_SHAPES.flatMap((shape) => {
+    const own = partsOf(shape, 'b.client_id = u.client_id')
+    return shape.ofKey ? own : [...own, ...partsOf(shape, 'b.client_id is null')]
+  }).join(' union all ')
+}
+
+function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly string[] {
+  const tables = findSummaryTables([
+    'clientId',
+    ...(ofKey ? ['keyId' as const] : []),
+    ...(ofModel ? ['model' as const] : []),
+  ])
+  const of = [
+    whose,
+    ofKey ? '(b.key_id = u.key_id or u.key_id = any(b.former_keys))' : 'b.key_id is null',
+    ofModel ? `b.model is not null and ${coversModelInSql('b.model', 'u.model')}` : 'b.model is null',
+    IN_PERIOD,
+  ].join(' and ')
+  const part = (table: string, pico: string, where: string) =>
+    `select b.id, u.client_id, ${pico} as pico from budget b join ${SCHEMA}.${table} u on ${of} and ${where}`
+  const fromRows = (where: string) => part('daily_usage', COST_OF_ROW, where)
+  if (tables === null) return [fromRows('true')]
+  const fromMonths = part(tables.months, `u.${COST_COLUMN}`, IS_CLOSED_MONTH)
+  if (tables.days === null) return [fromMonths, fromRows(`not ${IN_CLOSED_MONTH}`)]
+  return [
+    fromMonths,
+    part(tables.days, `u.${COST_COLUMN}`, `u.day = any(${CLOSED_DAYS}) and not ${IN_CLOSED_MONTH}`),
+    fromRows(`u.day = any(${OPEN_DAYS}) and not ${IN_CLOSED_MONTH}`),
+  ]
+}
+
+/**
+ * What was spent of every budget, in SQL: the common tables `budget` (one row a budget), and `spent` (one row for each of
+ * them and a client that spent anything of it). Set-wise, as there may be more clients than could be asked about one
+ * after the other. Sums of days and months that are over stand for their rows, as in answers about usage.
+ *
+ * Its parameters: $1 the day, $2 and $3 the first and last day of its week, $4 and $5 of its month.
+ */
+export const SPENT_OF_BUDGETS = `
+budget as (
+  select l.id, l.client_id, l.key_id, l.former_keys, l.model, l.per, l.soft,
+    case when l.raised_until > now() then greatest(l.amount, l.raised_to) else l.amount end as amount, l.amount as set_amount,
+    case l.per when 'day' then $1::date when 'week' then $2::date when 'month' then $4::date
+      else l.since end as from_day,
+    case l.per when 'day' then $1::date when 'week' then $3::date when 'month' then $5::date end as to_day
+  from ${SCHEMA}.limits l where l.kind = 'budget' and l.removed_at is null),
+closed_month as materialized (
+  select month from ${SCHEMA}.summarised_months where month >= (select min(from_day) from budget)),
+closed_day as materialized (
+  select day from ${SCHEMA}.summarised_days s
+  where ${isClosed('s')} and day >= (select min(from_day) from budget)),
+charged as (
+  select c.client_id, c.key_id, c.model, c.day, charge.pico from ${SCHEMA}.budget_charges c cross join ${CHARGES_LEFT}
+  where c.day >= (select min(from_day) from budget)
+  union all
+  select o.client_id, o.key_id, o.model, (o.created_at at time zone 'UTC')::date, o.reserved_pico
+  from ${SCHEMA}.objects o where ${IS_UNTOLD_JOB} and not ${IS_WAITING_JOB}),
+part as (
+  ${allParts()}
+  union all
+  select b.id, u.client_id, u.pico from budget b join charged u on coalesce(b.client_id, u.client_id) = u.client_id
+    and (b.key_id is null or b.key_id = u.key_id or u.key_id = any(b.former_keys))
+    and (b.model is null or u.model is null or ${coversModelInSql('b.model', 'u.model')}) and ${IN_PERIOD}),
+spent as (
+  select p.id, p.client_id, ceil(sum(p.pico)) as pico from part p join budget b on b.id = p.id
+  where b.client_id is not null or not exists (
+    select from ${SCHEMA}.limits own
+    where own.client_id = p.client_id and own.key_id is null and own.kind = 'budget' and own.removed_at is null
+      and own.per = b.per and own.soft = b.soft and own.model is not distinct from b.model)
+  group by p.id, p.client_id)`

@@ -1,0 +1,12 @@
+import { KAFKA } from './kafka.ts'
+import { COSTLY_CALLS, PLACES_UNKNOWN, RESPONSE_IDS } from './odd-calls.ts'
+import { UNPRICED, UNREAD_CALLS } from './unpriced.ts'
+
+export const USAGE_CONDITIONS = [
+  UNPRICED,
+  UNREAD_CALLS,
+  COSTLY_CALLS,
+  RESPONSE_IDS,
+  PLACES_UNKNOWN,
+  KAFKA,
+] as const
