@@ -27,7 +27,7 @@ const PRODUCER = /^[0-9a-f]{32}$/
 const SEQUENCE = /^[1-9][0-9]{0,15}$/
 const VERSION = /^[1-9][0-9]{0,5}$/
 
-/** Whether `text` has the form of a producer's id: 32 lower-case hex digits. */
+/** Tells whether `text` has the form of a producer's id: 32 lower-case hex digits. */
 export function isProducer(text: string): boolean {
   return PRODUCER.test(text)
 }
@@ -51,8 +51,8 @@ export function encodeEntry(
 }
 
 /**
- * The identity of a database as entries carry it: with a checksum of its own, `identity:crc32`. That of the entry covers
- * what workers of older releases know, and they would delete an entry for one that covers more.
+ * The identity of a database as entries carry it: with a checksum of its own, `identity:crc32`. That of the entry
+ * covers what workers of older releases know, and they would delete an entry for one that covers more.
  */
 export function tagDatabase(database: string): string {
   return `${database}:${hexOf(crc32(database))}`

@@ -28,7 +28,7 @@ export interface HousekeepingOptions {
 }
 
 /**
- * What the ledger does again and again beside calls and shipping: read committed offsets, adopt, delete what was kept
+ * The ledger does this again and again beside calls and shipping: read committed offsets, adopt, delete what was kept
  * long enough. Postgres may stop answering at any time: then everything waits for it, and one log line says so.
  */
 export class Housekeeping {

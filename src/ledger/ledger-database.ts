@@ -1,7 +1,7 @@
 import type { SequenceRange } from '../domain/sequence-range.ts'
 import { unlessAborted, withinDeadline } from '../lib/deadline.ts'
 
-/** What the ledger asks of Postgres. Every method rejects while Postgres does not answer. */
+/** The requests of the ledger to Postgres. Every method rejects while Postgres does not answer. */
 export interface LedgerDatabase {
   /** The committed offsets of these producers as of now. A producer without a row is absent. */
   readCommittedOffsets(producers: readonly string[]): Promise<ReadonlyMap<string, number>>

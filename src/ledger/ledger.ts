@@ -15,7 +15,7 @@ export interface LedgerOptions {
   readonly keepSeconds: number
   readonly redisUrl: string
   readonly redisPrefix: string
-  /** What Redis last said of its memory; `null`, and by default: not known. */
+  /** The figures that Redis last gave of its memory; `null`, and by default: not known. */
   readonly redisMemory?: () => RedisMemory | null
   /** The full keys of the streams that this process's records go to, one a shard: 1 at least. */
   readonly streams: readonly string[]
@@ -33,12 +33,15 @@ export interface LedgerStats {
   /** How long the oldest uncommitted record has waited; 0: there is none. */
   readonly oldestUncommittedMs: number
   readonly openCalls: number
-  /** Of this process's producers together: records committed to the journals, synced, on the streams, and in Postgres. */
+  /**
+   * Counts of this process's producers together: records committed to the journals, synced, on the streams, and in
+   * Postgres.
+   */
   readonly last: number
   readonly synced: number
   readonly sent: number
   readonly committedOffset: number
-  /** Of this process's producers together: records that were committed for long enough and were deleted. */
+  /** Count of this process's producers together: records that were committed for long enough and were deleted. */
   readonly pruned: number
   /** Dead producers whose journals this process has adopted. */
   readonly adopted: number

@@ -60,7 +60,7 @@ export class OwnProducers {
     return all.length === 1 ? this.#first : (all[shardOf(clientId, all.length)] ?? this.#first)
   }
 
-  /** Whether a disk refuses the journal of any of them: new calls of all shards are refused then. */
+  /** Tells whether a disk refuses the journal of any of them: new calls of all shards are refused then. */
   get refuse(): boolean {
     for (const { journal } of this.all) if (journal.refuses) return true
     return false
@@ -70,7 +70,10 @@ export class OwnProducers {
     return this.#sum((producer) => producer.journal.openCalls)
   }
 
-  /** How many of their records the journals have, which survive power loss, are on the streams, are in Postgres, are gone. */
+  /**
+   * How many of their records the journals have, which survive power loss, are on the streams, are in Postgres, are
+   * gone.
+   */
   get progress() {
     return {
       last: this.#sum(({ journal }) => journal.last),

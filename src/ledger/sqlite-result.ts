@@ -9,7 +9,7 @@ export function sqliteResult(error: unknown): number {
   return typeof error.errcode === 'number' ? error.errcode & 0xff : 0
 }
 
-/** Whether SQLite failed because of the file's content, not because of the disk or a lock. */
+/** Tells whether SQLite failed because of the file's content, not because of the disk or a lock. */
 export function isDamage(error: unknown): boolean {
   const result = sqliteResult(error)
   return result === SQLITE_CORRUPT || result === SQLITE_NOTADB

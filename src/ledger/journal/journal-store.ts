@@ -2,10 +2,10 @@ import type { DiskReserve } from './disk-reserve.ts'
 import type { Journal, OnWritten } from './journal.ts'
 
 /**
- * What the journal of a dead producer turned out to be.
- * `ready`: may be opened. `damaged`: parts were lost; what could be read is in its place. `in_use`: some process has it
- * open although its liveness lock was free. `older`: of release 0.1.0, which alone reads it. `newer`: written by a later
- * release. `absent`: the folder has no journal. `unreadable`: nothing in it could be read.
+ * The state in which the journal of a dead producer was found. `ready`: may be opened. `damaged`: parts were lost; what
+ * could be read is in its place. `in_use`: some process has it open although its liveness lock was free. `older`: of
+ * release 0.1.0, which alone reads it. `newer`: written by a later release. `absent`: the folder has no journal.
+ * `unreadable`: nothing in it could be read.
  */
 export type Prepared = 'ready' | 'damaged' | 'in_use' | 'older' | 'newer' | 'absent' | 'unreadable'
 

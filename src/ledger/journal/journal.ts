@@ -34,7 +34,7 @@ export interface JournalRecords extends JournalOffsets {
   bytesTotalAt(sequence: number): number
   /** Records after `sequence`, in order: at most `maxRows` and, but for the first, at most `maxBytes` of bodies. */
   read(sequence: number, maxRows: number, maxBytes: number): readonly JournalRow[]
-  /** Whether it has a record from `from` to `to`. */
+  /** Tells whether it has a record from `from` to `to`. */
   hasAnyOf(from: number, to: number): boolean
   /** The records at or under `sequence` need not be kept in memory any more. */
   dropRecent(sequence: number): void

@@ -27,8 +27,9 @@ export function refuseOlderJournals(journalDir: string): void {
 }
 
 /**
- * Whether the records of a folder are in its `journal.db`. No file is opened: closing one would release the locks that
- * this process has on it. A file that was garbled may look like an older journal, but there are segments beside it.
+ * Tells whether the records of a folder are in its `journal.db`. No file is opened: closing one would release the locks
+ * that this process has on it. A file that was garbled may look like an older journal, but there are segments beside
+ * it.
  */
 export function isOlderJournal(folder: string): boolean {
   const path = join(folder, JOURNAL_FILE)

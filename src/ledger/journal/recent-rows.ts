@@ -1,8 +1,8 @@
 import type { JournalRow } from './journal.ts'
 
-/** What a very busy gateway writes in a second; more is read back from the journal. */
+/** A very busy gateway writes this much in a second; more is read back from the journal. */
 const MAX_BYTES = 2 * 1024 * 1024
-/** Of records that a disk does not sync: until then memory is the only place that surely has them. */
+/** Bound of records that a disk does not sync: until then memory is the only place that surely has them. */
 const MAX_UNSYNCED_BYTES = 32 * 1024 * 1024
 
 /** The records committed last, so that the shipper need not read from disk what was just written. */

@@ -7,7 +7,7 @@ import type { ProducerFolder } from './producer-folder.ts'
 /** In a dead producer's folder: what an adopter has logged about calls that are not counted, a line of JSON. */
 export const ABANDONED_FILE = 'abandoned'
 
-/** What is wrong with a journal in which calls were open. */
+/** The fault of a journal in which calls were open. */
 export interface AbandonedCalls {
   readonly message: string
   /** Says which loss it is. A journal that loses more later is logged again. */

@@ -8,7 +8,7 @@ import type { ProducerFolder } from './producer-folder.ts'
 
 /** Open calls turned into records in one transaction. */
 const SLICE_ROWS = 200
-/** Of calls that are not counted, so many are in the log line as they were written. */
+/** The log line has so many of the calls that are not counted, as they were written. */
 const NAMED_CALLS = 100
 
 /** Builds the record of a call that a crash cut, from the open call and its last usage snapshot. */
@@ -28,7 +28,7 @@ export interface AdoptJournalOptions {
 }
 
 /**
- * What came of it. `adopted`: calls that were under way are records now; ship them all. `nothing`: there is
+ * The outcome of an adoption. `adopted`: calls that were under way are records now; ship them all. `nothing`: there is
  * nothing to ship or to keep. `unusable`: cannot be shipped; the log says what that means.
  */
 export type AdoptedJournal =

@@ -2,7 +2,7 @@ import { readJournalDatabaseId } from './journal-database-id.ts'
 import { deleteProducerFolder, type ProducerFolder, quarantineProducerFolder } from './producer-folder.ts'
 import { writeRetiredProducer } from './retired-producers.ts'
 
-/** What is known of a producer whose folder is no longer needed. */
+/** The last state of a producer whose folder is no longer needed. */
 export interface FinishedProducer {
   readonly folder: ProducerFolder
   /** Postgres has every record up to here; 0: it never had one. */

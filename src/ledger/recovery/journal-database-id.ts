@@ -24,7 +24,7 @@ export async function writeJournalDatabaseId(folder: string, database: string): 
     await writeDurably(join(folder, DATABASE_FILE), `${database}\n`)
 }
 
-/** Whether what is bound to `databaseId` must not be looked for in, or counted by, the database `current`. */
+/** Tells whether what is bound to `databaseId` must not be looked for in, or counted by, the database `current`. */
 export function isDatabaseMismatch(databaseId: string | null, current: string | null): boolean {
   return databaseId !== null && current !== null && databaseId !== current
 }

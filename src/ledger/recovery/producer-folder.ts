@@ -52,7 +52,7 @@ export function createProducerFolder(journalDir: string): ProducerFolder {
   return { producer, path, lock }
 }
 
-/** What is in the journal directory. */
+/** The folders in the journal directory. */
 export interface JournalDirectory {
   /** Producers whose folder is there, whether or not they run. */
   readonly producers: readonly string[]

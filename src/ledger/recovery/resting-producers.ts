@@ -6,7 +6,7 @@ import { type OffsetReading, prunableUpTo } from '../shipping/retention.ts'
 /** In a producer's folder, once it rested: the highest of its records, all of which were counted. */
 export const COUNTED_FILE = 'counted'
 
-/** What a folder says of a producer that rested. */
+/** The state that a folder has of a producer that rested. */
 export interface CountedJournal {
   /** The highest of its records. */
   readonly last: number
@@ -14,7 +14,7 @@ export interface CountedJournal {
   readonly damaged: boolean
 }
 
-/** What is remembered of a dead producer whose folder only waits for its keep time. */
+/** The state that is kept of a dead producer whose folder only waits for its keep time. */
 export interface RestingProducer extends CountedJournal {
   /** Committed offsets as they were read, oldest first: one of them says that all records were counted. */
   readonly readings: readonly OffsetReading[]
@@ -47,13 +47,13 @@ export class RestingProducers {
     this.#resting.set(id, resting)
   }
 
-  /** Whether there is nothing to do for it yet. */
+  /** Tells whether there is nothing to do for it yet. */
   isWaiting(id: string): boolean {
     const resting = this.#resting.get(id)
     return resting !== undefined && !this.isDue(resting)
   }
 
-  /** Whether its records were kept for long enough. */
+  /** Tells whether its records were kept for long enough. */
   isDue({ last, readings }: RestingProducer): boolean {
     return prunableUpTo(readings, { atMs: this.#now(), committedOffset: last }, this.#keepMs) >= last
   }

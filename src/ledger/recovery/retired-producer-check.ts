@@ -55,7 +55,10 @@ export class RetiredProducerCheck {
     }
   }
 
-  /** Whether the gap marker sent for this offset still waits to be counted. While Redis is silent it need not be sent. */
+  /**
+   * Tells whether the gap marker sent for this offset still waits to be counted. While Redis is silent it need not be
+   * sent.
+   */
   async #isUnderWay({ producer, stream }: RetiredProducer, committedOffset: number): Promise<boolean> {
     const sent = this.#sent.get(producer)
     if (sent?.committedOffset !== committedOffset) return false

@@ -6,7 +6,7 @@ const RETRY_MAX_MS = 300_000
 export class RetryTimes {
   readonly #times = new Map<string, { readonly atMs: number; readonly delayMs: number }>()
 
-  /** Whether the journal may be tried now. */
+  /** Tells whether the journal may be tried now. */
   isDue(producer: string): boolean {
     return performance.now() >= (this.#times.get(producer)?.atMs ?? 0)
   }

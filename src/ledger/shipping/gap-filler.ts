@@ -7,7 +7,7 @@ export interface GapFillerOptions {
   readonly journal: Pick<Journal, 'read'>
   readonly progress: ShippingProgress
   readonly appender: BatchAppender
-  /** Of the bodies in one batch, but for its first record. */
+  /** Bound of the bodies in one batch, but for its first record. */
   readonly maxBytes: number
 }
 

@@ -73,13 +73,13 @@ export class Producer {
     return Math.max(this.journal.bytesTotal - this.#progress.committedBytes, 0)
   }
 
-  /** Of the oldest record that is not committed; 0: none. */
+  /** Age of the oldest record that is not committed; 0: none. */
   backlogAgeMs(): number {
     return this.#backlog.ageMs(this.#options.now(), this.committedOffset)
   }
 
   /**
-   * Whether every record was committed and has been deleted. Where Postgres was restored to before what was deleted,
+   * Every record was committed and has been deleted. Where Postgres was restored to before what was deleted,
    * the gap marker that names it must still be counted.
    */
   get isEmpty(): boolean {
@@ -96,7 +96,7 @@ export class Producer {
     this.#shipper.checkForLossSoon()
   }
 
-  /** What was sent and is not committed is sent again. */
+  /** Sends again all that was sent and is not committed. */
   sendAgain(): void {
     this.#progress.sendAgainFrom(this.committedOffset)
     this.#shipper.wake()
@@ -117,8 +117,8 @@ export class Producer {
   }
 
   /**
-   * Readings by which the keep time can go on elsewhere, since every record is in the totals; `null`: one is not, or is to
-   * fill a gap. Rejects when Postgres does not answer.
+   * Readings by which the keep time can go on elsewhere, since every record is in the totals; `null`: one is not, or is
+   * to fill a gap. Rejects when Postgres does not answer.
    */
   async readingsIfCounted(): Promise<readonly OffsetReading[] | null> {
     const { database, now } = this.#options
@@ -132,7 +132,7 @@ export class Producer {
     return [...readings, { atMs: now(), committedOffset }]
   }
 
-  /** Whether a reading now would be of use: something is not committed; or, less often, not deleted. */
+  /** Tells whether a reading now would be of use: something is not committed; or, less often, not deleted. */
   get wantsReading(): boolean {
     if (this.uncommittedRecords > 0) return true
     const { now, keepMs } = this.#options

@@ -13,7 +13,7 @@ import { StreamRegister } from './stream/stream-register.ts'
 export interface ProducersOptions {
   readonly redisUrl: string
   readonly redisPrefix: string
-  /** What Redis last said of its memory; `null`: not known. */
+  /** The figures that Redis last gave of its memory; `null`: not known. */
   readonly redisMemory: () => RedisMemory | null
   /** How long committed records are kept. */
   readonly keepMs: number
@@ -80,14 +80,14 @@ export class Producers {
     return bytes
   }
 
-  /** Of the oldest record that is not committed; 0: none. */
+  /** Age of the oldest record that is not committed; 0: none. */
   backlogAgeMs(): number {
     return Math.max(0, ...this.#all.map((producer) => producer.backlogAgeMs()))
   }
 
   /**
-   * The database that answers: entries say that it is to count them. Where another one answered before, what was sent for
-   * that one and is not committed is sent again for this one.
+   * The database that answers: entries say that it is to count them. Where another one answered before, what was sent
+   * for that one and is not committed is sent again for this one.
    */
   useDatabase(id: string | null): void {
     if (id === null || id === this.#databaseId) return

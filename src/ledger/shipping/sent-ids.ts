@@ -1,6 +1,6 @@
-/** Where a record of a producer was put on its stream. */
+/** The place of a producer's record on its stream. */
 export interface SentEntry {
-  /** Of a gap marker: the last sequence it stands for. */
+  /** The last sequence that a gap marker stands for. */
   readonly sequence: number
   readonly id: string
 }

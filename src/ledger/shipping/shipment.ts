@@ -1,12 +1,14 @@
 import type { SequenceRange } from '../../domain/sequence-range.ts'
 
-/** Where the shipping of one producer stands. All are sequences; 0: none yet. */
+/** The progress of one producer's shipping. All are sequences; 0: none yet. */
 export interface ShippingState {
   /** The highest record the journal has deleted. */
   readonly prunedTo: number
   /** The highest record that survives power loss here: nothing above it may be shipped. */
   readonly synced: number
-  /** Redis has acknowledged every record up to here since entries were last found lost. Never below `committedOffset`. */
+  /**
+   * Redis has acknowledged every record up to here since entries were last found lost. Never below `committedOffset`.
+   */
   readonly sent: number
   /** As read last from Postgres: every record at or under it is in the totals. */
   readonly committedOffset: number
@@ -15,7 +17,7 @@ export interface ShippingState {
 }
 
 /**
- * What goes on the stream next. `window`: too much is uncommitted, of this producer or of all on the stream; the
+ * The next batch for the stream. `window`: too much is uncommitted, of this producer or of all on the stream; the
  * committed offset must move first.
  */
 export type Shipment =
@@ -29,7 +31,7 @@ export const SHIP_WINDOW_ENTRIES = 20_000
 export const SHIP_WINDOW_BYTES = 16 * 1024 * 1024
 
 /**
- * What to ship next, at most `batchRows` records.
+ * Plans what to ship next, at most `batchRows` records.
  *
  * @param uncommittedBytes of the bodies after the committed offset (or its hint) up to `sent`.
  * @param isCrowded Whether the stream has enough of all producers together: then one batch is under way at a time.

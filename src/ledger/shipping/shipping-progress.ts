@@ -2,7 +2,7 @@ import type { Journal } from '../journal/journal.ts'
 import { SentIds } from './sent-ids.ts'
 import { type ShippingState, sentAfterCommit } from './shipment.ts'
 
-/** What a reading of the committed offset showed. `regressed`: Postgres was restored to an earlier state. */
+/** The outcome of a reading of the committed offset. `regressed`: Postgres was restored to an earlier state. */
 export type OffsetChange = 'unchanged' | 'advanced' | 'regressed'
 
 /**
@@ -10,7 +10,7 @@ export type OffsetChange = 'unchanged' | 'advanced' | 'regressed'
  * shipping, loss detection and retention read them here and move them here.
  */
 export class ShippingProgress {
-  /** Where on the stream those records are that were sent and are not committed. */
+  /** Places on the stream of the records that were sent and are not committed. */
   readonly sentIds = new SentIds()
   readonly #journal: Pick<Journal, 'prunedTo' | 'synced' | 'bytesTotalAt'>
   #committed: number

@@ -14,8 +14,8 @@ import { promisify } from 'node:util'
 import { syncFolder } from '../../durable-file.ts'
 
 /**
- * What a log does to the disk: the one place where it can fail. All methods throw or reject with the system's errors;
- * tests put a disk that refuses or loses in its place.
+ * The operations of a log on the disk: the one place where it can fail. All methods throw or reject with the system's
+ * errors; tests put a disk that refuses or loses in its place.
  */
 export interface LogDisk {
   /** Creates an empty file of 0600 that was not there; returns its descriptor. */

@@ -1,6 +1,6 @@
 const FIRST_LENGTH = 256
 
-/** Where a segment's records are, in 12 bytes each: they rise in sequence, position and bytes. */
+/** The places of a segment's records, in 12 bytes each: they rise in sequence, position and bytes. */
 export class RecordIndex {
   /** The sequence and the bytes of all bodies before the first record: what is kept is the difference to these. */
   #sequenceBefore: number

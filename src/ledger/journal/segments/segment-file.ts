@@ -17,7 +17,7 @@ export class SegmentFile {
     this.#descriptor = descriptor
   }
 
-  /** Where the next frame goes. */
+  /** The place of the next frame. */
   get end(): number {
     return this.#end
   }

@@ -15,7 +15,7 @@ import { SegmentCleaner } from './upkeep/segment-cleaner.ts'
 
 export interface SegmentJournalOptions {
   readonly segments: SegmentLog
-  /** Where the log stood when it was last synced. */
+  /** The end of the log when it was last synced. */
   readonly synced: SyncedState
   /** `null` for an adopted journal: it has no calls under way. */
   readonly reserve: DiskReserve | null

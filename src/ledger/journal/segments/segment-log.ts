@@ -11,7 +11,7 @@ import { SegmentFile } from './segment-file.ts'
 /** A segment of this length is followed by the next: what an adopter reads at once, and what is deleted at once. */
 export const SEGMENT_BYTES = 8 * 1024 * 1024
 
-/** What a log has come to. */
+/** The state that a log has come to. */
 export interface LogCounts {
   /** The highest sequence, and the bytes of all bodies up to it. */
   last: number
@@ -86,7 +86,7 @@ export class SegmentLog {
     return this.#current
   }
 
-  /** Where the next frame goes. */
+  /** The place of the next frame. */
   get end(): LogPosition {
     return { segment: this.#current.number, position: this.#current.bytes }
   }
@@ -192,7 +192,7 @@ export class SegmentLog {
     try {
       disk.remove(join(folder, segmentName(number)))
     } catch {
-      // What was written of it was cut, too.
+      // The part of it that was written was cut, too.
     }
   }
 

@@ -4,7 +4,7 @@ import type { RedisMemory } from '../../../store/connection/redis-state.ts'
 export const ENTRY_BYTES = 1_040
 /** Above so many entries a stream is crowded: any worker has enough to read. */
 export const CROWDED_ENTRIES = 50_000
-/** Of the memory that is free, all streams together may take this part. The rest is for what else is in Redis. */
+/** All streams together may take this part of the memory that is free. The rest is for what else is in Redis. */
 const STREAMS_SHARE = 0.5
 
 /**

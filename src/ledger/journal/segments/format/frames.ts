@@ -6,7 +6,7 @@
  * `length` is that of the payload. The checksum is CRC-32 of everything behind it, seeded for its segment.
  */
 export const FRAME_HEADER_BYTES = 13
-/** Where in the header each field begins. */
+/** Offsets of the fields in the header. */
 export const FRAME_CHECKSUM_AT = 4
 export const FRAME_LENGTH_AT = 8
 export const FRAME_KIND_AT = 12
@@ -49,7 +49,7 @@ export interface SegmentBegin {
   /** The log is read up to here, then goes on with this segment. What else stands behind it is not part of the log. */
   readonly previousEnd: LogPosition
   /**
-   * What stood behind `previousEnd` might not be on the disk: this segment has it once more. `nextSequence`,
+   * The frames behind `previousEnd` might not be on the disk: this segment has them once more. `nextSequence`,
    * `bytesTotal` and `discards` are those of `previousEnd`.
    */
   readonly rewrites: boolean
@@ -70,7 +70,7 @@ export interface SegmentBegin {
   readonly stream: string
 }
 
-/** What a sync that succeeded proved, and what the log had come to when it was written down. */
+/** The proof of a sync that succeeded, and the state of the log when it was written down. */
 export interface SyncProof {
   /** Everything before this place survives power loss. */
   readonly synced: LogPosition

@@ -50,7 +50,7 @@ export class SegmentReader {
     return decodeFrame(this.#bytes, this.#view, { kind, from: payload, to: end, offset: this.#offset })
   }
 
-  /** Where the frame at `position` ends by its header, which may be garbled; `null`: no header stands there. */
+  /** The end of the frame at `position` by its header, which may be garbled; `null`: no header stands there. */
   statedEnd(position: number): number | null {
     const length = this.#lengthOf(position - this.#offset)
     return length === null ? null : position + FRAME_HEADER_BYTES + length
@@ -72,7 +72,7 @@ export class SegmentReader {
     return this.#bytes.toString('utf8', from - this.#offset, to - this.#offset)
   }
 
-  /** Whether nothing but zeros stands from one position to another. */
+  /** Tells whether nothing but zeros stands from one position to another. */
   isZero(from: number, to: number): boolean {
     for (let at = from - this.#offset; at < to - this.#offset; at++) if (this.#bytes[at] !== 0) return false
     return true

@@ -34,7 +34,7 @@ export function* scanSegment(reader: SegmentReader, from: number, to: number): G
   }
 }
 
-/** Whether the frame that should stand at `position` is cut by the end of the file or by a run of zeros. */
+/** Tells whether the frame that should stand at `position` is cut by the end of the file or by a run of zeros. */
 function isTorn(reader: SegmentReader, position: number): boolean {
   const end = reader.statedEnd(position) ?? position + FRAME_HEADER_BYTES
   if (end > reader.end) return true

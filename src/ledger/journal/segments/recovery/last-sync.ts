@@ -5,7 +5,7 @@ import type { LogDisk } from '../log-disk.ts'
 import type { LogChain } from './log-chain.ts'
 import { Slices } from './slices.ts'
 
-/** What the end of a log says of all of it. */
+/** The statements of a log's end about all of it. */
 export interface LastSync {
   /** Everything before this place was synced; `null`: nothing is known to be. */
   readonly synced: LogPosition | null

@@ -11,7 +11,7 @@ const BEGIN_MAX_BYTES = 64 * 1024
 export interface LogPart {
   readonly segment: number
   readonly path: string
-  /** Where the log goes on with the next part; `null`: at the segment's end. */
+  /** The place where the log goes on with the next part; `null`: at the segment's end. */
   readonly to: number | null
   /** Another part says that it is there, and it is not. */
   readonly isMissing: boolean
@@ -65,7 +65,8 @@ type Link = Pick<LogPart, 'segment' | 'to'>
 
 /**
  * Segments that are said not to be needed are read as long as they are there. Power loss may keep what says so, and not
- * the ends of calls that came before it. One of them is deleted only after all that is synced: that it is gone proves it.
+ * the ends of calls that came before it. One of them is deleted only after all that is synced: that it is gone proves
+ * it.
  */
 function chain(begins: ReadonlyMap<number, SegmentBegin | null>, top: number): Link[] {
   const needed = Math.max(...[...begins.values()].map((begin) => begin?.firstSegment ?? 0))
@@ -79,7 +80,7 @@ function chain(begins: ReadonlyMap<number, SegmentBegin | null>, top: number): L
   return links.reverse()
 }
 
-/** Of a segment that does not tell what it continues from, it is the one before. */
+/** A segment that does not tell what it continues from continues the one before. */
 function previous(begins: ReadonlyMap<number, SegmentBegin | null>, segment: number): Link | null {
   const begin = begins.get(segment) ?? null
   if (begin !== null) return { segment: begin.previousEnd.segment, to: begin.previousEnd.position }

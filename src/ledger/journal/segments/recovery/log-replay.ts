@@ -4,10 +4,10 @@ import type { LogCounts } from '../segment-log.ts'
 import type { SyncedState } from '../upkeep/log-sync.ts'
 import { RecoveredCalls } from './recovered-calls.ts'
 
-/** Of a log of which nothing is known to be synced: all of it is written once more. */
+/** The position for a log of which nothing is known to be synced: all of it is written once more. */
 const NOTHING_SYNCED: SyncedState = { end: { segment: 0, position: 0 }, last: 0, bytesTotal: 0, discards: 0 }
 
-/** What a log says, frame by frame, from its beginning. Nothing here reads files. */
+/** The content of a log, frame by frame, from its beginning. Nothing here reads files. */
 export class LogReplay {
   readonly counts: LogCounts = {
     last: 0,
@@ -18,14 +18,14 @@ export class LogReplay {
     firstSegment: 0,
   }
   readonly calls = new RecoveredCalls()
-  /** Of each segment that was read, in order. */
+  /** The content of each segment that was read, in order. */
   readonly indexes = new Map<number, RecordIndex>()
   /** Calls that were discarded behind what was synced. */
   discarded: number[] = []
   /** Something that was written cannot be read. */
   isDamaged = false
   isTailLost = false
-  /** Where the log stood at the place up to which it was synced. */
+  /** The state of the log at the place up to which it was synced. */
   synced: SyncedState | null = null
   readonly #syncedEnd: LogPosition | null
   #index = new RecordIndex(0, 0)
@@ -115,7 +115,7 @@ export class LogReplay {
     counts.firstSegment = Math.max(counts.firstSegment, begin.firstSegment)
     this.isTailLost ||= begin.isTailLost
     if (isFirst) {
-      // What was before the first segment is not needed.
+      // Frames before the first segment are not needed.
       counts.last = begin.nextSequence - 1
       counts.nextCall = begin.nextCall
       counts.discards = begin.discards
@@ -140,7 +140,7 @@ export class LogReplay {
     this.#isLastUnknown = false
     counts.last = sequence
     counts.bytesTotal = Math.max(bytesTotal, counts.bytesTotal)
-    // What was before is not known where the segment's beginning is damaged.
+    // The frames before are not known where the segment's beginning is damaged.
     if (this.#index.length === 0) this.#index.restart(sequence - 1, counts.bytesTotal - (end - bodyAt))
     this.#index.add(sequence, at, counts.bytesTotal)
   }

@@ -23,7 +23,7 @@ export async function recoverLog(
   const found = await findLog(folder, disk)
   if (found === 'absent' || found === 'unreadable') return found
   const lastSync = await findLastSync(found, disk)
-  // What is gone below it was not needed, nor is anything before that.
+  // Whatever is gone below it was not needed, nor is anything before that.
   const gone = found.parts.findLastIndex((part) => part.isMissing && part.segment < lastSync.firstSegment)
   const parts = found.parts.slice(gone + 1)
   const { synced } = lastSync

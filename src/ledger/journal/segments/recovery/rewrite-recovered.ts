@@ -13,7 +13,7 @@ import { Slices } from './slices.ts'
 
 const WRITE_BYTES = 1024 * 1024
 
-/** What a log consists of after it was read and its end was written once more. */
+/** The parts of a log after it was read and its end was written once more. */
 export interface RewrittenLog {
   /** The last is the new one; all of them survive power loss. */
   readonly segments: LogSegment[]
@@ -23,7 +23,8 @@ export interface RewrittenLog {
 /**
  * Continues a dead producer's log in a new segment, which begins with all that was not known to be synced: it may be
  * only in the memory of the kernel, which believes after a failed sync that it is on the disk. The new segment gets its
- * name when it is synced, so that an adopter that dies on the way leaves the log as it was. Rejects when the disk refuses.
+ * name when it is synced, so that an adopter that dies on the way leaves the log as it was. Rejects when the disk
+ * refuses.
  */
 export async function rewriteRecovered(
   folder: string,
@@ -90,8 +91,8 @@ export async function rewriteRecovered(
 }
 
 /**
- * Where the new segment continues the log. A damaged log is continued at its end: what the next adopter is to conclude
- * from the damage depends on all that stands around it.
+ * The place where the new segment continues the log. A damaged log is continued at its end: what the next adopter is to
+ * conclude from the damage depends on all that stands around it.
  */
 function rewrittenFrom({ replay, end }: RecoveredLog): SyncedState {
   const { last, bytesTotal, discards } = replay.counts

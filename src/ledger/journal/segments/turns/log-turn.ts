@@ -3,7 +3,7 @@ import type { LogRecords } from '../log-records.ts'
 import type { SegmentLog } from '../segment-log.ts'
 import type { JournalCall, OpenCalls } from './open-calls.ts'
 
-/** What happened to a call; written together with everything else that happened in the same turn. */
+/** An event of a call; written together with everything else that happened in the same turn. */
 export class LogOperation {
   readonly kind: 'open' | 'snapshot' | 'close' | 'discard'
   /** `null`: a record or a snapshot of a call that the journal does not have as open. */
@@ -11,7 +11,7 @@ export class LogOperation {
   /** The usage snapshot, or the record's body. */
   readonly text: string
   onWritten: OnWritten | null
-  /** Of a record that was written; else 0. */
+  /** The sequence of a record that was written; else 0. */
   sequence = 0
 
   constructor(
@@ -57,7 +57,7 @@ export class LogTurn {
     return this.#discarded
   }
 
-  /** Of all calls that were ever discarded, the first `count` survive power loss as discarded. */
+  /** The first `count` of all calls that were ever discarded survive power loss as discarded. */
   syncedDiscards(count: number): void {
     if (count > this.#discardsBefore) this.#discarded = this.#discarded.slice(count - this.#discardsBefore)
     this.#discardsBefore = count

@@ -6,7 +6,7 @@ export class JournalCall {
   readonly callId: string
   /** The call as `serialiseOpenCall` wrote it. */
   readonly text: string
-  /** What `text` was made of; `null`: by another process. */
+  /** The call that `text` was made of; `null`: by another process. */
   readonly opened: OpenCall | null
   /** Its number within the journal, never used again; 0: it is not written. */
   number = 0

@@ -21,11 +21,11 @@ export interface DiskFailureOptions {
   readonly log: Logger
 }
 
-/** What a journal does while its disk refuses writes or syncs, until it takes them again. */
+/** The behaviour of a journal while its disk refuses writes or syncs, until it takes them again. */
 export class DiskFailure {
   readonly #options: DiskFailureOptions
   #error: Error | null = null
-  /** What can be done against a full disk was done since the last commit. */
+  /** All that can be done against a full disk was done since the last commit. */
   #madeRoom = false
   #timer: NodeJS.Timeout | null = null
   #retryMs = RETRY_MIN_MS

@@ -8,9 +8,9 @@ import type { SegmentLog } from '../segment-log.ts'
 import type { OpenCalls } from '../turns/open-calls.ts'
 import type { SyncedState } from './log-sync.ts'
 
-/** What of a log may not be on the disk, though it was written. */
+/** The part of a log that may not be on the disk, though it was written. */
 export interface UnsyncedPart {
-  /** Where the log stood at the last sync that succeeded. */
+  /** The end of the log at the last sync that succeeded. */
   readonly synced: SyncedState
   /** The records after it. */
   readonly rows: readonly LogRow[]

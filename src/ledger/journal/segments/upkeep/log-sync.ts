@@ -4,7 +4,7 @@ import type { SegmentLog } from '../segment-log.ts'
 /** A finished call waits at most this long for its sync; a busy gateway syncs this often. */
 const SYNC_INTERVAL_MS = 25
 
-/** Where a log stood when a sync began that succeeded. */
+/** The end of a log when a sync began that succeeded. */
 export interface SyncedState {
   readonly end: LogPosition
   readonly last: number
@@ -13,14 +13,14 @@ export interface SyncedState {
 }
 
 /**
- * Whether syncs prove anything. `distrusted`: one failed. The kernel reports that once and then treats the pages as
+ * The trust in syncs. `distrusted`: one failed. The kernel reports that once and then treats the pages as
  * clean, so that a later sync proves nothing. `rewritten`: what was not synced is in another file, whose sync decides.
  */
 export type SyncTrust = 'trusted' | 'distrusted' | 'rewritten'
 
 export interface LogSyncOptions {
   readonly log: SegmentLog
-  /** Where the log stood when it was last synced. */
+  /** The end of the log when it was last synced. */
   readonly synced: SyncedState
   readonly onSynced: (state: SyncedState) => void
   readonly onError: (error: Error) => void
@@ -41,7 +41,7 @@ export class LogSync {
     this.#synced = options.synced
   }
 
-  /** Where the log stood when it was last synced. */
+  /** The end of the log when it was last synced. */
   get synced(): SyncedState {
     return this.#synced
   }
@@ -58,7 +58,7 @@ export class LogSync {
     }
   }
 
-  /** What was not synced is in another file now. */
+  /** The part that was not synced is in another file now. */
   rewritten(): void {
     this.#trust = 'rewritten'
     this.touch()
