@@ -9,33 +9,40 @@ export interface CatalogPlace {
    * has any of them, they stand in place of `providerId`'s.
    */
   readonly lists?: readonly string[]
-  /** Where to look next: whose models it sells at their prices. Absent: what the first source says of that. */
+  /**
+   * The list to search next: that of whose models it sells at their prices. Absent: what the first source says of that.
+   */
   readonly makers?: readonly CatalogPlace[]
 }
 
-/** The place of a model in its maker's list, where a prefix of its name says who made it (`openai/gpt-4o`); else `null`. */
+/**
+ * The place of a model in its maker's list, where a prefix of its name says who made it (`openai/gpt-4o`); else `null`.
+ */
 export type FindMaker = (model: string) => CatalogPlace | null
 
 /** Prices that hold at some of a provider's hosts only. */
 export interface RegionalPrices {
-  /** What a call's `pricesOf` says then. */
+  /** The value of a call's `pricesOf` then. */
   readonly name: string
-  /** Whether they hold at `host`, in lower case. */
+  /** Tells whether they hold at `host`, in lower case. */
   holdsAt(host: string): boolean
   places(model: string): readonly CatalogPlace[]
 }
 
-/** Where the price catalog has a provider's prices. */
+/** The lists of the price catalog that have a provider's prices. */
 export interface CatalogLists {
   /** The provider's lists in genai-prices, the first source. */
   readonly lists: readonly string[]
   /** Lists that only the other sources have. */
   readonly otherLists?: readonly string[]
-  /** Where to look for the price of `model`, in this order. Chosen by the configuration, never by how a name looks. */
+  /**
+   * The lists to search for the price of `model`, in this order. Chosen by the configuration, never by how a name
+   * looks.
+   */
   places(model: string, findMaker: FindMaker): readonly CatalogPlace[]
   /** Prefixes that name the provider as the maker of a model that another one serves. Absent: it makes none. */
   readonly makerPrefixes?: readonly string[]
-  /** What stands in none of `lists` is passed on to its maker, whose service tiers then hold. */
+  /** A model that stands in none of `lists` is passed on to its maker, whose service tiers then hold. */
   readonly passesOn?: true
   /** Its answers name models as the one who served them does, so only the request's name counts. */
   readonly requestNamesModel?: true

@@ -3,7 +3,7 @@ import type { Observation, UsagePart } from '../call/observation.ts'
 import type { JsonObject } from './reading/json-value.ts'
 import type { Projection } from './wires/plans/json-projection.ts'
 
-/** What the gateway knows of the request when the response begins. */
+/** The knowledge that the gateway has of the request when the response begins. */
 export interface RequestContext {
   /** Upper case. */
   readonly method: string
@@ -11,13 +11,16 @@ export interface RequestContext {
   readonly path: string
   /** The model the body named, or `null`. */
   readonly model: string | null
-  /** Whether the body asked for a stream; `null` when it did not say. */
+  /** Tells whether the body asked for a stream; `null` when it did not say. */
   readonly stream: boolean | null
-  /** What the body has at the paths of the dialect's `requestProjection`; `null` or left out: none, or it is in doubt. */
+  /**
+   * The values that the body has at the paths of the dialect's `requestProjection`; `null` or left out: none, or it is
+   * in doubt.
+   */
   readonly fields?: JsonObject | null
 }
 
-/** What begins a response: enough to choose how to read its body. */
+/** The beginning of a response: enough to choose how to read its body. */
 export interface ResponseHead {
   readonly status: number
   /** Lower-case names; a repeated header as an array. `content-encoding` is already undone before a reader. */
@@ -34,13 +37,13 @@ export interface UsageReader {
   /** The body ended as it should. Called at most once; then only the returned observation counts. */
   end(): Observation
   /**
-   * What was seen so far, for a call cut here: final usage that already passed is `reported`, running usage
+   * The usage seen so far, for a call cut here: final usage that already passed is `reported`, running usage
    * `partial`. May be called at any time before `end`, and costs little when nothing new was seen.
    */
   peek(): Observation
   /** Goes up whenever `peek` would say more than before: the gateway then saves a snapshot. */
   readonly revision: number
-  /** What made `revision` go up are later running counts, and nothing else: `peek` need not be asked to know. */
+  /** All that made `revision` go up are later running counts, and nothing else: `peek` need not be asked to know. */
   readonly isRunning?: boolean
   /** The bytes pushed last are whole server-sent events, and none of them reports usage. */
   readonly hasNoUsage?: boolean
@@ -62,11 +65,11 @@ export interface MessageReader {
   peek(): Observation
   /** As {@link UsageReader.revision}. */
   readonly revision: number
-  /** Whether anything has begun, or was asked for, whose usage `peek` does not have yet. */
+  /** Tells whether anything has begun, or was asked for, whose usage `peek` does not have yet. */
   readonly underWay: boolean
-  /** Whether that is a response. */
+  /** Tells whether that is a response. */
   readonly isResponding: boolean
-  /** What else is under way, estimated by what passed of it. */
+  /** Other work that is under way, estimated by what passed of it. */
   readonly unfinished: readonly UsagePart[]
   /** Tokens of the sound in what passed of the responses under way, by its length; 0 without any. */
   readonly soundTokens: number
@@ -74,7 +77,7 @@ export interface MessageReader {
   readonly contextTokens: number
 }
 
-/** What a message says that a session's client sends. */
+/** The content of a message that a session's client sends. */
 export interface ClientMessage {
   /** The model that it names; `null`: none. */
   readonly model: string | null
@@ -88,20 +91,20 @@ export interface ClientMessage {
 export type TokenizerFamily = 'openai' | 'claude' | 'gemini'
 
 /**
- * Where a request bounds its answer: under `max_output_tokens`, in an object of settings, in one of the two by the family
- * of the model, or nowhere that is known.
+ * The place where a request bounds its answer: under `max_output_tokens`, in an object of settings, in one of the two
+ * by the family of the model, or nowhere that is known.
  */
 export type OutputBound = 'max_output_tokens' | 'settings' | 'settings_or_root' | 'unknown'
 
 /** Pictures and speech that are made, or recordings that are written down. */
 export type Medium = 'pictures' | 'speech' | 'recordings'
 
-/** What an estimate of tokens has to know of a dialect. */
+/** The fields of a dialect that an estimate of tokens needs. */
 export type PromptFormat = Pick<Dialect, 'tokenizerFamily' | 'isChat'>
 
 /**
- * What in a request multiplies its answer, by names in lower case. A dialect without it gives one answer to a request,
- * whatever that says.
+ * The members of a request that multiply its answer, by names in lower case. A dialect without it gives one answer to a
+ * request, whatever that says.
  */
 export interface AnswerCounts {
   /** Numbers, at the top level or among settings. They are names of one thing, so the largest counts. */
@@ -121,7 +124,7 @@ export const ANSWER_COUNTS = {
   gemini: { numbers: ['candidatecount', 'candidate_count'] },
   alibaba: { numbers: ['n'] },
   cloudflareRun: { numbers: ['n', 'num_outputs'], arrays: ['requests'] },
-  /** Of Cohere's, of AI21's, and of models that take OpenAI's requests. */
+  /** The names of Cohere's, of AI21's, and of models that take OpenAI's requests. */
   bedrockInvoke: { numbers: ['num_generations', 'numresults', 'n'] },
   bedrockImages: { numbers: ['numberofimages', 'samples', 'n'] },
   openAiImages: { numbers: ['n'] },
@@ -137,18 +140,18 @@ export const ANSWER_COUNTS = {
 export interface Dialect {
   /** `<provider family>.<endpoint>`, e.g. `openai.chat-completions`. */
   readonly name: string
-  /** Whether a request's body is read (model, stream) before it goes upstream, whatever it is said to be. */
+  /** Tells whether a request's body is read (model, stream) before it goes upstream, whatever it is said to be. */
   readonly readsRequest: boolean
-  /** Whether the endpoint takes a form (`multipart/form-data`) in the place of JSON; absent: it never does. */
+  /** Tells whether the endpoint takes a form (`multipart/form-data`) in the place of JSON; absent: it never does. */
   readonly takesForm?: boolean
   /**
-   * What the reader has to know of the request, where answers do not report what is billed (characters, seconds);
+   * The part of the request that the reader needs, where answers do not report what is billed (characters, seconds);
    * absent: nothing. Of a form nothing is read but the model.
    */
   readonly requestProjection?: Projection
-  /** Whether `stream_options.include_usage` may be spliced into a streaming request here. */
+  /** Tells whether `stream_options.include_usage` may be spliced into a streaming request here. */
   readonly takesIncludeUsage: boolean
-  /** What changes the form of its answers; absent: nothing that is known. */
+  /** The members that change the form of its answers; absent: nothing that is known. */
   readonly answerForm?: AnswerForm
   /** `false`: it is not billed by tokens that a tokenizer could count, so none are estimated where it reports none. */
   readonly countsTokens?: false
@@ -156,11 +159,11 @@ export interface Dialect {
   readonly billsUnits?: true
   /** Embeds, ranks or classifies: all that it uses is its input. */
   readonly generatesNothing?: true
-  /** Where its servers look for the most that an answer may have; absent: `max_tokens` and its later name. */
+  /** The members where its servers find the most that an answer may have; absent: `max_tokens` and its later name. */
   readonly outputBound?: OutputBound
-  /** What multiplies its answer; absent: a request has one, whatever it says. */
+  /** The members that multiply its answer; absent: a request has one, whatever it says. */
   readonly answers?: AnswerCounts
-  /** What it makes or reads beside text, where models may be paid for it by the token; absent: nothing. */
+  /** The media that it makes or reads beside text, where models may be paid for it by the token; absent: nothing. */
   readonly medium?: Medium
   /** Its prompts go through a chat template, even where the request has no list of messages. */
   readonly isChat?: boolean
@@ -174,9 +177,13 @@ export interface Dialect {
   readonly runningUsageHasThoughts?: true
   /** Servers of this format know `stream_options`, so `include_usage: always` may set it here. */
   readonly knowsStreamOptions?: boolean
-  /** The model that runs stands elsewhere than under `model` of the body or in the path: in another field, or nowhere. */
+  /**
+   * The model that runs stands elsewhere than under `model` of the body or in the path: in another field, or nowhere.
+   */
   readonly hidesModel?: true
-  /** What it makes lets its bearer talk to the provider past the gateway, where nothing can be counted. */
+  /**
+   * The credential that it makes lets its bearer talk to the provider past the gateway, where nothing can be counted.
+   */
   readonly passesBy?: true
   /** Known to cost nothing: an answer without figures is then no gap. */
   readonly isFree?: true
@@ -199,7 +206,7 @@ export interface Dialect {
   textOf(json: unknown): string
 }
 
-/** What in a request changes the form of an answer, so that its usage would not be found. */
+/** The members of a request that change the form of an answer, so that its usage would not be found. */
 export interface AnswerForm {
   /** Query parameters by name in lower case, each with the values that may pass; `null`: none. */
   readonly parameters: ReadonlyMap<string, RegExp | null>

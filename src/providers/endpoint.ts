@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.ts'
 /** One metered endpoint of a provider. */
 export interface Endpoint {
   readonly method: 'GET' | 'POST'
-  /** Whether a canonical path means this endpoint; `lowerPath` is the same in lower case. */
+  /** Tells whether a canonical path means this endpoint; `lowerPath` is the same in lower case. */
   readonly matches: (path: string, lowerPath: string) => boolean
   readonly dialect: Dialect
 }

@@ -52,11 +52,11 @@ const FORMAT = bodyFormat({
 })
 
 /**
- * Reads the answers of paths that no dialect knows for the shapes of usage that we know, where the formats that have them
- * have them: OpenAI's chat, Responses and embeddings, Anthropic's messages, Gemini's generateContent and interactions,
- * Ollama's, Cohere's and Bedrock's Converse; JSON, lines of it, server-sent events and AWS event streams. Differences
- * of single providers are not known here, so what it finds may be less exact than an endpoint's own reader; where it
- * finds nothing the call is unpriced (`no_reader`), never free.
+ * Reads the answers of paths that no dialect knows for the shapes of usage that we know, where the formats that have
+ * them have them: OpenAI's chat, Responses and embeddings, Anthropic's messages, Gemini's generateContent and
+ * interactions, Ollama's, Cohere's and Bedrock's Converse; JSON, lines of it, server-sent events and AWS event streams.
+ * Differences of single providers are not known here, so what it finds may be less exact than an endpoint's own reader;
+ * where it finds nothing the call is unpriced (`no_reader`), never free.
  */
 export const genericUsage: Dialect = {
   name: 'generic',
@@ -99,7 +99,7 @@ function modelIn(document: JsonObject, response: JsonObject): string | null {
   )
 }
 
-/** What each format says when no later document of the same answer corrects its usage. */
+/** Each format says this when no later document of the same answer corrects its usage. */
 function isFinal(document: JsonObject, response: JsonObject): boolean {
   if (typeof document.done === 'boolean') return document.done
   if (document.type === 'message_start') return false
@@ -115,7 +115,9 @@ function isFinal(document: JsonObject, response: JsonObject): boolean {
 const RUNNING: ReadonlySet<unknown> = new Set(['queued', 'in_progress'])
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'expired', 'cancelled', 'failed', 'ended'])
 
-/** Work that goes on behind the answer, and whose usage a later fetch reports: a batch, a response in the background. */
+/**
+ * Work that goes on behind the answer, and whose usage a later fetch reports: a batch, a response in the background.
+ */
 function workIn(response: JsonObject): Pick<UsageUpdate, 'responseId' | 'pending'> {
   const status = textIn(response.processing_status) ?? textIn(response.status)
   const isBatch = response.object === 'batch' || response.type === 'message_batch'
@@ -163,7 +165,7 @@ export function createUsageShapes(): UsageShapes {
   }
 }
 
-/** Where Groq and Cohere write it. */
+/** Groq and Cohere write it here. */
 function usageBeside(document: JsonObject, response: JsonObject): JsonObject | null {
   return (
     member(member(document, 'x_groq'), 'usage') ??

@@ -1,4 +1,4 @@
-/** Where answers hold addresses of the provider's own, by which client libraries go on past the gateway. */
+/** The places where answers hold addresses of the provider's own, by which client libraries go on past the gateway. */
 export interface OwnAddresses {
   /** Headers in lower case. */
   readonly headers?: readonly string[]
@@ -13,7 +13,7 @@ export interface AddressMembers {
   readonly names: readonly string[]
 }
 
-/** What any server may answer with (RFC 9110, 8.7 and 10.2.2). */
+/** Any server may answer with these (RFC 9110, 8.7 and 10.2.2). */
 export const ADDRESS_HEADERS: readonly string[] = ['location', 'content-location']
 
 /** Both of Anthropic's libraries fetch the results of a batch from where it says they are. */
@@ -30,10 +30,10 @@ export const ANTHROPIC_ADDRESSES: OwnAddresses = {
   ],
 }
 
-/** Where Google's libraries send the bytes of a file, once they have announced it. */
+/** Google's libraries send the bytes of a file there, once they have announced it. */
 export const GOOGLE_ADDRESSES: OwnAddresses = {
   headers: ['x-goog-upload-url', 'x-goog-upload-control-url'],
 }
 
-/** Where Azure tells how far work is that was begun. */
+/** Azure tells there how far work is that was begun. */
 export const AZURE_ADDRESSES: OwnAddresses = { headers: ['operation-location', 'azure-asyncoperation'] }

@@ -9,7 +9,7 @@ import type { OwnAddresses } from './own-addresses.ts'
 export interface CredentialHeader {
   /** Lower case. */
   readonly name: string
-  /** What stands before the key in the value; '' where the value is the key. */
+  /** The text before the key in the value; '' where the value is the key. */
   readonly prefix: string
 }
 
@@ -34,7 +34,7 @@ export interface PlaceRules {
 /** The APIs that client libraries are written for, and that providers take from each other. */
 export type ApiFamily = 'openai' | 'anthropic' | 'google' | 'bedrock' | 'ollama' | 'cohere'
 
-/** What the entry of every provider says. */
+/** The fields of every provider's entry. */
 interface ProviderFields {
   readonly credential: CredentialHeader
   /**
@@ -50,19 +50,21 @@ interface ProviderFields {
   readonly isBelowV1?: true
   /** How usage in OpenAI's formats differs here from OpenAI's own. */
   readonly openAi: OpenAiOverrides
-  /** What changes the form of answers on all of its paths; absent: nothing that is known. */
+  /** The members that change the form of answers on all of its paths; absent: nothing that is known. */
   readonly answerForm?: AnswerForm
-  /** Where its answers hold addresses of its own; absent: in `location` and `content-location` alone. */
+  /** The places where its answers hold addresses of its own; absent: in `location` and `content-location` alone. */
   readonly ownAddresses?: OwnAddresses
   /** Headers of requests that the gateway makes for itself; absent: none. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** Path and query of the list of models; absent: `/v1/models`. */
   readonly modelListPath?: string
-  /** Requests with a body that cost nothing, or only begin work that is billed later. When in doubt a path stays out. */
+  /**
+   * Requests with a body that cost nothing, or only begin work that is billed later. When in doubt a path stays out.
+   */
   readonly freePaths?: readonly PathGroup[]
   /** Requests that cost something, in answers without figures: unpriced, never 0. */
   readonly billedApartPaths?: readonly PathGroup[]
-  /** What is refused unless the operator allows it. */
+  /** The paths that are refused unless the operator allows them. */
   readonly refusedPaths?: readonly PathGroup[]
   /** Absent: it costs the same wherever it is served. */
   readonly place?: PlaceRules

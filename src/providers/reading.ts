@@ -22,8 +22,8 @@ const FREE_WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'
 const FREE: Reading = { reading: 'free', dialect: null }
 
 /**
- * Requests that only begin work, as batches do: a later request reports what it uses, or none does. The id under which a
- * later request may report it is kept; an answer with usage of its own is believed.
+ * Requests that only begin work, as batches do: a later request reports what it uses, or none does. The id under which
+ * a later request may report it is kept; an answer with usage of its own is believed.
  */
 export const deferredWork: Dialect = {
   name: 'deferred',
@@ -56,8 +56,8 @@ const UNKNOWN: Reading = { reading: 'unknown', dialect: genericUsage }
 const FREE_UNLESS_REPORTED: Reading = { reading: 'free', dialect: { ...genericUsage, isFree: true } }
 
 /**
- * Every call is metered by a dialect, known to be free, the beginning of work that is billed later, or unknown. `path` is
- * canonical. Many routers take any method for a path, so a body makes any request a POST.
+ * Every call is metered by a dialect, known to be free, the beginning of work that is billed later, or unknown. `path`
+ * is canonical. Many routers take any method for a path, so a body makes any request a POST.
  */
 export function readingOf(provider: Provider, shape: RequestShape, path: string): Reading {
   const { method, hasBody, webSocket } = shape
@@ -75,7 +75,7 @@ export function readingOf(provider: Provider, shape: RequestShape, path: string)
 
 const reportedOnly = new Map<Dialect, Reading>()
 
-/** What a router that takes any method may serve there is read, and counted where it reports usage. */
+/** Whatever a router that takes any method may serve there is read, and counted where it reports usage. */
 function freeUnlessReported(provider: Provider, method: string, path: string): Reading {
   const fetched = selectDialect(provider, 'GET', path)
   const dialect = fetched ?? selectDialect(provider, 'POST', path)

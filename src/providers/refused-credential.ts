@@ -24,7 +24,7 @@ export function mayRefuseCredential(status: number): boolean {
 }
 
 /**
- * Whether an answer of such a status refuses the credential of its request, by the providers' shapes of errors.
+ * Tells whether an answer of such a status refuses the credential of its request, by the providers' shapes of errors.
  *
  * @param headers with lower-case names
  * @param body content coding undone; anything but JSON is read as one message

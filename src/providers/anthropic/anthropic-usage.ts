@@ -11,14 +11,14 @@ import {
 } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
 
-/** What Anthropic's usage object says. */
+/** The counts in Anthropic's usage object. */
 export interface AnthropicUsage extends CountedUsage {
   readonly units: BilledUnits
   /** Per model where other models than the answering one worked on the call (advisor), else `null`. */
   readonly parts: readonly UsagePart[] | null
   /**
-   * What the price depends on besides the model: `standard`, `priority` or `batch`, or `fast`; with `+us` when
-   * inference was kept in the US, with `+fallback_credit` after a refusal of another model. `null`: not said.
+   * The tier, which the price depends on besides the model: `standard`, `priority` or `batch`, or `fast`; with `+us`
+   * when inference was kept in the US, with `+fallback_credit` after a refusal of another model. `null`: not said.
    */
   readonly serviceTier: string | null
 }
@@ -112,8 +112,8 @@ function partsOf(
 const USUAL: ReadonlySet<string> = new Set(['', 'standard', 'global', 'not_available'])
 
 /**
- * Each name that is not a usual one: an unknown tier is not the standard tier. A redeemed credit is one too: how much of the
- * conversation it makes cheaper no answer says.
+ * Each name that is not a usual one: an unknown tier is not the standard tier. A redeemed credit is one too: how much
+ * of the conversation it makes cheaper no answer says.
  */
 function serviceTierOf(usage: JsonObject): string | null {
   const tier = tierServed(usage)

@@ -34,15 +34,18 @@ export const bedrockConverse: Dialect = {
   textOf: converseText,
 }
 
-/** What is read of the trace that an answer has where the request asked for it: assessments by the guardrail's id. */
+/**
+ * The part that is read of the trace that an answer has where the request asked for it: assessments by the guardrail's
+ * id.
+ */
 const GUARDRAIL_TRACE: Fields = { inputAssessment: 'text', outputAssessments: 'text' }
 
 /** AWS bills no words and no patterns of the operator's: https://aws.amazon.com/bedrock/pricing, "Guardrails". */
 const FREE_UNITS: ReadonlySet<string> = new Set(['wordPolicyUnits', 'sensitiveInformationPolicyFreeUnits'])
 
 /**
- * A guardrail that is asked by itself. Its policies have several prices, so its units are counted, and only the operator
- * can price them, under the name `guardrail`.
+ * A guardrail that is asked by itself. Its policies have several prices, so its units are counted, and only the
+ * operator can price them, under the name `guardrail`.
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_GuardrailUsage.html
  */
 export const bedrockGuardrail = jsonDialect({

@@ -145,7 +145,7 @@ class InvokeAccumulator implements UsageAccumulator {
       this.#head.headers['x-amzn-bedrock-performanceconfig-latency'],
     )
     if (anthropic.usageSource !== 'none') return { ...anthropic, failed, model, serviceTier }
-    // Of a profile of one's own, whose name does not say that it draws.
+    // A profile of one's own has a name that does not say that it draws.
     const { images } = this.#root
     const units = Array.isArray(images) ? { ...NO_UNITS, images: images.length } : NO_UNITS
     const observed = { failed, model, serviceTier, units }
@@ -197,7 +197,7 @@ function usageIn(document: JsonObject): BedrockUsage | null {
   return counted ?? converseUsage(written)
 }
 
-/** What a model wrote in an answer or in one event of its stream, also one still in its chunk. */
+/** The text that a model wrote in an answer or in one event of its stream, also one still in its chunk. */
 function invokeText(json: unknown): string {
   const bytes = textIn(objectIn(json)?.bytes)
   if (bytes !== null) {

@@ -25,7 +25,7 @@ export function bedrockModel(idOrArn: string): string {
   return slash !== -1 && NAMED_BY_ID.has(type) ? resource.slice(slash + 1) : resource
 }
 
-/** Whether a path asks for the answer as a stream of events. */
+/** Tells whether a path asks for the answer as a stream of events. */
 export function isStreamPath(path: string): boolean {
   return /-stream$/i.test(path)
 }

@@ -82,7 +82,7 @@ const TOKEN_HEADERS = [
   'x-amzn-bedrock-cache-write-input-token-count',
 ] as const
 
-/** What the response's headers say of its tokens, and their text; `null` when they say nothing. */
+/** The counts that the response's headers say of its tokens, and their text; `null` when they say nothing. */
 export function headerUsage(
   headers: ResponseHead['headers'],
 ): (BedrockUsage & { readonly raw: string }) | null {
@@ -127,8 +127,8 @@ export function rootUsage(body: JsonObject): BedrockUsage | null {
 }
 
 /**
- * The tier of an answer, with what it says of its latency. A request that was to be fast and was served as others are says
- * `standard`, and is billed so.
+ * The tier of an answer, with what it says of its latency. A request that was to be fast and was served as others are
+ * says `standard`, and is billed so.
  * https://docs.aws.amazon.com/bedrock/latest/userguide/latency-optimized-inference.html
  */
 export function tierServed(tier: string | null, latency: unknown): string | null {

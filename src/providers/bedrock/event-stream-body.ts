@@ -55,7 +55,7 @@ export function createEventStreamBody(
   }
 }
 
-/** Whether a response is an event stream, by its media type; where that says nothing, `isExpected` decides. */
+/** Tells whether a response is an event stream, by its media type; where that says nothing, `isExpected` decides. */
 export function isEventStream(head: ResponseHead, isExpected: boolean): boolean {
   const contentType = head.headers['content-type']
   const text = (typeof contentType === 'string' ? contentType : contentType?.[0])?.toLowerCase() ?? ''

@@ -16,7 +16,7 @@ import { carriesError } from '../reading/body-format.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, textIn } from '../reading/json-value.ts'
 
-/** What ranks unless the request names another. */
+/** This model ranks unless the request names another. */
 const VERTEX_RANKER = 'semantic-ranker-default@latest'
 
 /**

@@ -81,14 +81,17 @@ function asksForTurn(message: unknown): boolean {
 }
 
 const findUsage = findMembers(['usageMetadata'])
-/** What the model generates, before its turn's usage comes. */
+/** The model's output, before its turn's usage comes. */
 const findGenerated = findMembers(['modelTurn', 'toolCall', 'outputTranscription'])
 /** A turn that ends, also before anything was generated. */
 const findEnd = findMembers(['turnComplete', 'interrupted', 'usageMetadata'])
 const findSound = findMembers(['inlineData'])
 const findGrounding = findMembers(['groundingMetadata'])
 
-/** https://ai.google.dev/gemini-api/docs/tokens: a second of sound is 32 tokens. Live speaks 16 bits at 24 kHz, in base64. */
+/**
+ * https://ai.google.dev/gemini-api/docs/tokens: a second of sound is 32 tokens. Live speaks 16 bits at 24 kHz, in
+ * base64.
+ */
 const SOUND_TOKENS_PER_BYTE = 32 / ((2 * 24_000 * 4) / 3)
 
 function createMessageReader(): MessageReader {

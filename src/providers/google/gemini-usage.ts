@@ -98,7 +98,7 @@ export function interactionUsage(usage: JsonObject): InteractionUsage | null {
   }
 }
 
-/** What of `groundingMetadata` is kept: what was asked for, and what kinds of sources were found. */
+/** The part of `groundingMetadata` that is kept: what was asked for, and what kinds of sources were found. */
 export const GROUNDING = {
   webSearchQueries: ['value'],
   imageSearchQueries: ['value'],
@@ -146,7 +146,7 @@ export function createGrounding(): Grounding {
       return {
         webSearches: fees(web.size),
         mapSearches: fees(hasMaps ? Math.max(1, maps.size) : 0),
-        // What a search for pictures costs is not published apart.
+        // The price of a search for pictures is not published apart.
         otherToolCalls: pictures.size === 0 ? null : pictures.size,
       }
     },
@@ -163,7 +163,7 @@ export function addCandidates(grounding: Grounding, document: JsonObject): void 
 
 const BY_PROMPT = /(?:^|[/-])gemini-(?:live-)?[12](?:\.|-)/
 
-/** Whether a grounded prompt is what the searches of `model` are billed by, in the place of each query. */
+/** Tells whether a grounded prompt is what the searches of `model` are billed by, in the place of each query. */
 function isBilledByPrompt(model: string | null): boolean {
   return model !== null && BY_PROMPT.test(model.toLowerCase())
 }
@@ -201,7 +201,7 @@ function tierIn(value: unknown, numbers?: ReadonlyMap<number, string>): string |
   return TRAFFIC_TIERS.get(name) ?? name.toLowerCase()
 }
 
-/** Of `TrafficType` in Vertex's protocol buffers. */
+/** Values of `TrafficType` in Vertex's protocol buffers. */
 const TRAFFIC_NUMBERS: ReadonlyMap<number, string> = new Map([
   [1, 'standard'],
   [2, 'provisioned'],

@@ -10,10 +10,10 @@ import { type JobFormat, jobDialect, madeAtMs } from './job-list.ts'
 import { createJobSums, observeJobs } from './job-sums.ts'
 
 /**
- * A session of Anthropic's agents, fetched by its id. Its usage grows until it has ended, and counts then: the tokens of all
- * turns at the price of its agent's model. Its running time is billed by the hour, under no unit of ours: such a session is
- * priced in part, with the provider's own figure beside it.
- * Source: platform.claude.com/docs, "Managed Agents", "Sessions".
+ * A session of Anthropic's agents, fetched by its id. Its usage grows until it has ended, and counts then: the tokens
+ * of all turns at the price of its agent's model. Its running time is billed by the hour, under no unit of ours: such a
+ * session is priced in part, with the provider's own figure beside it. Source: platform.claude.com/docs, "Managed
+ * Agents", "Sessions".
  */
 const SESSION: JobFormat = {
   name: 'anthropic.session',
@@ -104,7 +104,7 @@ class BatchAccumulator implements UsageAccumulator {
     const model = textIn(message?.model) ?? '(unknown)'
     const { parts, units, ...counted } = anthropicUsage(usage, model)
     const [first, ...others] = parts ?? [{ model, usage: counted.usage }]
-    // What was billed beside tokens is the message's, and counts once.
+    // Units that were billed beside tokens are the message's, and count once.
     if (first !== undefined) {
       this.#sums.add(first.model, { usage: first.usage, invalid: counted.invalid }, units, raw)
     }

@@ -13,9 +13,9 @@ const PROJECTION = compileProjection({
   metadata: { model: 'value', state: 'value', createTime: 'value' },
 })
 const RESPONSE = compileProjection({ response: { modelVersion: 'value', usageMetadata: 'usage' } })
-/** Where the responses begin. Text inside a string before it has its quotes escaped. */
+/** The text with which the responses begin. Text inside a string before it has its quotes escaped. */
 const RESPONSES = /"inlinedResponses"\s*:\s*(?=\[)/
-/** Of one chunk's end, kept before the next: longer than what begins the responses. */
+/** Length of one chunk's end, kept before the next: longer than what begins the responses. */
 const MAX_BEFORE_BYTES = 128
 
 /**

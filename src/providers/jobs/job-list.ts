@@ -10,9 +10,9 @@ import { observeJobs } from './job-sums.ts'
 /** How one job is written, by itself and in a list. */
 export interface JobFormat {
   readonly name: string
-  /** What to keep of a job. */
+  /** The members of a job to keep. */
   readonly wanted: { readonly [key: string]: ProjectionSpec }
-  /** What a job reports; `text`: its usage as written, where that is known. */
+  /** The use that a job reports; `text`: its usage as written, where that is known. */
   readonly read: (job: JsonObject, text: string | null) => UsageUpdate | null
 }
 

@@ -102,7 +102,7 @@ function textOf(json: unknown): string {
   return [textIn(document?.text) ?? '', projection, ...contents, ...calls].join('')
 }
 
-/** What Cohere says a call used, read. */
+/** Reads what Cohere says a call used. */
 interface CohereUsage extends CountedUsage {
   readonly units: Pick<BilledUnits, 'searchUnits' | 'images'>
 }

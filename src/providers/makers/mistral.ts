@@ -14,7 +14,10 @@ import { requestDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 
-/** Usage of Mistral's models, also on Vertex. A stream has it on its last chunk; an unknown request field is refused with 422. */
+/**
+ * Usage of Mistral's models, also on Vertex. A stream has it on its last chunk; an unknown request field is refused
+ * with 422.
+ */
 export const MISTRAL_OVERRIDES: OpenAiOverrides = {
   takesIncludeUsage: false,
   correct: audioIsApart,
@@ -44,7 +47,7 @@ const mistralOcr: Dialect = requestDialect({
     const pages = unitsIn(info?.pages_processed)
     const asked = [fields.document_annotation_format, fields.bbox_annotation_format].some(isSaid)
     const annotatedPages = unitsIn(info?.pages_processed_annotation) ?? (asked ? pages : null)
-    // Whether they were annotated is not known: it counts as something beside them that has no price.
+    // It is not known whether they were annotated: that counts as something beside them that has no price.
     const otherToolCalls = annotatedPages === null && !isRead ? 1 : null
     return {
       usage:

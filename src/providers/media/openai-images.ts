@@ -62,7 +62,10 @@ const DALLE = /^dall-?e-?[23]/i
 const USUAL_SIZE = '1024x1024'
 const SIZE = /^\d{3,4}x\d{3,4}$/
 
-/** What a picture of DALL-E costs by, where it is not the usual one. Sizes and qualities as `wordIn` gives them. */
+/**
+ * The name that a picture of DALL-E costs by, where it is not the usual one. Sizes and qualities as `wordIn` gives
+ * them.
+ */
 function dalleTier(
   model: string | null,
   said: string | null | undefined,

@@ -10,9 +10,9 @@ import { type JsonObject, textIn } from '../reading/json-value.ts'
 const PREFILTER = ['error']
 
 /**
- * OpenAI's videos, new and remixed: the job that answers says its seconds and its size, by which it is billed. Those are
- * known when it is begun, so it counts then, under its id; a job that fails later is not billed.
- * Source: OpenAI's API reference, "Videos".
+ * OpenAI's videos, new and remixed: the job that answers says its seconds and its size, by which it is billed. Those
+ * are known when it is begun, so it counts then, under its id; a job that fails later is not billed. Source: OpenAI's
+ * API reference, "Videos".
  */
 export const openAiVideos: Dialect = requestDialect({
   name: 'openai.videos',
@@ -44,7 +44,7 @@ function sizeAsked({ fields, isRead }: CallHead): string | null {
   return isRead ? tierOfSize(fields.size) : UNKNOWN_SIZE
 }
 
-/** What the job says stands above the request, also where it is the usual size. */
+/** The job's own word stands above the request, also where it is the usual size. */
 function sizeMade(size: unknown, call: CallHead): string | null {
   return tierOfSize(size) ?? (sizeAsked(call) === null ? null : 'standard')
 }
@@ -99,7 +99,7 @@ function isSaid(value: unknown): boolean {
 
 const SIZE = /^(\d{2,5})x(\d{2,5})$/
 
-/** What a size is called by its shorter side; `null`: the usual one, or none that is a size. */
+/** The name of a size by its shorter side; `null`: the usual one, or none that is a size. */
 function resolutionOf(size: string | null): string | null {
   const [, width, height] = SIZE.exec(size ?? '') ?? []
   if (width === undefined || height === undefined) return null

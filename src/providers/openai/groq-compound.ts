@@ -17,7 +17,9 @@ const TOOLS = { executed_tools: [{ type: 'value', index: 'value' }] } as const s
 /** Tools that ran on the server, in a choice. */
 export const EXECUTED = { message: TOOLS, delta: TOOLS } as const satisfies ProjectionSpec
 
-/** Kinds of tools by what bills them; `null`: nothing but tokens. Code is billed by the hour, which no answer reports. */
+/**
+ * Kinds of tools by what bills them; `null`: nothing but tokens. Code is billed by the hour, which no answer reports.
+ */
 const UNIT_OF: ReadonlyMap<string, BilledUnit | null> = new Map<string, BilledUnit | null>([
   ['search', 'webSearches'],
   ['web_search', 'webSearches'],
@@ -36,8 +38,8 @@ const UNIT_OF: ReadonlyMap<string, BilledUnit | null> = new Map<string, BilledUn
 const MAX_TOOLS = 1000
 
 /**
- * What one of Groq's systems, or a model with built-in tools, used beside its own tokens: the models it asked, and the
- * tools that ran for it, which a stream reports in several chunks by their index.
+ * The use of one of Groq's systems, or of a model with built-in tools, beside its own tokens: the models it asked, and
+ * the tools that ran for it, which a stream reports in several chunks by their index.
  * https://console.groq.com/docs/compound, https://console.groq.com/docs/tool-use/built-in-tools
  */
 export class CompoundUse {
@@ -49,7 +51,7 @@ export class CompoundUse {
     this.#overrides = overrides
   }
 
-  /** Whether it reported a tool. */
+  /** Tells whether it reported a tool. */
   add(document: JsonObject): boolean {
     const reported = member(document, 'usage_breakdown') ?? member(document.x_groq, 'usage_breakdown')
     if (reported !== null) this.#models = objectsIn(reported.models)

@@ -24,8 +24,9 @@ import { openAiResponses } from './openai-responses.ts'
 import { realtime } from './realtime.ts'
 
 /**
- * Credentials with which a client talks to the provider by itself, and calls whose media go between the two (WebRTC): refused
- * unless the operator allows them. Then they have no cost and an unpriced reason of their own, as the gateway sees none of it.
+ * Credentials with which a client talks to the provider by itself, and calls whose media go between the two (WebRTC):
+ * refused unless the operator allows them. Then they have no cost and an unpriced reason of their own, as the gateway
+ * sees none of it.
  */
 const passesBy: Dialect = jsonDialect({
   name: 'passes-by',
@@ -92,9 +93,9 @@ export const VIDEO_ENDPOINTS: readonly Endpoint[] = [
 const PREFILTER = ['error']
 
 /**
- * A container of the code interpreter, by its memory in GB, as its price is for one: one session. That it lives on, or comes to
- * life again, is not seen.
- * Source: OpenAI's API reference, "Create container"; developers.openai.com/api/docs/pricing, "Containers".
+ * A container of the code interpreter, by its memory in GB, as its price is for one: one session. That it lives on, or
+ * comes to life again, is not seen. Source: OpenAI's API reference, "Create container";
+ * developers.openai.com/api/docs/pricing, "Containers".
  */
 const openAiContainers: Dialect = requestDialect({
   name: 'openai.containers',
@@ -126,14 +127,14 @@ const vectorStoreSearch: Dialect = requestDialect({
   readAnswer: (document) => ({ failed: carriesError(document) }),
 })
 
-/** What OpenAI bills beside its models, and Azure after it. */
+/** The services that OpenAI bills beside its models, and Azure after it. */
 export const OPENAI_OWN_ENDPOINTS: readonly Endpoint[] = [
   postTo('/v1/containers', openAiContainers),
   endpoint('POST', /\/vector_stores\/[^/]+\/search$/, vectorStoreSearch),
   ...VIDEO_ENDPOINTS,
 ]
 
-/** What Azure has beside its models: OpenAI's services, and the first Sora. */
+/** The services that Azure has beside its models: OpenAI's services, and the first Sora. */
 export const AZURE_ENDPOINTS: readonly Endpoint[] = [
   ...OPENAI_OWN_ENDPOINTS,
   postTo('/video/generations/jobs', azureVideoJobs),

@@ -3,9 +3,12 @@ import type { Counts } from '../reading/counts.ts'
 import type { JsonObject } from '../reading/json-value.ts'
 import type { ReadCost } from '../reading/reported-cost.ts'
 
-/** Where a provider's OpenAI-style usage means something else than OpenAI's own. Set per provider, never guessed. */
+/**
+ * The points in which a provider's OpenAI-style usage means something else than OpenAI's own. Set per provider, never
+ * guessed.
+ */
 export interface OpenAiOverrides {
-  /** Whether chat streams carry usage only if asked, and the provider knows `stream_options.include_usage`. */
+  /** Tells whether chat streams carry usage only if asked, and the provider knows `stream_options.include_usage`. */
   readonly takesIncludeUsage: boolean
   /** Corrects counts as read by OpenAI's rules. `model` is the one the response named. */
   readonly correct?: (counts: Counts, usage: JsonObject, model: string | null) => Counts
@@ -15,7 +18,7 @@ export interface OpenAiOverrides {
   readonly readToolUnits?: (usage: JsonObject) => Partial<BilledUnits> | null
   /** As `readTier`, of a response of the Responses API that searched the web. */
   readonly readSearchTier?: (response: JsonObject) => string | null
-  /** What else than a service tier the price of a request depends on, where the usage says it. */
+  /** The word beside a service tier that the price of a request depends on, where the usage says it. */
   readonly readTier?: (usage: JsonObject) => string | null
   /** Answers may be the work of several models and of tools that ran on the server (Groq). */
   readonly isCompound?: boolean

@@ -16,9 +16,9 @@ interface Transcriber {
 
 /** The transcriptions of a realtime session's input. */
 export interface Transcriptions {
-  /** What `session.created` or `session.updated` says of them. */
+  /** The settings that `session.created` or `session.updated` says of them. */
   configure(session: JsonObject): void
-  /** Of the input, as the session says now; `null`: not named. */
+  /** The model of the input, as the session says now; `null`: not named. */
   readonly model: string | null
   /** The session does nothing else. */
   readonly isAll: boolean
@@ -30,7 +30,7 @@ export interface Transcriptions {
   /** It is done, or has failed. By the model that the session had when it began. */
   end(item: string | null): Transcriber
   readonly underWay: boolean
-  /** What those under way use, estimated by what passed of them. */
+  /** The use of those under way, estimated by what passed of them. */
   estimated(): readonly UsagePart[]
 }
 
@@ -56,7 +56,7 @@ const BASE64_BYTES_PER_BYTE = 4 / 3
 const DEFAULT_SAMPLES_PER_SECOND = 24_000
 const G711_BYTES_PER_SECOND = 8_000
 
-/** Of sound in the format that a session has unless it says another. */
+/** Bytes of sound in the format that a session has unless it says another. */
 export const DEFAULT_BYTES_PER_SECOND = 2 * DEFAULT_SAMPLES_PER_SECOND
 
 /**

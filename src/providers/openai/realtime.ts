@@ -97,7 +97,7 @@ function createRealtimeReader(): MessageReader {
     const part = transcriptions.end(textIn(event.item_id))
     const usage = member(event, 'usage')
     if (usage === null) {
-      // Of one whose model has no name (xAI's) nothing is billed apart.
+      // A session whose model has no name (xAI's) has nothing billed apart.
       if (!part.isNamed) return
       sum.unread(part.model, part.isBeside)
       revision += 1
@@ -128,7 +128,7 @@ function createRealtimeReader(): MessageReader {
       else if (type === NOT_TRANSCRIBED) transcriptions.end(textIn(event.item_id))
       else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
       else if (type === 'error') {
-        // What was asked for last was refused, as a rule: a response is under way already.
+        // The last request was refused, as a rule: a response is under way already.
         asked = Math.max(0, asked - 1)
         revision += 1
       }
@@ -172,7 +172,7 @@ function createRealtimeReader(): MessageReader {
   }
 }
 
-/** Whether a usage object has counts: xAI's `response.usage` is empty. */
+/** Tells whether a usage object has counts: xAI's `response.usage` is empty. */
 function saysCounts(usage: JsonObject | null): boolean {
   return usage !== null && Object.keys(usage).length > 0
 }

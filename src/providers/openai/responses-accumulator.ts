@@ -18,7 +18,7 @@ import type { ProjectionSpec } from '../wires/json.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesUsage, weightOf } from './openai-usage.ts'
 
-/** What of a response is kept to see which of the provider's tools it used. */
+/** The part of a response that is kept to see which of the provider's tools it used. */
 const RESPONSE_TOOLS = {
   output: [
     {
@@ -87,7 +87,7 @@ function responseTools(response: JsonObject, drawn: UsagePart | null): Partial<B
 }
 
 /**
- * What the image generation tool used: another model's tokens, which are not in the response's own usage.
+ * The use of the image generation tool: another model's tokens, which are not in the response's own usage.
  * `null`: nothing, or the response does not name both models.
  */
 function imagePart(response: JsonObject): (UsagePart & CountedUsage) | null {
@@ -134,7 +134,7 @@ function containerOf(call: JsonObject): string | null {
   return textIn(call.container_id) ?? textIn(member(call, 'environment')?.container_id)
 }
 
-/** Of a container that `tool` starts: 1 where it does not say; 0 where it starts none. */
+/** The number of containers that `tool` starts: 1 where it does not say; 0 where it starts none. */
 function gigabytesOf(response: JsonObject, tool: string): number {
   const configured = objectsIn(response.tools).find(({ type }) => type === tool)
   if (configured === undefined) return 1

@@ -46,7 +46,7 @@ const llamaCppCompletion: Dialect = {
     (Array.isArray(json) ? json : [json]).map((part) => textIn(objectIn(part)?.content) ?? '').join(''),
 }
 
-/** What one prompt's answer has used so far. */
+/** The use of one prompt's answer so far. */
 interface Answer {
   readonly counted: CountedUsage
   readonly raw: string

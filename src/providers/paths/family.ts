@@ -19,7 +19,7 @@ const SECOND_VERSION = /(?:^|\/)v2\//i
 const EVERYWHERE = /\/(?:chat\/completions|embeddings)$/i
 const AWS_SIGNATURE = /^AWS4-/i
 
-/** What a path tells. */
+/** The facts that a path tells. */
 interface Evidence {
   /** The families whose APIs have it, OpenAI's first. */
   readonly families: readonly ApiFamily[]
@@ -45,7 +45,7 @@ export function apiFamilyOf(path: string, headers: IncomingHttpHeaders): ApiFami
   return byHeader !== null && (isCommon || families.includes(byHeader)) ? byHeader : first
 }
 
-/** Whether calls of `family` on a canonical path may go to `provider`. `null`: any may. */
+/** Tells whether calls of `family` on a canonical path may go to `provider`. `null`: any may. */
 export function speaks(provider: Provider, family: ApiFamily | null, path: string): boolean {
   if (family === null) return true
   const { apis = OPENAI } = entryOf(provider)
@@ -88,11 +88,11 @@ const HOMES: Readonly<Record<ApiFamily, readonly Provider[]>> = {
 }
 const FAMILIES = Object.keys(HOMES) as readonly ApiFamily[]
 
-/** What the entries of one family say of paths. */
+/** The paths in the entries of one family. */
 interface Matchers {
-  /** Whether an entry names the path, in whatever method. */
+  /** Tells whether an entry names the path, in whatever method. */
   has(path: string): boolean
-  /** Whether an entry names all that is below a path above it. */
+  /** Tells whether an entry names all that is below a path above it. */
   hasAbove(path: string): boolean
   isOnlyHere(path: string): boolean
 }
@@ -140,7 +140,7 @@ function makeMatchers(family: ApiFamily): Matchers {
   }
 }
 
-/** Whether it is a dialect of another family's, which every provider may have beside its own. */
+/** Tells whether it is a dialect of another family's, which every provider may have beside its own. */
 function isOfOthers(dialect: Dialect): boolean {
   return FAMILIES.some(
     (family) =>
@@ -151,7 +151,7 @@ function isOfOthers(dialect: Dialect): boolean {
   )
 }
 
-/** Whether a canonical path is one of those that are free at every provider. */
+/** Tells whether a canonical path is one of those that are free at every provider. */
 const isFreeEverywhere = matcherOf(FREE_EVERYWHERE.flatMap(({ patterns }) => patterns))
 
 /** Patterns of paths, whatever the methods that stand before them. */
@@ -160,7 +160,7 @@ function matcherOf(patterns: readonly string[]): (path: string) => boolean {
   return (path) => match('GET', path) !== null
 }
 
-/** What no entry names belongs to what is above it: batches, results and counts are below what they are of. */
+/** A path that no entry names belongs to what is above it: batches, results and counts are below what they are of. */
 function findEvidence(path: string): Evidence {
   const own = FAMILIES.filter((family) => matchersOf(family).isOnlyHere(path))
   if (own.length > 0) return { families: own, isCommon: false }
@@ -170,14 +170,14 @@ function findEvidence(path: string): Evidence {
   for (let level = 0; level <= MAX_PARENTS && at !== ''; level += 1) {
     const isFree = isFreeEverywhere(at)
     if (families.length === 0) families = withCommon(familiesAt(at), isFree)
-    // What is below something that all have, all have too.
+    // Paths below one that all have, all have too.
     isCommon ||= isFree
     at = at.slice(0, at.lastIndexOf('/'))
   }
   return { families, isCommon: isCommon && (families.length === 0 || families.includes('openai')) }
 }
 
-/** What is free everywhere is OpenAI's first of all, as files are. */
+/** Paths that are free everywhere are OpenAI's first of all, as files are. */
 function withCommon(families: readonly ApiFamily[], isCommon: boolean): readonly ApiFamily[] {
   return isCommon && families.length > 0 && !families.includes('openai') ? ['openai', ...families] : families
 }

@@ -27,7 +27,7 @@ export const FREE_PATHS = knownPaths(FREE_EVERYWHERE, ({ freePaths = [] }) => fr
 /** Requests whose work the provider bills without figures in the answer: unread, so unpriced, never 0. */
 export const BILLED_APART_PATHS = knownPaths([], ({ billedApartPaths = [] }) => billedApartPaths)
 
-/** What is refused unless the configuration's `paths.allow` lifts it. */
+/** The paths that are refused unless the configuration's `paths.allow` lifts it. */
 export const REFUSED_PATHS = knownPaths(REFUSED_EVERYWHERE, refusedAt)
 
 /** Where any server may stand, what changes one of them is refused, whichever it is. */

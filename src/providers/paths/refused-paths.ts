@@ -97,7 +97,7 @@ export const OLLAMA_REFUSED: PathGroup = {
   why: SERVER,
 }
 
-/** What changes a vLLM server, or one put together like it. */
+/** Paths that change a vLLM server, or one put together like it. */
 export const VLLM_REFUSED: PathGroup = {
   patterns: [
     'POST **/load_lora_adapter',
@@ -128,7 +128,7 @@ export const VLLM_REFUSED: PathGroup = {
   why: SERVER,
 }
 
-/** What changes a llama.cpp server. */
+/** Paths that change a llama.cpp server. */
 export const LLAMACPP_REFUSED: PathGroup = {
   patterns: [
     'POST **/slots/*',
@@ -140,7 +140,10 @@ export const LLAMACPP_REFUSED: PathGroup = {
   why: SERVER,
 }
 
-/** What changes servers that have no entry of their own: TabbyAPI, LocalAI, text-generation-webui, KoboldCpp, Triton. */
+/**
+ * Paths that change servers that have no entry of their own: TabbyAPI, LocalAI, text-generation-webui, KoboldCpp,
+ * Triton.
+ */
 export const MODEL_SERVERS_REFUSED: PathGroup = {
   patterns: [
     'POST **/model/load',

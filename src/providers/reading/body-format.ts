@@ -4,30 +4,32 @@ import { arrayIn, type JsonObject, member, objectIn } from './json-value.ts'
 import type { UsageAccumulator } from './usage-update.ts'
 import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
 
-/** What is kept of a JSON document, by member; {@link ProjectionSpec} says how much of each. */
+/** The part that is kept of a JSON document, by member; {@link ProjectionSpec} says how much of each. */
 export type Fields = { readonly [name: string]: ProjectionSpec }
 
-/** What one document reports; `raw` is the text of the `'usage'` field in it. */
+/** Reads what one document reports; `raw` is the text of the `'usage'` field in it. */
 export type ReadDocument = (document: JsonObject, raw: string | null) => UsageUpdate | null
 
 /** How an endpoint writes its JSON documents, whichever wire carries them: what a dialect says of it. */
 export interface UsageFormat {
   /** Everything else in a document is passed over without being parsed. */
   readonly fields: Fields
-  /** Events of a stream that name none of these members are not parsed. A member whose value is `null` does not count. */
+  /**
+   * Events of a stream that name none of these members are not parsed. A member whose value is `null` does not count.
+   */
   readonly prefilter: readonly string[]
   /** A later document's usage replaces the earlier one's as a whole. */
   readonly read?: ReadDocument
   /** In the place of `read`, where documents add to each other or correct each other in another way. */
   readonly createAccumulator?: () => UsageAccumulator
   /**
-   * Of two events that differ in nothing but texts which are not wanted and in counts above zero, the later one makes
+   * Where two events differ in nothing but texts which are not wanted and in counts above zero, the later one makes
    * the earlier one superfluous, unless their usage is final.
    */
   readonly laterReplaces?: true
   /** A body that begins with an object is one JSON document a line (Ollama). Known media types need no word. */
   readonly isLines?: boolean
-  /** Of a stream's events, only the first one names the answer. */
+  /** Only the first of a stream's events names the answer. */
   readonly namesItselfFirst?: true
 }
 
@@ -70,7 +72,7 @@ export function bodyFormat(format: UsageFormat): BodyFormat {
 }
 
 /**
- * Whether a document of a response with a success status carries an error: OpenRouter's and Azure's 200 with
+ * Tells whether a document of a response with a success status carries an error: OpenRouter's and Azure's 200 with
  * `error`, Groq's in `x_groq`, a choice that ended in one, an `error` event of the Responses API or of Anthropic,
  * vLLM's error object, a response that failed.
  */

@@ -38,7 +38,7 @@ export function createBodyReader(head: ResponseHead, format: BodyFormat): UsageR
  * Gemini (`responseId`), Cohere's first version (`generation_id`), LM Studio (`response_id`), Alibaba (`request_id`).
  */
 const ID_NAMES = ['id', 'responseId', 'generation_id', 'response_id', 'request_id'] as const
-/** Where the answer itself stands inside a document or an event. */
+/** The member in which the answer itself stands inside a document or an event. */
 const INNER_NAMES = ['message', 'response', 'interaction', 'result'] as const
 
 /** Bedrock's answers have no id but that of their request, which AWS's own logs have too. */
@@ -247,7 +247,7 @@ class BodyReader implements UsageReader, DocumentSink {
     this.#wholeRevision = this.#whole.revision
     const { value, raw } = this.#whole.extracted
     this.#accumulator.add(objectIn(value), raw, false)
-    // Of several ids that it may have, the one of the answer need not come first.
+    // The answer's id need not be the first of several that it may have.
     this.#answerId = answerIdIn(value)
     this.#peeked = null
   }

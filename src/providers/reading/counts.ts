@@ -48,7 +48,7 @@ export function subtractCounts(whole: Count, part: Count): Count {
 }
 
 /**
- * What a total has beyond the counts that are known, for a count that was left out beside it. `null` where it has
+ * The rest of a total beyond the counts that are known, for a count that was left out beside it. `null` where it has
  * nothing beyond them: then it is not known whether there was nothing or the total leaves it out too.
  */
 export function restOfTotal(total: Count, ...known: readonly Count[]): Count {
@@ -95,7 +95,7 @@ export function sumUsage(usages: readonly TokenUsage[]): TokenUsage {
   return countUsage(Object.fromEntries(sums)).usage
 }
 
-/** Whether the usage says anything about input or output at all. */
+/** Tells whether the usage says anything about input or output at all. */
 export function saysTokens(usage: TokenUsage): boolean {
   return usage.inputTokens !== null || usage.outputTokens !== null
 }
@@ -125,7 +125,7 @@ export function boundRawUsage(text: string): string {
 export interface UsageSum {
   /** One more response's usage. `raw` is its text. */
   add(counted: CountedUsage, totalMismatch: boolean, raw: string | null): void
-  /** What the sum says. `isFinal`: no response is under way. */
+  /** The usage that the sum says. `isFinal`: no response is under way. */
   observed(isFinal: boolean): Pick<Observation, 'usageSource' | 'usage' | 'raw' | 'totalMismatch'>
 }
 

@@ -6,7 +6,10 @@ import { scanJson } from '../wires/scan-json.ts'
 import type { RepeatSink, Repeats } from '../wires/shapes/repeats.ts'
 import { SseSplitter } from '../wires/sse.ts'
 
-/** What carries the documents of a body: one JSON text, lines of them, an array, server-sent events; `other`: none. */
+/**
+ * The form that carries the documents of a body: one JSON text, lines of them, an array, server-sent events; `other`:
+ * none.
+ */
 export type Wire = 'json' | 'lines' | 'array' | 'sse' | 'other'
 
 /** One wire's way of turning bytes into documents. */
@@ -16,9 +19,9 @@ export interface DocumentReader {
   readonly hasNoUsage?: UsageReader['hasNoUsage']
 }
 
-/** Where the documents of a body go. */
+/** The receiver of the documents of a body. */
 export interface DocumentSink extends RepeatSink {
-  /** Whether events that the prefilter passes over are wanted too, for now. */
+  /** Tells whether events that the prefilter passes over are wanted too, for now. */
   readonly wantsEvery: boolean
   /** Takes what was extracted of the next document; `isError`: its event is named `error`. */
   add(extracted: Extracted, isError: boolean): void
@@ -47,7 +50,9 @@ function isBeforeText(byte: number): boolean {
   )
 }
 
-/** The wire of a body that begins with `firstByte`. `contentType` in lower case. `isLines`: an object begins JSON lines. */
+/**
+ * The wire of a body that begins with `firstByte`. `contentType` in lower case. `isLines`: an object begins JSON lines.
+ */
 export function wireOf(firstByte: number, contentType: string, isLines: boolean): Wire {
   if (NOT_TEXT.test(contentType)) return 'other'
   if (firstByte === OPEN_BRACE) return isLines || LINES_TYPE.test(contentType) ? 'lines' : 'json'

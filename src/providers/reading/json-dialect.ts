@@ -5,7 +5,10 @@ import { createBodyReader } from './body-reader.ts'
 import type { JsonObject } from './json-value.ts'
 import { createUpdateAccumulator, type UsageUpdate } from './usage-update.ts'
 
-/** What an endpoint whose responses are JSON documents must say: its name and its format. The rest has defaults. */
+/**
+ * The fields that an endpoint must give whose responses are JSON documents: its name and its format. The rest has
+ * defaults.
+ */
 export interface JsonDialect extends UsageFormat, Partial<Omit<Dialect, 'name' | 'createReader'>> {
   readonly name: string
 }
@@ -34,13 +37,16 @@ export function jsonDialect(options: JsonDialect): Dialect {
   }
 }
 
-/** What an endpoint must say whose answers do not report all that is billed: part of that stands in the request. */
+/**
+ * The fields that an endpoint must give whose answers do not report all that is billed: part of that stands in the
+ * request.
+ */
 export interface RequestDialect extends Omit<JsonDialect, 'read' | 'createAccumulator'> {
-  /** What is read of the request's body. */
+  /** The part of the request's body that is read. */
   readonly requestFields: Fields
-  /** What the request and the head of a successful answer report. */
+  /** Reads what the request and the head of a successful answer report. */
   readonly readRequest: (call: CallHead) => UsageUpdate
-  /** What a document of the answer reports; it replaces what the request reported. */
+  /** Reads what a document of the answer reports; it replaces what the request reported. */
   readonly readAnswer?: (document: JsonObject, raw: string | null, call: CallHead) => UsageUpdate
 }
 
@@ -54,7 +60,9 @@ export interface CallHead {
   readonly isRead: boolean
 }
 
-/** A dialect that reads the request too: what that reports counts where the answer is a success without an error in it. */
+/**
+ * A dialect that reads the request too: what that reports counts where the answer is a success without an error in it.
+ */
 export function requestDialect(options: RequestDialect): Dialect {
   const { requestFields, readRequest, readAnswer, ...described } = options
   const format = bodyFormat(described)

@@ -9,13 +9,13 @@ const PICO_PER_CENT = 10_000_000_000n
 /** Above this many USD the reported cost of a single call is a mistake. */
 const MAX_USD = 1e9
 
-/** What a provider says a call cost, from its usage object; integer pico-USD or `null`. */
+/** The cost of a call as a provider says it, from its usage object; integer pico-USD or `null`. */
 export type ReadCost = (usage: JsonObject) => bigint | null
 
 /**
  * OpenRouter and Vercel: `usage.cost` in USD is what they themselves take. With the client's own key at the provider
- * (`is_byok`) that is a fee or 0, and what the provider takes stands beside it: `cost_details.upstream_inference_cost`, at
- * Vercel `market_cost`. `null` where it does not: then only our own price says it.
+ * (`is_byok`) that is a fee or 0, and what the provider takes stands beside it: `cost_details.upstream_inference_cost`,
+ * at Vercel `market_cost`. `null` where it does not: then only our own price says it.
  */
 export const costInUsd: ReadCost = (usage) => {
   const cost = picoFromUsd(usage.cost)

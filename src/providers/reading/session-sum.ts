@@ -11,24 +11,26 @@ import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { addUnits } from './billed-units.ts'
 import { addCounts, createUsageSum, sumUsage } from './counts.ts'
 
-/** What one response of a session reports, or other work in it. */
+/** The use that one response of a session reports, or other work in it. */
 export interface SessionUse extends UsagePart {
   /** At least one of its counts was impossible, and is `null` in `usage`. */
   readonly invalid: boolean
   readonly totalMismatch?: boolean
-  /** Of a response that several models served. */
+  /** Uses by model, of a response that several models served. */
   readonly parts?: readonly UsagePart[] | null
   /** The text of its usage. */
   readonly raw: string | null
 }
 
-/** Usage added up over one session, by model. An impossible count costs the response that reported it, not the others. */
+/**
+ * Usage added up over one session, by model. An impossible count costs the response that reported it, not the others.
+ */
 export interface SessionSum {
   add(use: SessionUse): void
   /** `model` was used, and how much is not known. */
   unread(model: string | null, isBeside?: true): void
   /**
-   * What the sum says. `units` are those of parts; a session's other units belong to none.
+   * The usage that the sum says. `units` are those of parts; a session's other units belong to none.
    *
    * @param own the model that the session's other figures belong to
    * @param isFinal no response is under way
@@ -63,7 +65,7 @@ export function createSessionSum(): SessionSum {
       const isOdd = invalid || whole === null || exceedsItsWhole(part.usage)
       if (isOdd) session.unread(part.model, part.isBeside)
       else isSound = true
-      // Of an odd one the totals stand, where they are possible: they are not less than what is known.
+      // The totals of an odd one stand, where they are possible: they are not less than what is known.
       const { inputTokens, outputTokens } = whole === null ? NO_USAGE : part.usage
       const usage = isOdd ? { ...NO_USAGE, inputTokens, outputTokens } : part.usage
       // The tokens of a session are those of the model that answers; others' are in its parts, and in its cost.
@@ -91,7 +93,7 @@ export function createSessionSum(): SessionSum {
   return session
 }
 
-/** What was observed of a session with `more` of the same: estimates of what was not reported. */
+/** Adds `more` of the same to what was observed of a session: estimates of what was not reported. */
 export function withParts(observed: Observation, more: readonly UsagePart[]): Observation {
   const { model, usage, units, parts } = observed
   const isOwn = parts === null && more.every((part) => isPlain(part, model))
@@ -107,7 +109,7 @@ function keyOf({ model, isBeside, isUnread }: UsagePart): string {
   return JSON.stringify([model, isBeside === true, isUnread === true])
 }
 
-/** Whether nothing but a session's own model is in it, so that no parts are needed. */
+/** Tells whether nothing but a session's own model is in it, so that no parts are needed. */
 function isPlain({ model, isBeside, isUnread }: UsagePart, own: string | null): boolean {
   return model === own && isBeside !== true && isUnread !== true
 }

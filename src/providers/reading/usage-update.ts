@@ -4,7 +4,7 @@ import { unitsOf } from './billed-units.ts'
 import { boundRawUsage, type CountedUsage, observe, saysTokens } from './counts.ts'
 import type { JsonObject } from './json-value.ts'
 
-/** What one document of a response reports. It says nothing of what is left out or `null`. */
+/** The use that one document of a response reports. It says nothing of what is left out or `null`. */
 export interface UsageUpdate {
   readonly usage?: (CountedUsage & { readonly totalMismatch?: boolean }) | null
   /** The usage as written, where that is not the one object the plan marks as usage. */
@@ -37,7 +37,7 @@ export function createUpdateAccumulator(
   let raw = first.raw ?? null
   let isFinal = first.isFinal ?? false
   let units: BilledUnits = unitsOf(first.units)
-  // What was known before any document is of an answer that is a success.
+  // The use that was known before any document is of an answer that is a success.
   let areUnitsReported = !first.units
   let model = first.model ?? null
   let serviceTier = first.serviceTier ?? null
@@ -123,7 +123,7 @@ export function withoutOutput<U extends CountedUsage>(counted: U): U {
 
 /** Combines what the JSON documents of one response report: the events of a stream, or the one whole body. */
 export interface UsageAccumulator {
-  /** Whether events that the prefilter passes over are wanted too, for now: until the model's name is known. */
+  /** Tells whether events that the prefilter passes over are wanted too, for now: until the model's name is known. */
   readonly wantsEvery: boolean
   /**
    * Adds the next document, of which only the format's fields are there; `null`: it is not an object.
@@ -132,6 +132,6 @@ export interface UsageAccumulator {
    * @returns whether something new was learned
    */
   add(document: JsonObject | null, raw: string | null, isError: boolean): boolean
-  /** What was reported so far; `ended`: the body ended as it should, so nothing corrects it any more. */
+  /** The use that was reported so far; `ended`: the body ended as it should, so nothing corrects it any more. */
   snapshot(ended: boolean): Observation
 }

@@ -24,7 +24,7 @@ export const QUOTING = 4
 export const FOREIGN = 5
 
 /**
- * What a byte means outside of strings. Whatever JSON does not know there (comments, other quotes, NUL) is
+ * The meaning of a byte outside of strings. Whatever JSON does not know there (comments, other quotes, NUL) is
  * foreign: lenient parsers read it differently, so what is read would depend on the parser.
  */
 export const MEANING = new Uint8Array(256).fill(FOREIGN)

@@ -57,7 +57,7 @@ const DONE = 9
 export class JsonScanner {
   /** Goes up with every wanted value found that is not `null`. */
   revision = 0
-  /** Of a walk: what passed so far is not JSON, or is nested too deeply. */
+  /** A walk has this state where what passed so far is not JSON, or is nested too deeply. */
   isMalformed = false
   #raw: string | null = null
   #root: unknown
@@ -75,7 +75,7 @@ export class JsonScanner {
   #isAmbiguous = false
   /** Bytes of the chunks before this one. */
   #passedBytes = 0
-  /** Where a value began whose length is wanted; -1: none. */
+  /** Position where a value began whose length is wanted; -1: none. */
   #lengthFrom = -1
   readonly #onText: OnText | null
 
@@ -98,7 +98,7 @@ export class JsonScanner {
     return { value: this.#root, raw: this.#raw }
   }
 
-  /** Whether the document has ended. */
+  /** Tells whether the document has ended. */
   get done(): boolean {
     return this.#state === DONE
   }
@@ -108,7 +108,7 @@ export class JsonScanner {
     const bytes = asBuffer(chunk)
     const length = bytes.length
     let at = 0
-    // Where in this chunk the captured text goes on.
+    // Position in this chunk where the captured text goes on.
     let from = 0
     while (at < length) {
       switch (this.#state) {

@@ -8,7 +8,7 @@ const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** What is to come next. */
+/** The part that is to come next. */
 const OBJECT = 0
 const FIRST_KEY = 1
 const KEY = 2
@@ -73,7 +73,7 @@ export class ObjectWalk {
     this.#onLongString = onLongString
   }
 
-  /** What was passed is not such an object, or has more members than wanted: there is no use in going on. */
+  /** The bytes passed so far are not such an object, or has more members than wanted: there is no use in going on. */
   get isMalformed(): boolean {
     return this.#next === MALFORMED
   }
@@ -82,7 +82,7 @@ export class ObjectWalk {
     return this.#members > this.#maxMembers
   }
 
-  /** Whether all of `body` was walked, and was one object with nothing around it but white space. */
+  /** Tells whether all of `body` was walked, and was one object with nothing around it but white space. */
   isWhole(body: Buffer): boolean {
     return this.#next === END && this.#at === body.length
   }
@@ -245,7 +245,10 @@ export class ObjectWalk {
   }
 }
 
-/** Where the search for a string's end goes on that found none from `from` on: not at what the last backslash escapes. */
+/**
+ * Position where the search for a string's end goes on that found none from `from` on: not at what the last backslash
+ * escapes.
+ */
 function resumeAt(window: Buffer, from: number): number {
   let escapes = window.length
   while (escapes > from && window[escapes - 1] === BACKSLASH) escapes--

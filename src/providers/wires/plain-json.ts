@@ -69,10 +69,10 @@ class PlainDocument implements PlainJson {
   readonly #nextOf = [-1, -1, -1, -1, -1]
   #raw: string | null = null
   #root: unknown
-  /** What is kept of the value that was read last; `undefined`: nothing. */
+  /** The part that is kept of the value that was read last; `undefined`: nothing. */
   #kept: unknown
   #keptLength = 0
-  /** What is kept is a short text, each character of it one byte of the document. */
+  /** The kept value is a short text, each character of it one byte of the document. */
   #isShort = false
 
   constructor(bytes: Buffer) {
@@ -84,7 +84,7 @@ class PlainDocument implements PlainJson {
     return { value: this.#root, raw: this.#raw }
   }
 
-  /** Whether all of it could be read. */
+  /** Tells whether all of it could be read. */
   read(projection: MembersProjection): boolean {
     const start = spaceEnd(this.#text, 0)
     if (this.#text.charCodeAt(start) !== OPEN_BRACE || this.#readMembers(projection, start + 1) < 0) {
@@ -247,7 +247,7 @@ class PlainDocument implements PlainJson {
     return -1
   }
 
-  /** Where the next quote, bracket or brace stands: over long lists of numbers, five searches of the whole are cheap. */
+  /** Position of the next quote, bracket or brace: over long lists of numbers, five searches of the whole are cheap. */
   #nextStructure(from: number): number {
     const next = this.#nextOf
     let nearest = this.#text.length
@@ -263,7 +263,7 @@ class PlainDocument implements PlainJson {
     return nearest
   }
 
-  /** Where the quote stands that ends the string whose first character is at `from`. */
+  /** Position of the quote that ends the string whose first character is at `from`. */
   #stringEnd(from: number): number {
     const text = this.#text
     if (this.#escape < from) {
@@ -325,7 +325,7 @@ function isSpace(byte: number): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === TAB
 }
 
-/** Whether a string is short and its characters stand for themselves, one byte each. */
+/** Tells whether a string is short and its characters stand for themselves, one byte each. */
 function isShortText(text: string, from: number, to: number): boolean {
   if (to - from > MAX_SHORT_TEXT) return false
   for (let at = from; at < to; at += 1) {

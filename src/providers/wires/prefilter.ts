@@ -24,7 +24,7 @@ export function findMembers(names: readonly string[]): Prefilter {
   return names.map((name) => (name === 'error' ? findError : findMember(name)))
 }
 
-/** Whether any of the words stands in `bytes`. */
+/** Tells whether any of the words stands in `bytes`. */
 export function mayContainUsage(prefilter: Prefilter, bytes: Buffer): boolean {
   return prefilter.some((findLiteral) => findLiteral(bytes, 0) !== -1)
 }
@@ -46,13 +46,13 @@ export class PrefilterSearch {
     this.#next.fill(NOT_SEARCHED)
   }
 
-  /** Whether a word begins from `start` to `end`; `start` never gets smaller within a chunk. */
+  /** Tells whether a word begins from `start` to `end`; `start` never gets smaller within a chunk. */
   isWithin(start: number, end: number): boolean {
     const word = this.next(start)
     return word !== -1 && word < end
   }
 
-  /** Where the first word begins at or behind `start`, which never gets smaller within a chunk; -1: there is none. */
+  /** Position of the first word at or behind `start`, which never gets smaller within a chunk; -1: there is none. */
   next(start: number): number {
     const next = this.#next
     let first = -1
@@ -109,7 +109,7 @@ function isErrorEvent(bytes: Buffer, at: number): boolean {
   )
 }
 
-/** Whether the member whose name ends at `at` is `null`. */
+/** Tells whether the member whose name ends at `at` is `null`. */
 function isNull(bytes: Buffer, at: number): boolean {
   const colon = afterSpaces(bytes, at)
   return bytes[colon] === COLON && bytes[afterSpaces(bytes, colon + 1)] === LOWER_N

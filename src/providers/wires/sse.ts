@@ -3,9 +3,9 @@ import { mayContainUsage, type Prefilter, PrefilterSearch } from './prefilter.ts
 import type { Repeats } from './shapes/repeats.ts'
 import { LongEvent, type LongEventSink, readEvent } from './sse-event.ts'
 
-/** Where the events of a stream go. */
+/** The receiver of the events of a stream. */
 export interface SseSink {
-  /** Whether events that the prefilter passes over are wanted too, for now: before the model's name is known. */
+  /** Tells whether events that the prefilter passes over are wanted too, for now: before the model's name is known. */
   readonly wantsEvery: boolean
   /**
    * One event's data, its lines joined by line feeds; valid only during the call. `isError`: its `event` field
@@ -23,7 +23,7 @@ const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const MAX_PIECES = 64
-/** Of fewer bytes, which are an event or two, looking for the end is as cheap. */
+/** With fewer bytes, which are an event or two, a search for the end is as cheap. */
 const MIN_SKIPPED_BYTES = 1024
 
 /**
@@ -84,7 +84,7 @@ export class SseSplitter {
     this.#finishEvent(Buffer.alloc(0), 0, 0)
   }
 
-  /** Whether the last chunk was whole events without any word: nothing of it has been looked at. */
+  /** Tells whether the last chunk was whole events without any word: nothing of it has been looked at. */
   get hasNoUsage(): boolean {
     return this.#hasNoUsage
   }
@@ -94,12 +94,12 @@ export class SseSplitter {
     return this.#heldBytes
   }
 
-  /** Where the first event begins, at or behind `start`, that has to be read. */
+  /** Position of the first event, at or behind `start`, that has to be read. */
   #pass(start: number): number {
     return this.#repeats === null ? start : this.#repeats.pass(start)
   }
 
-  /** Whether `bytes` are whole events of which none is worth being found: so most chunks are done with. */
+  /** Tells whether `bytes` are whole events of which none is worth being found: so most chunks are done with. */
   #containsNoUsage(bytes: Buffer, start: number): boolean {
     if (this.#heldBytes > 0 || this.#long !== null || this.#sink.wantsEvery) return false
     return endsInBlankLine(bytes) && !this.#search.isWithin(start, bytes.length)

@@ -24,7 +24,7 @@ export interface FrameReader {
 
 /** Messages that carry usage repeat a response's text at most; the large ones carry sound and images. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
-/** What makes a message that was passed over a loss. */
+/** The reason why a message that was passed over is a loss. */
 const FIGURES = findMembers(['usage', 'usageMetadata'])
 /** Kept of each piece of it, as a word may be cut. */
 const WORD_BYTES = 32
@@ -36,7 +36,7 @@ const BINARY = 0x2
 const CLOSE = 0x8
 const PONG = 0xa
 
-/** What a frame says before its payload. */
+/** The head of a frame, before its payload. */
 interface FrameHead {
   readonly final: boolean
   /** One of the bits that mean something only where an extension was agreed on. */
@@ -94,7 +94,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   let finished = false
   let broken = false
 
-  /** Whether the protocol allows a frame to begin so, here. */
+  /** Tells whether the protocol allows a frame to begin so, here. */
   function isAllowed(head: FrameHead): boolean {
     const { opcode, payloadBytes } = head
     if (head.reserved || !Number.isSafeInteger(payloadBytes)) return false

@@ -14,7 +14,7 @@ export interface WantedPath<Tag extends string> {
 /** One place in a document: what is wanted there, and in its members. An array's elements are at the same place. */
 export interface PathWalk<Tag extends string = string> {
   readonly kind: 'walk'
-  /** What a text here is wanted for; empty: passed over. */
+  /** The uses that a text here is wanted for; empty: passed over. */
   readonly tags: readonly Tag[]
   readonly longestKey: number
   /** Places of members whose names matter, by the length of the names. */
@@ -125,7 +125,7 @@ function nameNext<Tag extends string>({ names, wanted }: Pattern<Tag>, at: numbe
   return name === '**' ? (names[at + 1] ?? null) : name
 }
 
-/** Where a path stands behind a member of this name; `null`: of a name that no path knows here. */
+/** The place of a path behind a member of this name; `null`: of a name that no path knows here. */
 function after<Tag extends string>(
   { index, at, pattern }: Step<Tag>,
   name: string | null,

@@ -2,7 +2,7 @@ import { includesBackslash, parsed, type TextCapture } from '../json-text.ts'
 import type { PathWalk } from './json-paths.ts'
 
 /**
- * What to keep of a JSON document, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
+ * The parts of a JSON document to keep, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
  * text, `'text'` a longer value, `'length'` only how many bytes it takes as it is written. An object goes into the
  * named members, a one-element array into every element. `{}` keeps an object as an empty one: that it was there.
  */
@@ -23,7 +23,7 @@ const MAX_USAGE_BYTES = 65_536
 export const MAX_DOCUMENT_BYTES = 131_072
 export const MAX_ELEMENTS = 1024
 
-/** What a scan has kept: the document with everything unwanted left out. */
+/** The result of a scan: the document with everything unwanted left out. */
 export interface Extracted {
   /** `undefined` when nothing was found. A value too long to keep is `true` in its place. */
   readonly value: unknown

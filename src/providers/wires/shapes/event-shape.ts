@@ -6,12 +6,12 @@ const ZERO = 0x30
 const NINE = 0x39
 const BACKSLASH = 0x5c
 
-/** What stands between two fixed texts of a shape. */
+/** The part between two fixed texts of a shape. */
 const TEXT = 0
 const INTEGER = 1
 const FRACTION = 2
 
-/** Of a number: below every bound that counts have. */
+/** Digits of a number: below every bound that counts have. */
 const MAX_DIGITS = 12
 
 /** Larger events, and those of more parts, are read each on its own. */
@@ -19,17 +19,19 @@ const MAX_EVENT_CHARACTERS = 8192
 const MAX_VARYING = 32
 const MAX_DEPTH = 24
 
-/** What may stand around the document of an event: it is all of its data, in one line. Or of a line: nothing. */
+/**
+ * The texts that may stand around the document of an event: it is all of its data, in one line. Or of a line: nothing.
+ */
 const BEFORE_DATA = /^(?:event: ?[\w.-]+\r?\n)?data: ?$/
 const BEHIND = /^ *(?:\r?\n){1,2}$/
 
 /**
- * What an event of a stream has in common with the next ones: all of it but the texts that are not wanted, and the
- * numbers. Of an event that has this shape it is known, without it being read, that it has the same members and says
- * the same; only its counts may be others, and none of them is zero where the first event's is not.
+ * A shape is what an event of a stream has in common with the next ones: all of it but the texts that are not wanted,
+ * and the numbers. Of an event that has this shape it is known, without it being read, that it has the same members and
+ * says the same; only its counts may be others, and none of them is zero where the first event's is not.
  */
 export class EventShape {
-  /** Where the document begins in the event, and how many characters follow it. */
+  /** Position of the document in the event, and how many characters follow it. */
   readonly documentStart: number
   readonly charactersBehind: number
   readonly #behind: string
@@ -48,7 +50,7 @@ export class EventShape {
     this.hasCr = behind.includes('\r')
   }
 
-  /** Where the event of this shape ends that begins at `from`; -1: there is none, or not yet the whole. */
+  /** End of the event of this shape that begins at `from`; -1: there is none, or not yet the whole. */
   match(text: string, from: number): number {
     const fixed = this.#fixed
     const varying = this.#varying
@@ -132,7 +134,7 @@ class Outline {
     return new EventShape(fixed, this.#varying, documentStart, this.#text.slice(documentEnd))
   }
 
-  /** Where the value ends that begins at `at`; -1: it is not plain. `wanted`: how much of it is; `null`: nothing. */
+  /** End of the value that begins at `at`; -1: it is not plain. `wanted`: how much of it is; `null`: nothing. */
   value(at: number, wanted: Projection | null, depth: number): number {
     switch (this.#text[at]) {
       case '{':
@@ -204,26 +206,28 @@ class Outline {
   }
 }
 
-/** What is wanted of a member, or, where `key` is `null`, of an element. All that is in a kept value is wanted. */
+/**
+ * The part that is wanted of a member, or, where `key` is `null`, of an element. All that is in a kept value is wanted.
+ */
 function inside(wanted: Projection | null, key: string | null): Projection | null {
   if (wanted === null || wanted.kind === 'keep' || wanted.kind === 'length') return wanted
   if (wanted.kind === 'elements') return key === null ? wanted.element : null
   return (key === null ? undefined : wanted.members.find((member) => member.key === key))?.projection ?? null
 }
 
-/** Where `part` ends that stands at `from`; -1: it does not. To compare strings costs the same for any length. */
+/** End of `part`, which stands at `from`; -1: it does not. To compare strings costs the same for any length. */
 function behind(part: string, text: string, from: number): number {
   const end = from + part.length
   return text.substring(from, end) === part ? end : -1
 }
 
-/** Where the part of an event ends that begins at `from` and may differ; -1: there is no such part. */
+/** End of the part of an event that begins at `from` and may differ; -1: there is no such part. */
 function varyingEnd(kind: number, text: string, from: number): number {
   if (kind === TEXT) return textEnd(text, from)
   return kind === INTEGER ? integerEnd(text, from) : fractionEnd(text, from)
 }
 
-/** Where the quote stands that ends the text which begins at `from`; -1: it is not there. */
+/** Position of the quote that ends the text which begins at `from`; -1: it is not there. */
 function textEnd(text: string, from: number): number {
   let quote = text.indexOf('"', from)
   while (quote > from && text.charCodeAt(quote - 1) === BACKSLASH && isEscaped(text, from, quote)) {
@@ -238,7 +242,7 @@ function isEscaped(text: string, from: number, quote: number): boolean {
   return (quote - at) % 2 === 1
 }
 
-/** Where the count ends that begins at `from`, as any parser of counts takes it; -1: zero, or no such number. */
+/** End of the count that begins at `from`, as any parser of counts takes it; -1: zero, or no such number. */
 function integerEnd(text: string, from: number): number {
   const first = text.charCodeAt(from)
   if (!(first > ZERO && first <= NINE)) return -1

@@ -2,14 +2,14 @@ import type { Projection } from '../plans/json-projection.ts'
 import { type EventShape, shapeOf } from './event-shape.ts'
 
 /**
- * What the documents read so far say of the next one like the last. `running`: it would replace what that one
+ * The verdict of the documents read so far on the next one like the last. `running`: it would replace what that one
  * reported. `nothing`: it would report as little. `no`: it has to be read.
  */
 export type Standing = 'running' | 'nothing' | 'no'
 
 /** Takes the events that were passed over. */
 export interface RepeatSink {
-  /** Of the events that repeated a `running` one, the newest: `text` has a character for each byte of its document. */
+  /** The newest of the events that repeated a `running` one: `text` has a character for each byte of its document. */
   repeated(text: string): void
   /** Asked when an event has been read on its own. */
   readonly standing: Standing
@@ -58,7 +58,7 @@ export class Repeats {
     this.#text = ''
   }
 
-  /** Where in the chunk, at or behind `from`, the first event begins that has to be read. At `from` one begins. */
+  /** Position in the chunk, at or behind `from`, of the first event that has to be read. At `from` one begins. */
   pass(from: number): number {
     const shape = this.#shape
     const bytes = this.#bytes
@@ -83,7 +83,7 @@ export class Repeats {
     return at
   }
 
-  /** Whether `event`, which came in more than one chunk, repeats the one before. */
+  /** Tells whether `event`, which came in more than one chunk, repeats the one before. */
   passes(event: Buffer): boolean {
     const shape = this.#shape
     if (shape === null) return false
