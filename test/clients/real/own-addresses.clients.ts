@@ -21,9 +21,9 @@ let beta: TestClient
 
 beforeAll(async () => {
   upstream = await startUpstream()
-  const look = dns.lookup
+  const real = dns.lookup
   vi.spyOn(dns, 'lookup').mockImplementation(((host: string, ...rest: unknown[]) =>
-    Reflect.apply(look, dns, [
+    Reflect.apply(real, dns, [
       host === HIDDEN ? '127.0.0.1' : host,
       ...rest,
     ])) as unknown as typeof dns.lookup)
