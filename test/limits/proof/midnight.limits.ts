@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { until } from '../../../src/lib/until.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { moveClock, moveDefaults } from '../../support/servers/database-clock.ts'
 import { budget, type LimitedClient, type LimitedWorld, startLimitedWorld } from './support/limited-world.ts'
 import { costOf } from './support/origin.ts'
 
@@ -27,6 +28,8 @@ beforeAll(async () => {
     TEST_CLOCK_OFFSET_MS: `${offsetMs + more}`,
   })
   database = await createTestDatabase()
+  await moveClock(database.url, offsetMs)
+  await moveDefaults(database.url, offsetMs)
   world = await startLimitedWorld({
     gateways: 2,
     redisUrl: inject('redisUrl'),

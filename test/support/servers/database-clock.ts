@@ -6,14 +6,14 @@ import { CLOCK_OFFSET_MS } from '../../clock/clock.ts'
  * and Postgres must agree on the day. Functions of ours are found before the server's own. Otherwise does
  * nothing.
  */
-export async function moveClock(databaseUrl: string): Promise<void> {
+export async function moveClock(databaseUrl: string, offsetMs = CLOCK_OFFSET_MS): Promise<void> {
   const moved = ['now', 'clock_timestamp'].map(
     (name) =>
       `create or replace function test_clock.${name}() returns timestamptz language sql stable
-         as $$ select pg_catalog.${name}() + interval '${CLOCK_OFFSET_MS} milliseconds' $$`,
+         as $$ select pg_catalog.${name}() + interval '${offsetMs} milliseconds' $$`,
   )
   const name = new URL(databaseUrl).pathname.slice(1)
-  await runMoved(databaseUrl, [
+  await runMoved(databaseUrl, offsetMs, [
     'create schema if not exists test_clock',
     ...moved,
     `alter database ${name} set search_path = test_clock, pg_catalog, "$user", public`,
@@ -21,8 +21,8 @@ export async function moveClock(databaseUrl: string): Promise<void> {
 }
 
 /** The same for the columns' defaults: migrations look for functions in a path of their own. */
-export async function moveDefaults(databaseUrl: string): Promise<void> {
-  await runMoved(databaseUrl, [
+export async function moveDefaults(databaseUrl: string, offsetMs = CLOCK_OFFSET_MS): Promise<void> {
+  await runMoved(databaseUrl, offsetMs, [
     `do $$
      declare found record;
      begin
@@ -36,8 +36,8 @@ export async function moveDefaults(databaseUrl: string): Promise<void> {
   ])
 }
 
-async function runMoved(databaseUrl: string, statements: readonly string[]): Promise<void> {
-  if (CLOCK_OFFSET_MS === 0) return
+async function runMoved(databaseUrl: string, offsetMs: number, statements: readonly string[]): Promise<void> {
+  if (offsetMs === 0) return
   const client = new Client({ connectionString: databaseUrl })
   await client.connect()
   try {
