@@ -33,8 +33,11 @@ export class RunAgain extends Error {
 }
 
 export interface JobQueue {
-  /** Ensures that the schedule exists. `again`: restarts an existing one, with one job at once. */
-  schedule(schedule: Schedule, again?: boolean): Promise<void>
+  /**
+   * Ensures that the schedules exist and go on. One whose next job is gone, as Redis has lost it, begins again with one
+   * job at once. To be called every second; what fails is logged.
+   */
+  keepScheduled(schedules: readonly Schedule[]): Promise<void>
   /** Adds a job for each of these subjects that has none yet. */
   enqueue(job: string, subjects: readonly string[]): Promise<void>
   /** Takes jobs and makes schedules from now on, or no longer; not before it is called first. */
@@ -138,6 +141,14 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
     rest.unref()
   })
 
+  async function keepOneScheduled({ id, job, subject, everyMs, retry }: Schedule): Promise<void> {
+    const known = await queue.getJobScheduler(id)
+    if (known !== undefined && (await queue.getJob(`repeat:${id}:${known.next}`)) !== undefined) return
+    const opts = { ...keep, ...(retry === undefined ? {} : retryOptions(retry)) }
+    await queue.upsertJobScheduler(id, { every: everyMs }, { name: job, data: { subject }, opts })
+    if (known !== undefined) await queue.add(job, { subject })
+  }
+
   return {
     takeJobs(allowed) {
       isAllowed = allowed
@@ -147,12 +158,12 @@ export function openJobQueue(options: JobQueueOptions): JobQueue {
       } else if (!allowed) worker.pause(true).catch(onError)
       else if (rest === null) worker.resume()
     },
-    async schedule({ id, job, subject, everyMs, retry }, again = false) {
-      if (!isAllowed) return
-      if (!again && (await queue.getJobScheduler(id)) !== undefined) return
-      const opts = { ...keep, ...(retry === undefined ? {} : retryOptions(retry)) }
-      await queue.upsertJobScheduler(id, { every: everyMs }, { name: job, data: { subject }, opts })
-      if (again) await queue.add(job, { subject })
+    async keepScheduled(schedules) {
+      try {
+        for (const schedule of schedules) if (isAllowed) await keepOneScheduled(schedule)
+      } catch (error) {
+        onError(error instanceof Error ? error : new Error(String(error)))
+      }
     },
     async enqueue(job, subjects) {
       if (!isAllowed || subjects.length === 0) return

@@ -5,6 +5,7 @@ import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domai
 import { utcDayOf } from '../src/domain/utc-day.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
+import { repeat } from '../src/lib/repeat.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
@@ -26,8 +27,7 @@ import { openJobQueue, type Schedule } from './queue.ts'
 import { Leases } from './shards/leases.ts'
 import { claimPrefix } from './shards/prefix-claim.ts'
 import { reportLosses } from './shards/report-losses.ts'
-import { createShards, type ShardSums } from './shards/shards.ts'
-import { startWatch } from './shards/watch.ts'
+import { type ShardSums, startShards } from './shards/shards.ts'
 import { sumUpDays } from './summarise.ts'
 import { verify } from './verify.ts'
 
@@ -70,7 +70,9 @@ const REDIS_SILENCE_MS = 3_000
 /** A server that does not answer by then is not waited for: another worker repeats what was not committed. */
 const TRANSACTION_END_MS = 5_000
 const POOL_END_MS = 1_000
-const LEASES_END_MS = 500
+/** A drain and the daily jobs may run beside each stream's next job. */
+const SPARE_JOBS = 4
+const SCHEDULE_EVERY_MS = 1_000
 
 /** Starts all jobs. Those that depend on Redis or Postgres begin once these answer. */
 export function startWorkers(options: WorkersOptions): Workers {
@@ -111,9 +113,6 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
   const redisWatch = new RedisWatch({ redisUrl, redisPrefix, log })
-  const leases = new Leases(redis, redisPrefix, randomUUID())
-  const shards = createShards({ redisUrl, drain, leases, mayDrain: () => claim.isHeld, log })
-
   const alerts = startAlerts({
     pool,
     redis,
@@ -178,47 +177,41 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
   const ownStream = streamName(redisPrefix, 0)
-  const watch = startWatch({
+  const shards = startShards({
+    redisUrl,
+    drain,
+    leases: new Leases(redis, redisPrefix, randomUUID()),
     async listStreams() {
       const streams = await selectStreams(pool, clock)
       if (streams.includes(ownStream)) return streams
       await registerStream(pool, ownStream)
       return [...streams, ownStream]
     },
-    scheduleOf: (stream) => ({
-      id: `roll-up/${stream.replaceAll(':', '/')}`,
-      job: 'roll-up',
-      subject: stream,
-      everyMs: ROLL_UP_EVERY_MS,
-    }),
-    schedules: [
-      // Named after its retention: a changed retention is a new schedule, which runs at once.
-      daily('prune', `prune/${callRetentionDays}`),
-      daily('verify', 'verify'),
-      SUM_UP,
-      ...ALERT_SCHEDULES,
-      ...(jobFetcher === null ? [] : [FETCH_JOBS]),
-      ...(priceRefresh === null ? [] : [REFRESH_PRICES]),
-    ],
-    queue,
-    redis,
-    // A worker that may not count is dealt no shard: none would be read until others take it over.
-    renewLeases: async (streams) => {
-      if (claim.isHeld) await leases.renew(streams)
-    },
-    drain: (stream) => shards.drain(stream),
-    drainedAtMs: (stream) => shards.drainedAtMs(stream),
+    mayDrain: () => claim.isHeld,
     log,
   })
+  const schedules = [
+    // Named after its retention: a changed retention is a new schedule, which runs at once.
+    daily('prune', `prune/${callRetentionDays}`),
+    daily('verify', 'verify'),
+    SUM_UP,
+    ...ALERT_SCHEDULES,
+    ...(jobFetcher === null ? [] : [FETCH_JOBS]),
+    ...(priceRefresh === null ? [] : [REFRESH_PRICES]),
+  ]
+  const scheduling = repeat(async () => {
+    const { streams } = shards
+    queue.allow(streams.length + SPARE_JOBS)
+    await queue.keepScheduled([...schedules, ...streams.map(rollUpOf)])
+  }, SCHEDULE_EVERY_MS)
 
   const announced = keepAnnounced({ pool, kind: 'worker', connections: { max: MAX_CONNECTIONS }, clock })
   return {
     sums: shards.sums,
     async close() {
       await settledWithin(announced.stop(), POOL_END_MS)
-      await settledWithin(Promise.all([watch.close(), claim.close(), shards.close()]), TRANSACTION_END_MS)
-      // Others need not wait until the leases end.
-      await settledWithin(leases.close(), LEASES_END_MS)
+      const loops = Promise.all([scheduling.stop(), claim.close()])
+      await Promise.all([settledWithin(loops, TRANSACTION_END_MS), shards.close()])
       await Promise.all([queue.close(), alerts.close()])
       await toKafka?.sender.close()
       await settledWithin(following?.stop() ?? Promise.resolve(), POOL_END_MS)
@@ -227,6 +220,16 @@ export function startWorkers(options: WorkersOptions): Workers {
       redis.disconnect()
       await settledWithin(pool.end(), POOL_END_MS)
     },
+  }
+}
+
+/** Begins to count the stream in the worker that is dealt it. */
+function rollUpOf(stream: string): Schedule {
+  return {
+    id: `roll-up/${stream.replaceAll(':', '/')}`,
+    job: 'roll-up',
+    subject: stream,
+    everyMs: ROLL_UP_EVERY_MS,
   }
 }
 

@@ -10,7 +10,7 @@ import { WaitingEntries } from './waiting-entries.ts'
 
 /** How long a drain waits for the first entry of an idle stream. */
 const BLOCK_MS = 1_000
-/** A drain ends after this time, so that BullMQ spreads the work again. */
+/** A drain ends after this time, so that what it did is reported, and the shard given to the worker that is dealt it. */
 const SLOT_MS = 5_000
 /**
  * Pause after a batch that was not full, so that a stream of single calls makes ten transactions a second and not

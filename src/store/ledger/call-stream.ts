@@ -72,15 +72,3 @@ export async function trimEntries(
   for (const [error] of (await pipeline.exec()) ?? [])
     if (error !== null && !isOutOfMemory(error)) throw error
 }
-
-export interface StreamHead {
-  readonly length: number
-  /** The oldest entry's id; `null`: the stream is empty. */
-  readonly firstId: string | null
-}
-
-/** How many entries wait on a stream, and which has waited longest. */
-export async function readStreamHead(redis: Redis, stream: string): Promise<StreamHead> {
-  const [length, first] = await Promise.all([redis.xlen(stream), redis.xrange(stream, '-', '+', 'COUNT', 1)])
-  return { length, firstId: first[0]?.[0] ?? null }
-}
