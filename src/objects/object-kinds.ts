@@ -1,54 +1,6 @@
-// The collections of objects that upstreams keep, by the segments of their paths: the one table of what belongs to whom.
+// What is known of ids and of kinds of objects, whichever provider keeps them. The providers' entries have the paths.
 import type { ObjectKind } from '../call/object-event.ts'
 import { type JsonObject, member, textIn } from '../providers/reading/json-value.ts'
-
-export interface Collection {
-  /** Lower case; they stand side by side in a path, before an id or at its end. */
-  readonly segments: readonly string[]
-  readonly kind: ObjectKind
-}
-
-/** Where one begins another, the longer one is meant; `object-path.ts` sees to it. */
-export const COLLECTIONS: readonly Collection[] = [
-  // OpenAI's, and of all who copied them.
-  { segments: ['files'], kind: 'file' },
-  { segments: ['uploads'], kind: 'upload' },
-  { segments: ['batches'], kind: 'batch' },
-  { segments: ['responses'], kind: 'response' },
-  { segments: ['conversations'], kind: 'conversation' },
-  { segments: ['chat', 'completions'], kind: 'completion' },
-  { segments: ['vector_stores'], kind: 'vector_store' },
-  { segments: ['fine_tuning', 'jobs'], kind: 'fine_tuning_job' },
-  { segments: ['fine-tunes'], kind: 'fine_tuning_job' },
-  { segments: ['evals'], kind: 'eval' },
-  { segments: ['containers'], kind: 'container' },
-  { segments: ['videos'], kind: 'video' },
-  { segments: ['video', 'generations', 'jobs'], kind: 'video' },
-  { segments: ['assistants'], kind: 'assistant' },
-  { segments: ['threads'], kind: 'thread' },
-  { segments: ['skills'], kind: 'skill' },
-  // Anthropic's.
-  { segments: ['messages', 'batches'], kind: 'message_batch' },
-  // Google's.
-  { segments: ['cachedcontents'], kind: 'cached_content' },
-  { segments: ['interactions'], kind: 'interaction' },
-  { segments: ['tunedmodels'], kind: 'tuned_model' },
-  { segments: ['filesearchstores'], kind: 'file_search_store' },
-  { segments: ['corpora'], kind: 'file_search_store' },
-  { segments: ['operations'], kind: 'operation' },
-  { segments: ['batchpredictionjobs'], kind: 'batch' },
-  // Mistral's.
-  { segments: ['batch', 'jobs'], kind: 'batch' },
-  { segments: ['libraries'], kind: 'library' },
-  { segments: ['agents'], kind: 'agent' },
-  // Perplexity's, xAI's, Cohere's, Replicate's, Bedrock's.
-  { segments: ['async', 'chat', 'completions'], kind: 'async_completion' },
-  { segments: ['chat', 'deferred-completion'], kind: 'completion' },
-  { segments: ['datasets'], kind: 'dataset' },
-  { segments: ['embed-jobs'], kind: 'batch' },
-  { segments: ['predictions'], kind: 'prediction' },
-  { segments: ['async-invoke'], kind: 'operation' },
-]
 
 /** Segments that follow a collection and are not ids. */
 export const NOT_IDS: ReadonlySet<string> = new Set([

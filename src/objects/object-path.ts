@@ -1,7 +1,21 @@
 // Which objects a path is about: the ids in it, and the collection where it ends.
 import type { ObjectKind } from '../call/object-event.ts'
 import type { AnswerHeaders } from '../http/client/answer-handler.ts'
-import { COLLECTIONS, NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
+import { entryOf, PROVIDERS } from '../providers/registry.ts'
+import { NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
+
+interface Collection {
+  readonly segments: readonly string[]
+  readonly kind: ObjectKind
+}
+
+/** Those of all providers: a path means the same wherever it is sent, so that no upstream opens another's objects. */
+const COLLECTIONS: readonly Collection[] = PROVIDERS.flatMap((provider) =>
+  Object.entries(entryOf(provider).collections ?? {}).map(([path, kind]) => ({
+    segments: path.split('/'),
+    kind,
+  })),
+)
 
 export interface ObjectName {
   readonly kind: ObjectKind
@@ -71,8 +85,8 @@ function parse(canonicalPath: string): ObjectPath {
 }
 
 /** The longest collection whose segments begin at `at`. */
-function collectionAt(lower: readonly string[], at: number) {
-  let best = null
+function collectionAt(lower: readonly string[], at: number): Collection | null {
+  let best: Collection | null = null
   for (const collection of COLLECTIONS) {
     const { segments } = collection
     if (segments.length <= (best?.segments.length ?? 0)) continue
@@ -87,7 +101,7 @@ function collectionAt(lower: readonly string[], at: number) {
  */
 function addName(
   names: ObjectName[],
-  { kind, segments: own }: (typeof COLLECTIONS)[number],
+  { kind, segments: own }: Collection,
   segments: readonly string[],
   at: number,
 ): boolean {

@@ -1,3 +1,4 @@
+import type { ObjectKind } from '../call/object-event.ts'
 import { compilePathPatterns } from '../domain/path-patterns.ts'
 import type { CatalogLists } from './catalog-lists.ts'
 import type { AnswerForm } from './dialect.ts'
@@ -66,6 +67,11 @@ interface ProviderFields {
   readonly billedApartPaths?: readonly PathGroup[]
   /** The paths that are refused unless the operator allows them. */
   readonly refusedPaths?: readonly PathGroup[]
+  /**
+   * What it keeps for its clients, by the segments of a path, in lower case, that stand before an id or at the end.
+   * Where one begins another, the longer one is meant.
+   */
+  readonly collections?: Readonly<Record<string, ObjectKind>>
   /** Absent: it costs the same wherever it is served. */
   readonly place?: PlaceRules
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { canonicalPath } from '../../src/domain/canonical-path.ts'
 import { namesIn, readObjectPath } from '../../src/objects/object-path.ts'
+import { entryOf, PROVIDERS } from '../../src/providers/registry.ts'
 
 test.each([
   ['/v1/files', [], 'file'],
@@ -42,4 +43,16 @@ test.each([
   ['abc', []],
 ])('%s is the name of %j', (text, ids) => {
   expect(namesIn(text).map(({ id }) => id)).toEqual(ids)
+})
+
+test('a collection holds one kind of objects, whichever provider’s entry names it', () => {
+  const kinds = new Map<string, string>()
+  for (const provider of PROVIDERS)
+    for (const [path, kind] of Object.entries(entryOf(provider).collections ?? {})) {
+      expect(path).toMatch(/^[a-z_-]+(?:\/[a-z_-]+)*$/)
+      expect(kinds.get(path) ?? kind).toBe(kind)
+      kinds.set(path, kind)
+      expect(readObjectPath(`/v1/${path}`).collection).toBe(kind)
+    }
+  expect(kinds.size).toBeGreaterThan(30)
 })

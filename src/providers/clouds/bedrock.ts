@@ -51,6 +51,9 @@ export const bedrock: HostedProvider = {
   place: { ofHost: regionElsewhere },
   endpoints: [...BEDROCK_ENDPOINTS, postTo('/rerank', bedrockRerank)],
   freePaths: [{ patterns: ['POST /model/*/count-tokens'], why: COUNTS_TOKENS }],
+  collections: {
+    'async-invoke': 'operation',
+  },
 }
 
 /** A region whose prices are not those of the list; `null`: one of the United States. */

@@ -67,6 +67,9 @@ export const vertex: HostedProvider = {
   ownAddresses: GOOGLE_ADDRESSES,
   freePaths: GOOGLE_FREE,
   refusedPaths: [GOOGLE_REFUSED],
+  collections: {
+    batchpredictionjobs: 'batch',
+  },
 }
 
 /** Full resource names, and `google/...` at its OpenAI-compatible endpoint. */

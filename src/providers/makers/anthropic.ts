@@ -55,4 +55,7 @@ export const anthropic: HostedProvider = {
     },
   ],
   refusedPaths: [ORGANIZATION_REFUSED],
+  collections: {
+    'messages/batches': 'message_batch',
+  },
 }

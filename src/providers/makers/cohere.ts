@@ -142,4 +142,8 @@ export const cohere: HostedProvider = {
     endpoint('POST', /\/v1\/(?:chat|generate|summarize)$/, cohereChat),
     endpoint('POST', /\/(?:rerank|classify)$/, cohereRerank),
   ],
+  collections: {
+    datasets: 'dataset',
+    'embed-jobs': 'batch',
+  },
 }

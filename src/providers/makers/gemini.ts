@@ -52,4 +52,12 @@ export const gemini: HostedProvider = {
     },
   ],
   refusedPaths: [GOOGLE_REFUSED],
+  collections: {
+    cachedcontents: 'cached_content',
+    interactions: 'interaction',
+    tunedmodels: 'tuned_model',
+    filesearchstores: 'file_search_store',
+    corpora: 'file_search_store',
+    operations: 'operation',
+  },
 }

@@ -87,6 +87,11 @@ export const mistral: HostedProvider = {
       reportedBy: 'GET of the job, or of the file that it leaves',
     },
   ],
+  collections: {
+    'batch/jobs': 'batch',
+    libraries: 'library',
+    agents: 'agent',
+  },
 }
 
 /**

@@ -47,6 +47,24 @@ export const openAi: HostedProvider = {
     // Elsewhere these are Vertex's own model calls.
     { patterns: ['* **/v1/projects/**'], why: ADMIN },
   ],
+  collections: {
+    files: 'file',
+    uploads: 'upload',
+    batches: 'batch',
+    responses: 'response',
+    conversations: 'conversation',
+    'chat/completions': 'completion',
+    vector_stores: 'vector_store',
+    'fine_tuning/jobs': 'fine_tuning_job',
+    'fine-tunes': 'fine_tuning_job',
+    evals: 'eval',
+    containers: 'container',
+    videos: 'video',
+    'video/generations/jobs': 'video',
+    assistants: 'assistant',
+    threads: 'thread',
+    skills: 'skill',
+  },
 }
 
 const DOES_NOT_REASON = /^gpt-4(?:o|\.1)(?:-|$)/

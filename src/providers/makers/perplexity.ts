@@ -44,6 +44,9 @@ export const perplexity: HostedProvider = {
     fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(OVERRIDES)),
   ],
   reportsCost: true,
+  collections: {
+    'async/chat/completions': 'async_completion',
+  },
 }
 
 /** docs.perplexity.ai, "Pricing": the fee of a request is by how much of the web it may read. */

@@ -84,6 +84,9 @@ export const xai: HostedProvider = {
   ],
   reportsCost: true,
   hidesReasoning: true,
+  collections: {
+    'chat/deferred-completion': 'completion',
+  },
 }
 
 /** xAI's counts of calls, by the unit that prices them. Attachments have a price of their own, and no unit. */

@@ -104,4 +104,8 @@ export const openAiCompatible: OwnServer = {
   ownAddresses: ANTHROPIC_ADDRESSES,
   freePaths: [...GOOGLE_FREE, ...OPENAI_FREE, ANTHROPIC_BATCHES_FREE, OLLAMA_FREE],
   refusedPaths: [ORGANIZATION_REFUSED, KEYS_REFUSED, MODEL_SERVERS_REFUSED],
+  // Replicate's.
+  collections: {
+    predictions: 'prediction',
+  },
 }
