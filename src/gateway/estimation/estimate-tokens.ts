@@ -108,6 +108,7 @@ export async function estimateTextTokens(
   format: PromptFormat,
   { calls, isForced }: CalledTools = NO_CALLS,
 ): Promise<number> {
+  if (text === '' && calls === 0) return 0
   const counted = await countOpenAiTokens(text, model)
   const family = familyOf(model, format)
   const plain = counted * family.tokensPerGeneratedToken + family.tokensPerAnswer

@@ -62,7 +62,7 @@ const OPENAI: ModelFamily = {
 }
 
 /** In chat completions their template explains how tools are called. */
-const OPENAI_SINCE_5: ModelFamily = { ...OPENAI, inChat: { tokensPerToolList: 85 } }
+const OPENAI_SINCE_5: ModelFamily = { ...OPENAI, inChat: { tokensPerChat: 2, tokensPerToolList: 85 } }
 
 /**
  * https://platform.claude.com/docs/en/build-with-claude/vision: at most some 1,600 an image; PDF 1,500-3,000 a page. Calls are
