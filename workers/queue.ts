@@ -1,7 +1,7 @@
 import { DelayedError, type Job, Queue, Worker } from 'bullmq'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
-import { atMostEvery } from '../src/lib/throttle.ts'
+import { atMostEvery } from '../src/lib/repeat.ts'
 import { isOutOfMemory, openRedis, type Redis } from '../src/store/connection/redis.ts'
 
 /** A job that BullMQ starts again and again. */

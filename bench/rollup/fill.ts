@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { shardOf } from '../../src/domain/redis/shard.ts'
 import { encodeEntry, serialiseRecord } from '../../src/ledger/entry.ts'
+import { shardOf } from '../../src/ledger/own-producers.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 import { SCHEMA } from '../../src/store/connection/schema.ts'

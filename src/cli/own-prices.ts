@@ -1,6 +1,6 @@
 import type { Environment } from '../config/config.ts'
-import { ConfigError } from '../config/config-error.ts'
 import { readVariable } from '../config/environment.ts'
+import { ConfigError } from '../config/variables.ts'
 import { loadPriceConfig, type PriceConfig } from '../config/yaml/price-config.ts'
 import { buildPriceConfiguration, type PriceConfiguration } from '../pricing/price-configuration.ts'
 

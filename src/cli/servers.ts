@@ -1,5 +1,5 @@
 import { Failure } from '../doctor/failure.ts'
-import { announceKeyChange } from '../keys/key-announcements.ts'
+import { announceKeyChange } from '../keys/key-version.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { reasonOf } from '../lib/reason-of.ts'
 import { cancelsStatementsOf } from '../store/connection/cancel-statements.ts'

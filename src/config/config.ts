@@ -1,9 +1,10 @@
 /** Configuration, read once: from the environment, and from the YAML file that it may name. */
-export { ConfigError } from './config-error.ts'
+
 export { ENVIRONMENT, type Environment, type EnvironmentVariable } from './environment.ts'
 export { type GatewayConfig, loadGatewayConfig } from './gateway-config.ts'
 export { type KafkaConfig, loadKafkaConfig } from './kafka-config.ts'
 export { loadPriceRefreshConfig, type PriceRefreshConfig } from './price-refresh-config.ts'
+export { ConfigError } from './variables.ts'
 export { CLOSING_MS, type LogLevel, loadWorkerConfig, type WorkerConfig } from './worker-config.ts'
 export { type JobFetchConfig, loadJobFetchConfig } from './yaml/job-fetch-config.ts'
 export type { UpstreamConfig } from './yaml/upstream.ts'

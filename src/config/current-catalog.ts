@@ -9,7 +9,7 @@ import { bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.t
 import { readCatalogFile } from '../pricing/sources/catalog-file.ts'
 import { mergedText, mergeSources, type SourceData } from '../pricing/sources/catalog-sources.ts'
 import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
-import { ConfigError, messageOf } from './config-error.ts'
+import { ConfigError, messageOf } from './variables.ts'
 
 /** The price data in use. */
 export interface CurrentCatalog {

@@ -7,13 +7,13 @@ import { parseOverrides } from '../pricing/overrides/price-overrides-parse.ts'
 import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { type PriceMarkup, parseMarkups } from '../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../pricing/repricing/repricing-scope.ts'
-import { ConfigError, messageOf } from './config-error.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
-import { readEnvironmentUpstream } from './environment-upstream.ts'
 import {
+  ConfigError,
   choice,
   integer,
   LONGEST_TIMEOUT_MS,
+  messageOf,
   originList,
   pathPrefix,
   pepperList,
@@ -23,11 +23,11 @@ import {
   word,
 } from './variables.ts'
 import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
+import type { EstimateConfig, PathsConfig } from './yaml/config-file.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
-import type { EstimateConfig } from './yaml/estimates.ts'
-import type { PathsConfig } from './yaml/paths.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
+import { readEnvironmentUpstream } from './yaml/upstream.ts'
 import { joinUpstreams, type ModelConfig, type Upstreams } from './yaml/upstreams.ts'
 
 /** The configuration of a gateway process. */

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { z } from 'zod'
-import { ConfigError, messageOf } from './config-error.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
-import { choice, integer, readVariables } from './variables.ts'
+import { ConfigError, choice, integer, messageOf, readVariables } from './variables.ts'
 
 /** Where single calls are sent beside Postgres. */
 export interface KafkaConfig {

@@ -1,7 +1,7 @@
 import { AZURE_REGIONS } from '../pricing/sources/azure/azure-catalog.ts'
 import { PRICE_URLS, type PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
-import { ConfigError } from './config-error.ts'
 import { type Environment, readVariable } from './environment.ts'
+import { ConfigError } from './variables.ts'
 
 /** The configuration of the price refresh: where each source's newest data is. */
 export interface PriceRefreshConfig {

@@ -1,9 +1,16 @@
 import { z } from 'zod'
 import { fitsCluster } from '../domain/redis/redis-names.ts'
 import { parseRedisUrl } from '../domain/redis/redis-url.ts'
-import { ConfigError } from './config-error.ts'
 import type { Environment, EnvironmentName } from './environment.ts'
-import { choice, integer, LONGEST_TIMEOUT_MS, postgresUrl, readVariables, redisUrl } from './variables.ts'
+import {
+  ConfigError,
+  choice,
+  integer,
+  LONGEST_TIMEOUT_MS,
+  postgresUrl,
+  readVariables,
+  redisUrl,
+} from './variables.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

@@ -11,7 +11,7 @@ import type { Condition, StorePorts } from '../store/conditions/condition.ts'
 import { STORE_CONDITIONS } from '../store/conditions/store-conditions.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
 import { USAGE_CONDITIONS } from '../usage/conditions/usage-conditions.ts'
-import type { HasPrice } from '../usage/unpriced-document.ts'
+import type { HasPrice } from '../usage/unpriced-use.ts'
 import { GATEWAY_ANSWERS } from './gateway.ts'
 
 /** Everything that any condition is found by. */

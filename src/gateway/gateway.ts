@@ -22,8 +22,7 @@ import { admitArrivals, admitCallers } from './admission/http-hooks.ts'
 import { type ForwardOptions, forward } from './proxy/forward.ts'
 import { type ModelsOptions, models } from './routes/models.ts'
 import { type UsageOptions, usage } from './routes/usage.ts'
-import { ownOperationUrl } from './routing/call-target.ts'
-import { shapeOfRequest } from './routing/error-shape.ts'
+import { ownOperationUrl, shapeOfRequest } from './routing/call-target.ts'
 import { acceptWebSockets, type WebSocketOptions, type WebSocketSessions } from './websocket/web-socket.ts'
 
 const MAX_HEADER_BYTES = 64 * 1024

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from '../lib/log.ts'
-import { atMostEvery } from '../lib/throttle.ts'
+import { atMostEvery } from '../lib/repeat.ts'
 import { collectMetrics } from '../metrics/shared-metrics.ts'
 
 /** A process that ran for as long as this is replaced at once: until then the others take its calls. */

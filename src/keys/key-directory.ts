@@ -1,12 +1,11 @@
-import type { CallerLookup } from '../call/caller.ts'
+import type { CallerLookup } from '../call/call-ports.ts'
 import type { Logger } from '../lib/logger.ts'
 import { WatchedTable } from '../lib/watched-table.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
-import { listenForKeyChanges } from './key-announcements.ts'
 import { type KeyRecord, recordKeysUsed, selectChangedKeys, selectKeyRecords } from './key-records.ts'
 import { KeyTable } from './key-table.ts'
-import { type KeyState, readKeyState } from './key-version.ts'
+import { type KeyState, listenForKeyChanges, readKeyState } from './key-version.ts'
 
 export interface KeyDirectoryOptions {
   /**

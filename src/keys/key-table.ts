@@ -1,4 +1,4 @@
-import type { CallerLookup } from '../call/caller.ts'
+import type { CallerLookup } from '../call/call-ports.ts'
 import { hashKey, isKeyShaped } from '../domain/api-key.ts'
 import type { KeyRecord } from './key-records.ts'
 

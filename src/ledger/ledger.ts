@@ -1,4 +1,4 @@
-import type { CallName } from '../call/call-ledger.ts'
+import type { CallName } from '../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { RedisMemory } from '../store/connection/redis-state.ts'

@@ -1,4 +1,4 @@
-import type { CallName } from '../call/call-ledger.ts'
+import type { CallName } from '../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import { serialiseRecord } from '../call/codec/record-codec.ts'
 import { Housekeeping } from './housekeeping.ts'

@@ -3,12 +3,14 @@ import { gatewayChannel } from '../domain/redis/redis-names.ts'
 import { settledWithin } from '../lib/deadline.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import { hadGateways, saySelfCutOff, selectCutOff } from './cut-off-gateways.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import { openLimitDirectory } from './directory/limit-directory.ts'
+import { LimitEngine } from './engine/limit-engine.ts'
 import type { Limiter } from './engine/limiter.ts'
-import { openLimiter } from './engine/open-limiter.ts'
 import { RefusalCounts } from './engine/refusal-counts.ts'
-import { isOfKey } from './limit.ts'
+import { isOfKey, type Limit } from './limit.ts'
+import type { ReadSpent } from './sharing/limit-store.ts'
+import { RedisLimitStore } from './sharing/redis-limit-store.ts'
 import { answerLimits } from './shown-limits.ts'
 import { selectSpent } from './spent/select-spent.ts'
 import { addRefusedCalls } from './table/refused-calls.ts'
@@ -43,6 +45,109 @@ export interface RunningLimits {
   readonly answer: (pool: Postgres, clientId: string, keyId: string) => Promise<readonly object[]>
   /** After the last call has its record. */
   readonly close: () => Promise<void>
+}
+
+/** A gateway that has not said it for so long has ended, or reaches no store. */
+const SILENT_SECONDS = 4
+/**
+ * How long ago another process may have said how full its journal is, so that it may run still. It says so each 15 s,
+ * and not while Postgres is away: that may have been so for long, and Redis emptied meanwhile.
+ */
+const PEER_SECONDS = 3_600
+
+/** Says that a gateway runs and cannot reach Redis: what it holds of limits is its own still. */
+export async function saySelfCutOff(pool: Postgres, gatewayId: string): Promise<void> {
+  await pool.query(
+    `insert into ${SCHEMA}.cut_off_gateways (gateway, at) values ($1, now())
+     on conflict (gateway) do update set at = excluded.at`,
+    [gatewayId],
+  )
+}
+
+/** Which of these have said so just now. @throws When Postgres is away. */
+export async function selectCutOff(
+  pool: Postgres,
+  gatewayIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await pool.query<{ gateway: string }>(
+    `select gateway from ${SCHEMA}.cut_off_gateways
+     where gateway = any($1::text[]) and at > now() - make_interval(secs => ${SILENT_SECONDS})`,
+    [gatewayIds],
+  )
+  return new Set(rows.map(({ gateway }) => gateway))
+}
+
+/** Whether a gateway has run here shortly before. @throws When Postgres is away. */
+export async function hadGateways(pool: Postgres): Promise<boolean> {
+  const { rows } = await pool.query<{ had: boolean }>(
+    `select exists (select from ${SCHEMA}.gateway_journals
+       where at > now() - make_interval(secs => ${PEER_SECONDS})) as had`,
+  )
+  return rows[0]?.had !== false
+}
+
+const TICK_MS = 100
+/** At the end, the time to give back what is held: others wait for it no longer than this either. */
+const CLOSE_MS = 500
+
+interface OpenLimiterOptions {
+  /** The limits that may hold for a client, of `LimitDirectory`: the same list until one of them changes. */
+  readonly limitsOf: (clientId: string) => readonly Limit[]
+  /** What Postgres has counted of budgets, of `selectSpent`. It must reject soon where Postgres is away. */
+  readonly readSpent: ReadSpent
+  /** Who numbers a client's records in this process. */
+  readonly producerOf: (clientId: string) => string
+  /** Milliseconds since 1970: periods of budgets begin and end by it. */
+  readonly wallNow: () => number
+  /** Unlike that of any other process; the process listens on the channel of this name. */
+  readonly gatewayId: string
+  /** Says in Postgres that this process cannot reach Redis; and which of these others have said so just now. */
+  readonly sayCutOff: () => Promise<void>
+  readonly selectCutOff: (gatewayIds: readonly string[]) => Promise<ReadonlySet<string>>
+  /** Whether another gateway may have run shortly before. */
+  readonly hadPeers: () => Promise<boolean>
+  readonly redisUrl: string
+  readonly redisPrefix: string
+  readonly log: Logger
+}
+
+/** A limiter at work. */
+interface RunningLimiter extends Limiter {
+  /** After the last call. Gives back what this process holds. */
+  close(): Promise<void>
+}
+
+/** Opens the limits of this gateway process. It never throws because a store is away. */
+function openLimiter(options: OpenLimiterOptions): RunningLimiter {
+  const store = new RedisLimitStore({ ...options, onConnected: () => engine.reconnected() })
+  const engine = new LimitEngine({
+    gatewayId: options.gatewayId,
+    hadPeers: options.hadPeers,
+    lifeSigns: {
+      give: options.sayCutOff,
+      async findMissing(gatewayIds) {
+        const deaf = await store.findDeaf(gatewayIds)
+        const cutOff = await options.selectCutOff(gatewayIds)
+        const missing = gatewayIds.filter((id) => !cutOff.has(id))
+        return new Map(missing.map((id) => [id, deaf.includes(id) ? 'ended' : 'silent']))
+      },
+    },
+    limitsOf: options.limitsOf,
+    readSpent: options.readSpent,
+    producerOf: options.producerOf,
+    store,
+    now: () => performance.now(),
+    wallNow: options.wallNow,
+    defer: (task) => setImmediate(task),
+  })
+  const timer = setInterval(() => engine.tick(), TICK_MS).unref()
+  return Object.assign(engine, {
+    async close() {
+      clearInterval(timer)
+      await settledWithin(engine.giveBack(), CLOSE_MS)
+      store.close()
+    },
+  })
 }
 
 /** Opens them. */

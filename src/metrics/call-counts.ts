@@ -1,4 +1,4 @@
-import type { CallObserver, UpstreamFailure } from '../call/call-observer.ts'
+import type { CallObserver, UpstreamFailure } from '../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import { addOne, ModelCounts, UpstreamCounts } from './model-counts.ts'
 

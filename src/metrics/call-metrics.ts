@@ -1,9 +1,9 @@
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Histogram, type Registry } from 'prom-client'
 import { UNPRICED_REASONS } from '../call/unpriced-reason.ts'
 import { TOKEN_CLASSES } from '../call/usage.ts'
 import { picoToUsdNumber } from '../domain/pico-usd.ts'
 import type { CallCounts } from './call-counts.ts'
-import { LatencyHistogram } from './latency-histogram.ts'
+import { cumulate, type LatencyCounts, SHOWN_BOUNDS_SECONDS } from './latency-counts.ts'
 import type { UpstreamCounts } from './model-counts.ts'
 
 /** `cacheReadTokens` -> `cache_read`. */
@@ -140,6 +140,64 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
   )
 
   showLatencies(registry, counts)
+}
+
+/** One histogram of a family, with its labels. */
+interface LabelledLatency<Label extends string> {
+  readonly labels: Readonly<Record<Label, string>>
+  readonly latency: LatencyCounts
+}
+
+interface LatencyHistogramOptions<Label extends string> {
+  readonly registry: Registry
+  readonly name: string
+  readonly help: string
+  readonly labelNames: readonly Label[]
+  readonly select: () => Iterable<LabelledLatency<Label>>
+}
+
+/**
+ * Seconds, rendered from counts that are kept elsewhere: an observation by the library costs several times as
+ * much.
+ */
+class LatencyHistogram<Label extends string> extends Histogram<Label> {
+  readonly #select: () => Iterable<LabelledLatency<Label>>
+  readonly #name: string
+  readonly #help: string
+
+  constructor({ registry, name, help, labelNames, select }: LatencyHistogramOptions<Label>) {
+    super({ name, help, labelNames, buckets: [...SHOWN_BOUNDS_SECONDS], registers: [registry] })
+    this.#name = name
+    this.#help = help
+    this.#select = select
+  }
+
+  /** The source of both output formats of the registry. */
+  async getForPromString() {
+    return {
+      name: this.#name,
+      help: this.#help,
+      type: 'histogram',
+      values: [...this.#select()].flatMap((one) => this.#valuesOf(one)),
+      aggregator: 'sum',
+    }
+  }
+
+  #valuesOf({ labels, latency }: LabelledLatency<Label>) {
+    const { shown, count } = cumulate(latency)
+    const bucket = (le: number | string, value: number) => ({
+      metricName: `${this.#name}_bucket`,
+      labels: { le },
+      sharedLabels: labels,
+      value,
+    })
+    return [
+      ...shown.map((one) => bucket(one.seconds, one.count)),
+      bucket('+Inf', count),
+      { metricName: `${this.#name}_sum`, labels: {}, sharedLabels: labels, value: latency.sumUs / 1_000_000 },
+      { metricName: `${this.#name}_count`, labels: {}, sharedLabels: labels, value: count },
+    ]
+  }
 }
 
 function showLatencies(registry: Registry, counts: CallCounts): void {

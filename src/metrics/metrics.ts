@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { CallObserver } from '../call/call-observer.ts'
+import type { CallObserver } from '../call/call-ports.ts'
 import type { OpenCall } from '../call/call-record.ts'
 import type { StateGauge } from '../domain/conditions/condition.ts'
 import type { ProcessState } from '../domain/conditions/process-state.ts'
@@ -7,14 +7,26 @@ import type { KeyDirectoryStats } from '../keys/key-directory.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { CallCounts } from './call-counts.ts'
 import { showCalls } from './call-metrics.ts'
-import { type CollisionCount, showCollisions } from './collision-metric.ts'
-import { showJobs, type WaitingJobs } from './job-metric.ts'
-import { type KafkaBacklog, showKafka } from './kafka-metric.ts'
-import { type LimitFigures, showLimitMetrics } from './limit-metrics.ts'
-import { type PriceFreshness, showPrices } from './price-metric.ts'
-import { type ShownReplica, showReplica } from './replica-metric.ts'
 import { sharedRender } from './shared-metrics.ts'
-import { showKeys, showLedger, showStates } from './state-metrics.ts'
+import {
+  type CollisionCount,
+  type LimitFigures,
+  type ShownReplica,
+  showCollisions,
+  showKeys,
+  showLedger,
+  showLimitMetrics,
+  showReplica,
+  showStates,
+} from './state-metrics.ts'
+import {
+  type KafkaBacklog,
+  type PriceFreshness,
+  showJobs,
+  showKafka,
+  showPrices,
+  type WaitingJobs,
+} from './worker-metrics.ts'
 
 export interface GatewayMetricsOptions {
   /** Whether the configuration lists a model or there is a price for it: only then may it be a label. */

@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
 import type { StateGauge } from '../domain/conditions/condition.ts'
 import type { ProcessState } from '../domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../keys/key-directory.ts'
@@ -93,4 +93,131 @@ function gauge(
       this.set(read())
     },
   })
+}
+
+/** Calls of one upstream that created responses under ids that existed already. */
+export interface CollisionCount {
+  readonly upstream: string
+  readonly calls: bigint
+}
+
+/**
+ * Shows what the workers have counted. All processes show the same, so one is enough. While the store does
+ * not answer, the last value stands.
+ */
+export function showCollisions(registry: Registry, select: () => Promise<readonly CollisionCount[]>): void {
+  let last: readonly CollisionCount[] = []
+  new Counter({
+    name: 'tallygate_response_id_collisions_total',
+    help: 'Calls that made a response under an id that was there: all are counted, and fetches may be mistaken.',
+    labelNames: ['upstream'],
+    aggregator: 'max',
+    registers: [registry],
+    async collect() {
+      last = await select().catch(() => last)
+      this.reset()
+      for (const { upstream, calls } of last) this.inc({ upstream }, Number(calls))
+    },
+  })
+}
+
+/** A replica for reports, as far as metrics show it. */
+export interface ShownReplica {
+  readonly isUsed: boolean
+  /** `null`: not known. */
+  readonly lagMs: number | null
+}
+
+/** Shows whether reports come from the replica and how old they are; nothing where there is none. */
+export function showReplica(registry: Registry, find: () => ShownReplica | null): void {
+  const gauge = (name: string, help: string, measure: (replica: ShownReplica) => number | null) =>
+    new Gauge({
+      name,
+      help,
+      aggregator: 'max',
+      registers: [registry],
+      collect() {
+        const replica = find()
+        const value = replica === null ? null : measure(replica)
+        this.reset()
+        if (value === null) this.remove()
+        else this.set(value)
+      },
+    })
+  gauge(
+    'tallygate_replica_unused',
+    '1 while reports come from the primary, because the replica is away or too far behind.',
+    ({ isUsed }) => (isUsed ? 0 : 1),
+  )
+  gauge('tallygate_replica_lag_seconds', 'How old what the replica answers is at most.', ({ lagMs }) =>
+    lagMs === null ? null : lagMs / 1_000,
+  )
+}
+
+/** How limits are shared with the other gateways, as of now. */
+interface LimitSharing {
+  readonly exchanges: number
+  readonly exchangeFailures: number
+  readonly waiting: number
+  readonly isDegraded: boolean
+}
+
+/** What limits tell of themselves. Both are asked at every scrape. */
+export interface LimitFigures {
+  readonly stats: () => LimitSharing
+  /** Refused calls by reason, since the start. */
+  readonly refusals: () => ReadonlyMap<string, number>
+}
+
+/** Shows refused calls and the sharing of limits. No label names a client: who was refused is in Postgres. */
+export function showLimitMetrics(registry: Registry, { stats: sharing, refusals }: LimitFigures): void {
+  new Counter({
+    name: 'tallygate_refused_calls_total',
+    help: 'Calls of known clients that were refused before they went upstream, by reason. No total has them.',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [reason, count] of refusals()) this.inc({ reason }, count)
+    },
+  })
+  const counter = (name: string, help: string, of: (now: LimitSharing) => number) =>
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(of(sharing()))
+      },
+    })
+  counter(
+    'tallygate_limit_exchanges_total',
+    'Times that this process and the others exchanged over Redis what clients use.',
+    ({ exchanges }) => exchanges,
+  )
+  counter(
+    'tallygate_limit_exchange_failures_total',
+    'Those of them that Redis did not answer in time.',
+    ({ exchangeFailures }) => exchangeFailures,
+  )
+  const gauge = (name: string, help: string, of: (now: LimitSharing) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(of(sharing()))
+      },
+    })
+  gauge(
+    'tallygate_limit_waiting_calls',
+    'Calls that wait for running calls or for other gateways.',
+    ({ waiting }) => waiting,
+  )
+  gauge(
+    'tallygate_limit_degraded',
+    '1: Redis is away, so this process goes on with its share of each limit.',
+    ({ isDegraded }) => (isDegraded ? 1 : 0),
+  )
 }

@@ -6,8 +6,8 @@ import type { AnswerHandler } from '../http/client/answer-handler.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
+import { WatchedAnswer } from './answer-objects.ts'
 import { CallEvents } from './call-events.ts'
-import { jobsReadBy } from './job-names.ts'
 import { filterList } from './lists/list-filter.ts'
 import { ListedAnswer } from './lists/listed-answer.ts'
 import { isTunedModel } from './names/body-names.ts'
@@ -24,9 +24,15 @@ import {
   makesContainer,
   takesForms,
 } from './object-makers.ts'
-import { idsInQuery, isUploadPath, type ObjectPath, readObjectPath, uploadIdsIn } from './object-path.ts'
+import {
+  idsInQuery,
+  isUploadPath,
+  jobsReadBy,
+  type ObjectPath,
+  readObjectPath,
+  uploadIdsIn,
+} from './object-path.ts'
 import type { KeptJob } from './table/jobs-table.ts'
-import { WatchedAnswer } from './watched-answer.ts'
 
 /** An upstream, as far as its objects are concerned. */
 export interface ObjectUpstream {

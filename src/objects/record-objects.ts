@@ -1,6 +1,6 @@
 // Puts into a call's record what it made of objects and what budgets hold on for it, so that all of it reaches Postgres by
 // the same exactly-once way.
-import type { CallLedger } from '../call/call-ledger.ts'
+import type { CallLedger } from '../call/call-ports.ts'
 import type { CallRecord } from '../call/call-record.ts'
 import type { ObjectEvent } from '../call/object-event.ts'
 import { readObjectPath } from './object-path.ts'

@@ -5,7 +5,7 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import { GatewayError } from '../http/errors.ts'
 import { asOf } from '../usage/query/answer-usage.ts'
 import { OPERATOR_FORM, parseUsageQuery, type UsageQuery } from '../usage/query/usage-query.ts'
-import { type CheckedUse, renderUnpriced } from '../usage/unpriced-document.ts'
+import { type CheckedUse, renderUnpriced } from '../usage/unpriced-use.ts'
 import { NEXT_CURSOR } from './admin-answers.ts'
 import { days, parseInput } from './admin-input.ts'
 

@@ -1,8 +1,7 @@
 import type { ObjectKind } from '../call/object-event.ts'
 import { compilePathPatterns } from '../domain/path-patterns.ts'
 import type { CatalogLists } from './catalog-lists.ts'
-import type { AnswerForm } from './dialect.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { AnswerForm, Endpoint } from './dialect.ts'
 import type { OpenAiOverrides } from './openai/openai-overrides.ts'
 import type { OwnAddresses } from './own-addresses.ts'
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { relative } from 'node:path'
 import { ConfigError } from '../config/config.ts'
-import { until } from '../lib/until.ts'
+import { until } from '../lib/repeat.ts'
 import { type DataFolder, type Holder, takeDataFolder } from './data-folder/data-folder.ts'
 import { stopLeftovers } from './data-folder/leftovers.ts'
 import { readSettings, type Settings } from './data-folder/settings.ts'

@@ -3,10 +3,11 @@ import { CLOSING_MS } from '../config/config.ts'
 import { createClient, findClient } from '../keys/clients.ts'
 import { createClientKey } from '../keys/keys.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
-import { until } from '../lib/until.ts'
+import { until } from '../lib/repeat.ts'
 import { migrate } from '../store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
-import { openRedis } from '../store/connection/redis.ts'
+import { openRedis, type Redis } from '../store/connection/redis.ts'
+import { selectStreams } from '../store/ledger/ledger-database.ts'
 import {
   chooseDatabase,
   chooseRedis,
@@ -14,7 +15,6 @@ import {
   type SupervisorOptions,
   startDemoUpstream,
 } from './choose-servers.ts'
-import { waitForBacklog } from './data-folder/backlog.ts'
 import { writeFileAtomically } from './data-folder/data-folder.ts'
 import { loadSecrets, saveSecrets } from './data-folder/secrets.ts'
 import { reachableHost, type Settings, shownAddress } from './data-folder/settings.ts'
@@ -195,4 +195,32 @@ async function allOrFirstFailure<const T extends readonly unknown[]>(
 ): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
   await Promise.allSettled(tasks)
   return await Promise.all(tasks)
+}
+
+/**
+ * Waits until the workers have counted everything that is in the streams, for at most `timeoutMs`. What is left then is
+ * counted after the next start.
+ *
+ * @returns how many entries are left; null where that could not be learnt
+ */
+async function waitForBacklog(
+  pool: Postgres,
+  redis: Redis,
+  timeoutMs: number,
+  isForced: () => boolean,
+): Promise<number | null> {
+  let left: number | null = null
+  const count = async () => {
+    const streams = await selectStreams(pool)
+    const lengths = await Promise.all(streams.map((stream) => redis.xlen(stream)))
+    return lengths.reduce((sum, length) => sum + length, 0)
+  }
+  await until(
+    async () => {
+      left = await count().catch(() => null)
+      return left === 0 || isForced() ? true : null
+    },
+    { timeoutMs, everyMs: 50 },
+  )
+  return left
 }

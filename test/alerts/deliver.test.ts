@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { deliver } from '../../src/limits/alerts/deliver.ts'
+import { deliver } from '../../src/limits/alerts/deliver-due.ts'
 import { pruneAlerts, selectDueDeliveries } from '../../src/limits/alerts/deliveries.ts'
 import { type KnownOccurrence, raiseAlerts } from '../../src/limits/alerts/raise-alerts.ts'
 import type { ReceiverOrder } from '../../src/limits/alerts/receiver-order.ts'

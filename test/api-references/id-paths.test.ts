@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { asUtf8 } from '../../src/gateway/bodies/body-text.ts'
 import { scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
+import { asUtf8 } from '../../src/gateway/bodies/whole-body.ts'
 import { namesInBody } from '../../src/objects/names/body-names.ts'
 import { ObjectIndex } from '../../src/objects/object-index.ts'
 import { Objects } from '../../src/objects/objects.ts'

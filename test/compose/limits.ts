@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { until } from '../../src/lib/until.ts'
+import { until } from '../../src/lib/repeat.ts'
 import type { ComposeStack } from './stack.ts'
 
 /** A receiver of alerts in the container of the demo upstream: each body is a line of a file. */

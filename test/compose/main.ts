@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { parseArgs } from 'node:util'
-import { until } from '../../src/lib/until.ts'
+import { until } from '../../src/lib/repeat.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { checkLimits } from './limits.ts'
 import { type ComposeStack, composeStack, missingEngine, readRights } from './stack.ts'

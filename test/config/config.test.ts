@@ -10,8 +10,8 @@ import {
   loadGatewayConfig,
   loadWorkerConfig,
 } from '../../src/config/config.ts'
-import { NO_PATHS } from '../../src/config/yaml/paths.ts'
-import { NO_PATH_RULES } from '../../src/domain/path-rules.ts'
+import { NO_PATHS } from '../../src/config/yaml/config-file.ts'
+import { NO_PATH_RULES } from '../../src/domain/path-patterns.ts'
 
 const SERVERS = {
   REDIS_URL: 'redis://127.0.0.1:6379',

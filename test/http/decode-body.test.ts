@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { asUtf8, seemsCompressed } from '../../src/gateway/bodies/body-text.ts'
+import { asUtf8, seemsCompressed } from '../../src/gateway/bodies/whole-body.ts'
 import { type DecodeProblem, decodeBody } from '../../src/http/codings/decode-body.ts'
 
 const MIB = 1024 * 1024

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, type MockInstance, test, vi } from 'vitest'
 import { type BodySink, DirectRequest } from '../../src/http/direct-request.ts'
-import { until } from '../../src/lib/until.ts'
+import { until } from '../../src/lib/repeat.ts'
 
 const PIECES_MS = 20
 

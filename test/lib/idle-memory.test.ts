@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { cachedDataVersionTag } from 'node:v8'
 import { expect, test } from 'vitest'
 import { releaseMemoryWhenIdle } from '../../src/lib/idle-memory.ts'
-import { until } from '../../src/lib/until.ts'
+import { until } from '../../src/lib/repeat.ts'
 
 /** Fills the heap with objects that are not used any more. */
 function leaveGarbage(): number {

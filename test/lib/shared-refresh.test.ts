@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SharedRefresh } from '../../src/lib/shared-refresh.ts'
+import { SharedRefresh } from '../../src/lib/watched-table.ts'
 
 test('a caller gets a refresh that begins after its call, shared with all who call before it begins', async () => {
   const begun: PromiseWithResolvers<number>[] = []

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { atMostEvery } from '../../src/lib/throttle.ts'
+import { atMostEvery } from '../../src/lib/repeat.ts'
 
 afterEach(() => {
   vi.useRealTimers()

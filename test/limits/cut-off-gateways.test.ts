@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { hadGateways, saySelfCutOff, selectCutOff } from '../../src/limits/cut-off-gateways.ts'
+import { hadGateways, saySelfCutOff, selectCutOff } from '../../src/limits/open-limits.ts'
 import { recordGatewayJournal } from '../../src/store/ledger/gateway-journals.ts'
 import { type LimitDatabase, openLimitDatabase } from './limit-database.ts'
 

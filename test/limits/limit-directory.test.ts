@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { announceKeyChange } from '../../src/keys/key-announcements.ts'
+import { announceKeyChange } from '../../src/keys/key-version.ts'
 import { type LimitDirectory, openLimitDirectory } from '../../src/limits/directory/limit-directory.ts'
 import type { ChangedClients } from '../../src/limits/directory/limit-table.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'

@@ -1,4 +1,4 @@
-import { shardOf } from '../../src/domain/redis/shard.ts'
+import { shardOf } from '../../src/ledger/own-producers.ts'
 import { OwnedJournal } from './faults/adoption.ts'
 import { JournalModel } from './journal/journal.ts'
 import { producerOf } from './stream.ts'

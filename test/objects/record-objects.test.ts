@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CallLedger, KeptReserve } from '../../src/call/call-ledger.ts'
+import type { CallLedger, KeptReserve } from '../../src/call/call-ports.ts'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import type { ObjectEvent } from '../../src/call/object-event.ts'
 import type { Objects } from '../../src/objects/objects.ts'

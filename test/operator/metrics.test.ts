@@ -6,11 +6,9 @@ import { CONDITIONS } from '../../src/doctor/conditions.ts'
 import type { ProcessState } from '../../src/domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../../src/keys/key-directory.ts'
 import type { LedgerStats } from '../../src/ledger/ledger.ts'
-import type { CollisionCount } from '../../src/metrics/collision-metric.ts'
-import type { WaitingJobs } from '../../src/metrics/job-metric.ts'
-import type { KafkaBacklog } from '../../src/metrics/kafka-metric.ts'
 import { buildMetrics, type Metrics } from '../../src/metrics/metrics.ts'
-import type { PriceFreshness } from '../../src/metrics/price-metric.ts'
+import type { CollisionCount } from '../../src/metrics/state-metrics.ts'
+import type { KafkaBacklog, PriceFreshness, WaitingJobs } from '../../src/metrics/worker-metrics.ts'
 import { metrics as metricsRoute } from '../../src/operator/metrics.ts'
 
 const LEDGER: LedgerStats = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BatchSize } from '../../src/rollup/drain/batch-size.ts'
+import { BatchSize } from '../../src/rollup/drain/batch-reader.ts'
 import { MAX_TOTALLED } from '../../src/usage/total-by-day.ts'
 
 const FEWEST = 2_000

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { addCredit } from '../../src/corrections/credit.ts'
+import { addCredit } from '../../src/corrections/adjustments.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { verifyLedger } from '../../src/corrections/verify.ts'
 import { addDays, type UtcDay, utcDayOf } from '../../src/domain/utc-day.ts'

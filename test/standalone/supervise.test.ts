@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { until } from '../../src/lib/until.ts'
+import { until } from '../../src/lib/repeat.ts'
 import { type Run, supervise } from '../../src/standalone/processes/supervise.ts'
 
 /** A made-up process that ends when asked to. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { listenForKeyChanges } from '../../src/keys/key-announcements.ts'
+import { listenForKeyChanges } from '../../src/keys/key-version.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { quiet } from '../rollup/records.ts'

@@ -1,4 +1,4 @@
-import type { CallObserver } from '../../src/call/call-observer.ts'
+import type { CallObserver } from '../../src/call/call-ports.ts'
 
 /** For calls that are not counted. */
 export const NO_METRICS: CallObserver = {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { settledWithin } from '../../src/lib/deadline.ts'
 import type { Logger } from '../../src/lib/logger.ts'
-import { atMostEvery } from '../../src/lib/throttle.ts'
+import { atMostEvery } from '../../src/lib/repeat.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import {
   clearOutboxProblem,

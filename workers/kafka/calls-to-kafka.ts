@@ -1,6 +1,6 @@
 import type { KafkaConfig } from '../../src/config/config.ts'
 import type { Logger } from '../../src/lib/logger.ts'
-import { atMostEvery } from '../../src/lib/throttle.ts'
+import { atMostEvery } from '../../src/lib/repeat.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { Outbox } from '../../src/usage/outbox/outbox.ts'
 import { type CallSender, startCallSender } from './call-sender.ts'

@@ -1,6 +1,5 @@
 import type { Logger } from '../../src/lib/logger.ts'
-import { repeat } from '../../src/lib/repeat.ts'
-import { atMostEvery } from '../../src/lib/throttle.ts'
+import { atMostEvery, repeat } from '../../src/lib/repeat.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { isOutOfMemory, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { until } from '../../../src/lib/until.ts'
+import { until } from '../../../src/lib/repeat.ts'
 import { memoryOf } from '../../stand/proc.ts'
 import { type Figures, summarise } from '../cells.ts'
 import { jsonShape } from '../load/shapes.ts'

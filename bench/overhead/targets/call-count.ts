@@ -1,4 +1,4 @@
-import { until } from '../../../src/lib/until.ts'
+import { until } from '../../../src/lib/repeat.ts'
 import type { Shape } from '../load/shapes.ts'
 
 /** What the client has used, as `GET /v1/usage` says it. */

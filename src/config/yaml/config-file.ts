@@ -1,13 +1,90 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { decimalOfText, scaleToInteger } from '../../domain/decimal.ts'
+import {
+  isPathPattern,
+  type KeyPathRules,
+  NO_PATH_RULES,
+  type PathRules,
+} from '../../domain/path-patterns.ts'
 import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
-import { messageOf } from '../config-error.ts'
 import { type Environment, readVariable } from '../environment.ts'
-import { isHeaderValue, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
-import { type EstimateConfig, fileEstimates } from './estimates.ts'
-import { filePaths, NO_PATHS, type PathsConfig, upstreamPaths } from './paths.ts'
+import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
 import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
+
+/** The `paths` of the YAML file. */
+export interface PathsConfig extends PathRules {
+  /** The first rule that matches a caller applies. */
+  readonly keys: readonly KeyPathRules[]
+}
+
+export const NO_PATHS: PathsConfig = { ...NO_PATH_RULES, keys: [] }
+
+const pattern = z.string().refine(isPathPattern, {
+  error: ({ input }) => `has "${input}", which is not a pattern such as POST /v1/files/*`,
+})
+
+const fields = {
+  allow: z.array(pattern).default([]),
+  deny: z.array(pattern).default([]),
+  unknown: z.enum(['pass', 'refuse']).nullable().default(null),
+}
+
+const keyPaths = z
+  .strictObject({ client: z.string().min(1).optional(), key: z.string().min(1).optional(), ...fields })
+  .refine(({ client, key }) => client !== undefined || key !== undefined, 'must name a client or a key')
+  .transform(({ client = null, key = null, ...rules }): KeyPathRules => ({ client, key, ...rules }))
+
+/** Rules of one upstream. */
+const upstreamPaths: z.ZodType<PathRules> = z.strictObject(fields)
+
+/** Rules for all calls, and for those of some keys. */
+const filePaths: z.ZodType<PathsConfig> = z
+  .strictObject({ ...fields, keys: z.array(keyPaths).default([]) })
+  .optional()
+  .transform((paths) => paths ?? NO_PATHS)
+
+/** What calls reserve whose requests do not say how much they may use. */
+export interface EstimateConfig {
+  /** Tokens that an answer may have where nothing bounds it. */
+  readonly defaultOutputTokens: number
+  /** Integer pico-USD for a job whose requests are not in the body that begins it. */
+  readonly jobReservePico: bigint
+}
+
+const PICO_PER_DOLLAR = 1_000_000_000_000n
+
+/** Longer than nearly all answers, and a few cents at the price of the dearest models. */
+const DEFAULT_OUTPUT_TOKENS = 4_096
+const DEFAULT_JOB_RESERVE_USD = '1'
+
+const usd = z.string().regex(/^\d{1,9}(?:\.\d{1,12})?$/, "must be US dollars as text, such as '1' or '0.25'")
+
+/** The `limits` of the YAML file. */
+const fileEstimates: z.ZodType<EstimateConfig | null> = z
+  .strictObject({
+    default_output_tokens: z
+      .int()
+      .min(1, 'must be 1 or more tokens')
+      .max(10_000_000, 'must be at most 10000000 tokens')
+      .default(DEFAULT_OUTPUT_TOKENS),
+    job_reserve_usd: usd.default(DEFAULT_JOB_RESERVE_USD),
+  })
+  .optional()
+  .transform((limits) =>
+    limits === undefined ? null : estimatesOf(limits.default_output_tokens, limits.job_reserve_usd),
+  )
+
+/** Where the file has no `limits`. */
+export const DEFAULT_ESTIMATES: EstimateConfig = estimatesOf(DEFAULT_OUTPUT_TOKENS, DEFAULT_JOB_RESERVE_USD)
+
+function estimatesOf(defaultOutputTokens: number, jobReserveUsd: string): EstimateConfig {
+  return {
+    defaultOutputTokens,
+    jobReservePico: scaleToInteger(decimalOfText(jobReserveUsd), PICO_PER_DOLLAR, 1n),
+  }
+}
 
 /** The valid parts of the YAML file of `TALLYGATE_CONFIG`, with line numbers for problems found later. */
 export interface ConfigFile {

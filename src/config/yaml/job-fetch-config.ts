@@ -1,11 +1,11 @@
 import type { Catalog } from '../../pricing/catalog/catalog.ts'
-import { ConfigError } from '../config-error.ts'
 import type { KeptElsewhere } from '../current-catalog.ts'
 import { type Environment, readVariable } from '../environment.ts'
-import { readEnvironmentUpstream } from '../environment-upstream.ts'
+import { ConfigError } from '../variables.ts'
 import { readConfigFile } from './config-file.ts'
 import { loadPriceConfig } from './price-config.ts'
 import type { UpstreamConfig } from './upstream.ts'
+import { readEnvironmentUpstream } from './upstream.ts'
 import { joinUpstreams } from './upstreams.ts'
 
 /** The configuration for fetching jobs: upstreams and prices. */

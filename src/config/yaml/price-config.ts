@@ -8,7 +8,6 @@ import type { PricedUpstream, PriceSettings } from '../../pricing/price-configur
 import { type PriceMarkup, parseMarkups } from '../../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../../pricing/repricing/repricing-scope.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
-import { ConfigError, messageOf } from '../config-error.ts'
 import {
   type CurrentCatalog,
   type KeptElsewhere,
@@ -16,9 +15,8 @@ import {
   readCurrentCatalog,
 } from '../current-catalog.ts'
 import { type Environment, readVariable } from '../environment.ts'
-import { readEnvironmentUpstream } from '../environment-upstream.ts'
-import { upstreamUrl } from '../variables.ts'
-import { pricesOfHost, providerOfHost, saysItsCost } from './upstream.ts'
+import { ConfigError, messageOf, upstreamUrl } from '../variables.ts'
+import { pricesOfHost, providerOfHost, readEnvironmentUpstream, saysItsCost } from './upstream.ts'
 import { deploymentShape, YamlSource } from './yaml-source.ts'
 
 /** The prices of gateways with this configuration, for commands that show or use them. */

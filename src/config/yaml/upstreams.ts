@@ -1,8 +1,7 @@
-import { NO_PATH_RULES } from '../../domain/path-rules.ts'
+import { NO_PATH_RULES } from '../../domain/path-patterns.ts'
 import { isPlaceAsked, placeOfUpstream } from '../../pricing/places/upstream-places.ts'
 import { modelListPathOf } from '../../providers/registry.ts'
-import type { ConfigFile, FileUpstream } from './config-file.ts'
-import type { PathsConfig } from './paths.ts'
+import type { ConfigFile, FileUpstream, PathsConfig } from './config-file.ts'
 import type { UpstreamConfig } from './upstream.ts'
 import { pricesOfHost, providerOfHost, saysItsCost } from './upstream.ts'
 

@@ -6,8 +6,15 @@ import { checkLedger, checkUnattended } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
 import { checkEndedJobs, checkObjects, checkReach, readNames } from './stages/objects.ts'
-import { routeByHead, routeByModel } from './stages/route.ts'
-import { checkFragment, checkHost, checkPath, readTarget, refuseOwnOperation } from './stages/target.ts'
+import {
+  checkFragment,
+  checkHost,
+  checkPath,
+  readTarget,
+  refuseOwnOperation,
+  routeByHead,
+  routeByModel,
+} from './stages/target.ts'
 
 /**
  * The stages that every call passes, by HTTP or by WebSocket, in the order in which they run. The first stage

@@ -1,5 +1,5 @@
 import { newCallId } from '../../call/call-id.ts'
-import type { CallObserver } from '../../call/call-observer.ts'
+import type { CallObserver } from '../../call/call-ports.ts'
 import type { OpenCall } from '../../call/call-record.ts'
 import { cleanModel, cleanPath } from '../../domain/clean-text.ts'
 import type { CallRefusal } from '../../http/errors.ts'

@@ -1,6 +1,6 @@
-import type { Caller } from '../../call/caller.ts'
+import type { Caller } from '../../call/call-ports.ts'
+import type { KeyPathRules, PathRules } from '../../domain/path-patterns.ts'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
-import type { KeyPathRules, PathRules } from '../../domain/path-rules.ts'
 import { REFUSED_PATHS } from '../../providers/paths/known-paths.ts'
 import type { Provider } from '../../providers/registry.ts'
 import type { Route } from '../routing/route.ts'

@@ -1,5 +1,5 @@
 import type { Dialect, PromptFormat } from '../../providers/dialect.ts'
-import { asUtf8 } from '../bodies/body-text.ts'
+import { asUtf8 } from '../bodies/whole-body.ts'
 import { BodyWindows, type KeptBytes } from './body-windows.ts'
 import { EstimateThread, tokensByLength } from './estimate-thread.ts'
 import { type Generated, type GeneratedText, generatedTextIn, textInCutJson } from './generated-text.ts'

@@ -1,5 +1,5 @@
 import type { CallRecord } from '../../call/call-record.ts'
-import type { EstimateConfig } from '../../config/yaml/estimates.ts'
+import type { EstimateConfig } from '../../config/yaml/config-file.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { LearntPrompt } from '../../limits/engine/held-limits.ts'
 import type { ExpectedUse, UpperUse } from '../../limits/engine/limiter.ts'

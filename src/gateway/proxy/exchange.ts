@@ -1,17 +1,20 @@
+import type { CallLedger, CallObserver } from '../../call/call-ports.ts'
 import type { CallRecord, JobUse, Outcome } from '../../call/call-record.ts'
 import { cutAnswer } from '../../http/answer-error.ts'
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { HeldLimits } from '../../limits/engine/held-limits.ts'
 import { mayRefuseCredential } from '../../providers/refused-credential.ts'
+import type { LearnedRatios } from '../estimation/learning/learned-ratios.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../recording/finalize-call.ts'
 import { ObservedAnswer } from '../recording/observed-answer.ts'
+import type { QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
-import type { CallServices } from './call-services.ts'
 import { type DeliveredCall, Delivery } from './delivery.ts'
 import { DoubtedAnswer } from './failures/doubted-answer.ts'
 import { failureCauseOf } from './failures/failure-cause.ts'
+import type { Unattended } from './unattended.ts'
 
 /**
  * A coded answer is decoded a moment behind its bytes: what a client had seen when it left is known by then.
@@ -235,4 +238,16 @@ export class Exchange implements AnswerHandler {
       this.#context.onEnd()
     }
   }
+}
+
+/** What all calls of a process share. */
+export interface CallServices {
+  readonly ledger: CallLedger
+  readonly pricing: QuotingPricing
+  readonly observer: CallObserver
+  /** `drain`: an answer whose client has left is read to its end. */
+  readonly onClientAbort: 'cancel' | 'drain'
+  readonly unattended: Unattended
+  /** Absent: estimates are as the constants say. */
+  readonly ratios?: LearnedRatios
 }

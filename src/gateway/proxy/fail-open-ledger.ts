@@ -1,4 +1,4 @@
-import type { CallLedger } from '../../call/call-ledger.ts'
+import type { CallLedger } from '../../call/call-ports.ts'
 import type { CallRecord } from '../../call/call-record.ts'
 
 /**

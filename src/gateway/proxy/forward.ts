@@ -1,14 +1,22 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { writeError } from '../../http/answer-error.ts'
 import type { CallRefusal } from '../../http/errors.ts'
+import { WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Admission, AdmissionOptions, Moment } from '../admission/admission.ts'
 import { admit, countRefusal } from '../admission/admit.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
-import { readCallBody } from '../bodies/read-call-body.ts'
-import type { WholeBodyOptions, WholeBodyProblem } from '../bodies/whole-body.ts'
+import { type CallBody, type ReadableBody, UNREAD_BODY } from '../bodies/body-reading.ts'
+import { type RequestScan, scanInSlices, scanRequestBody } from '../bodies/request-body.ts'
+import {
+  readWholeBody,
+  type WholeBody,
+  type WholeBodyOptions,
+  type WholeBodyProblem,
+} from '../bodies/whole-body.ts'
+import { readFormStart } from '../forms/form-upload.ts'
 import { type DispatchOptions, dispatch } from './dispatch.ts'
 import { prepareBody } from './prepare-body.ts'
 
@@ -113,4 +121,60 @@ function refuse(
   admission.release()
   countRefusal(refusal, admission, options.admission)
   writeError(response, admission.errorShape, refusal.error, refusal.detail)
+}
+
+type Done = (body: CallBody | WholeBodyProblem) => void
+
+/**
+ * Reads what has to be known of a call's body before the call goes on. Calls back exactly once: in this turn
+ * when nothing has to be read. `gone`: the client left. With a problem, no room is held.
+ *
+ * @param response closed when the client leaves.
+ */
+function readCallBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  reading: ReadableBody,
+  options: WholeBodyOptions,
+  clientId: string,
+  done: Done,
+): void {
+  switch (reading.kind) {
+    case 'unread':
+      done(UNREAD_BODY)
+      return
+    case 'form':
+      readFormStart(request, reading.boundary, (form) =>
+        done(form === null ? 'gone' : { ...UNREAD_BODY, form, scan: form.scan }),
+      )
+      return
+    case 'whole':
+      readWholeBody(request, response, reading.codings, options, clientId, (body) => {
+        if (typeof body === 'string') done(body)
+        else scanWhole(body, response, clientId, done)
+      })
+      return
+    default:
+      reading satisfies never
+  }
+}
+
+function scanWhole(body: WholeBody, response: ServerResponse, clientId: string, done: Done): void {
+  if (body.plain.length <= WHOLE_BYTES) {
+    done(scanned(body, scanRequestBody(body.plain)))
+    return
+  }
+  const isWanted = () => !response.destroyed
+  scanInSlices(clientId, body.plain, isWanted, (scan) => {
+    if (scan !== null) {
+      done(scanned(body, scan))
+      return
+    }
+    body.room?.release()
+    done('gone')
+  })
+}
+
+function scanned({ sent, plain, room }: WholeBody, scan: RequestScan): CallBody {
+  return { sent, plain, room, scan, form: null, isEdited: false, fields: null }
 }

@@ -1,7 +1,7 @@
-import type { CallObserver } from '../../call/call-observer.ts'
+import type { CallObserver } from '../../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../../call/call-record.ts'
 import type { Logger } from '../../lib/log.ts'
-import { atMostEvery, type Gate } from '../../lib/throttle.ts'
+import { atMostEvery, type Gate } from '../../lib/repeat.ts'
 
 /** A key that may use some paths and not others would otherwise have a line for each call. */
 const AGAIN_AFTER_MS = 60_000

@@ -1,5 +1,4 @@
-import type { CallLedger } from '../../call/call-ledger.ts'
-import type { CallObserver } from '../../call/call-observer.ts'
+import type { CallLedger, CallObserver } from '../../call/call-ports.ts'
 import type { Observation } from '../../call/observation.ts'
 import { type BodyDecoder, createDecoder, mayBeCoded } from '../../http/codings/decode.ts'
 import type { UpperUse } from '../../limits/engine/limiter.ts'

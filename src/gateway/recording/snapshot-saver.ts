@@ -1,4 +1,4 @@
-import type { CallLedger } from '../../call/call-ledger.ts'
+import type { CallLedger } from '../../call/call-ports.ts'
 import type { Observation } from '../../call/observation.ts'
 import type { UsageReader } from '../../providers/dialect.ts'
 import { endpointContextOf } from '../routing/route.ts'

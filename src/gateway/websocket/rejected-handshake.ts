@@ -6,7 +6,7 @@ import type { AnswerController } from '../../http/client/answer-handler.ts'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { readingOf } from '../../providers/reading.ts'
 import type { Admission } from '../admission/admission.ts'
-import type { CallServices } from '../proxy/call-services.ts'
+import type { CallServices } from '../proxy/exchange.ts'
 import { Exchange } from '../proxy/exchange.ts'
 import { addressMapper } from '../proxy/own-addresses.ts'
 

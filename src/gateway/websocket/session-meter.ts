@@ -7,7 +7,7 @@ import { createFrameReader, type FrameReader } from '../../providers/wires/webso
 import type { Admission } from '../admission/admission.ts'
 import { type DeliveredSample, openDeliveredSample } from '../estimation/estimate.ts'
 import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
-import type { CallServices } from '../proxy/call-services.ts'
+import type { CallServices } from '../proxy/exchange.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
 import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'

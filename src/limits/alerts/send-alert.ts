@@ -1,5 +1,5 @@
+import { createHmac } from 'node:crypto'
 import type { ReceiverAddress } from './receivers.ts'
-import { DELIVERY_HEADER, SIGNATURE_HEADER, signAlert } from './sign-alert.ts'
 
 /** What came of one attempt. */
 export type SendResult =
@@ -13,6 +13,23 @@ export type SendResult =
 const SEND_MS = 10_000
 const GONE = 410
 const MAX_ERROR_LENGTH = 200
+
+/** What proves that an alert is ours: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`. */
+const SIGNATURE_HEADER = 'x-tallygate-signature'
+
+/** What stays the same over all attempts to deliver one alert to one receiver. */
+const DELIVERY_HEADER = 'x-tallygate-delivery'
+
+/**
+ * The value of {@link SIGNATURE_HEADER}. The time is signed too, so that what was recorded cannot be sent again later.
+ *
+ * @param secret Its UTF-8 bytes are the key.
+ */
+export function signAlert(secret: string, body: string, atMs: number): string {
+  const seconds = Math.floor(atMs / 1000)
+  const digest = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')
+  return `t=${seconds},v1=${digest}`
+}
 
 /**
  * Posts a body to a receiver, signed as of now. Redirects are not followed: an alert goes where the operator said. Of

@@ -1,10 +1,14 @@
-import { listenForKeyChanges } from '../../keys/key-announcements.ts'
+import { listenForKeyChanges } from '../../keys/key-version.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type TableState, WatchedTable } from '../../lib/watched-table.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Limit } from '../limit.ts'
-import { type ChangedLimit, selectChangedLimits, selectLimitPages } from '../table/limit-rows.ts'
-import { readLimitState } from '../table/limit-version.ts'
+import {
+  type ChangedLimit,
+  readLimitState,
+  selectChangedLimits,
+  selectLimitPages,
+} from '../table/limit-rows.ts'
 import { type ChangedClients, LimitTable } from './limit-table.ts'
 
 export interface LimitDirectoryOptions {

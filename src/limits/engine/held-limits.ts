@@ -1,4 +1,4 @@
-import type { KeptReserve } from '../../call/call-ledger.ts'
+import type { KeptReserve } from '../../call/call-ports.ts'
 import type { CallRecord, CallUse } from '../../call/call-record.ts'
 import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from './limiter.ts'
 

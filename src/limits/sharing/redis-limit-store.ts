@@ -1,7 +1,7 @@
 import { gatewayChannel, limitsName, limitsSinceName } from '../../domain/redis/redis-names.ts'
 import { DeadlineError } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
-import { atMostEvery } from '../../lib/throttle.ts'
+import { atMostEvery } from '../../lib/repeat.ts'
 import { openRedis, type Redis } from '../../store/connection/redis.ts'
 import { REPORTED_FIELD, TOKEN_FIELD } from './known-gateways.ts'
 import type { ExchangeReply, ExchangeRequest, KeptSince, LimitStore } from './limit-store.ts'

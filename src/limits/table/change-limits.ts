@@ -3,8 +3,7 @@ import { inTransaction, type Postgres, type PostgresSession } from '../../store/
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { BudgetPeriod, Limit, LimitKind, WhenAlone } from '../limit.ts'
 import { addLimitChanges } from './limit-changes.ts'
-import { LIMIT_COLUMNS, type LimitRow, limitFrom } from './limit-rows.ts'
-import { takeLimitVersion } from './limit-version.ts'
+import { LIMIT_COLUMNS, type LimitRow, limitFrom, takeLimitVersion } from './limit-rows.ts'
 
 /** Whose calls a limit is about. */
 export interface LimitScope {

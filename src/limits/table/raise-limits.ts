@@ -3,7 +3,7 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import type { Limit } from '../limit.ts'
 import { findLimit, type LimitScope, type LimitSort, updateLimit } from './change-limits.ts'
 import { addLimitChanges } from './limit-changes.ts'
-import { takeLimitVersion } from './limit-version.ts'
+import { takeLimitVersion } from './limit-rows.ts'
 
 /** A limit to be raised for a while. */
 export interface RaiseOrder extends LimitSort {

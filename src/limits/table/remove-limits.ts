@@ -2,8 +2,7 @@ import { inTransaction, type Postgres } from '../../store/connection/postgres.ts
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { BudgetPeriod, Limit, LimitKind } from '../limit.ts'
 import { addLimitChanges } from './limit-changes.ts'
-import { LIMIT_COLUMNS, type LimitRow, limitFrom } from './limit-rows.ts'
-import { takeLimitVersion } from './limit-version.ts'
+import { LIMIT_COLUMNS, type LimitRow, limitFrom, takeLimitVersion } from './limit-rows.ts'
 
 /** Which limits are meant; what is left out may be anything. */
 export interface LimitFilter {

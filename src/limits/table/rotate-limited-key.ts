@@ -2,8 +2,7 @@ import { type Rotation, rotateKey } from '../../keys/keys.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { addLimitChanges } from './limit-changes.ts'
-import { LIMIT_COLUMNS, type LimitRow, limitFrom } from './limit-rows.ts'
-import { takeLimitVersion } from './limit-version.ts'
+import { LIMIT_COLUMNS, type LimitRow, limitFrom, takeLimitVersion } from './limit-rows.ts'
 
 /**
  * Replaces a key by a new one, and moves the old one's limits to it. They stay the same limits, so what was spent of

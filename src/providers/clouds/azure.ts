@@ -1,5 +1,5 @@
 import { listedAs } from '../catalog-lists.ts'
-import { endpoint } from '../endpoint.ts'
+import { endpoint } from '../dialect.ts'
 import { COHERE_V2_ENDPOINTS, cohereRerank } from '../makers/cohere.ts'
 import { AZURE_ENDPOINTS } from '../openai/openai-endpoints.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'

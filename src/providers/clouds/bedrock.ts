@@ -7,7 +7,7 @@ import {
   bedrockRerank,
 } from '../bedrock/bedrock-media.ts'
 import type { CatalogPlace } from '../catalog-lists.ts'
-import { type Endpoint, endpoint, postTo } from '../endpoint.ts'
+import { type Endpoint, endpoint, postTo } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { COUNTS_TOKENS } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'

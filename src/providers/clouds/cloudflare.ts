@@ -1,6 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS } from '../dialect.ts'
-import { endpoint } from '../endpoint.ts'
+import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
 import { type OpenAiOverrides, USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { chatUsage } from '../openai/openai-usage.ts'

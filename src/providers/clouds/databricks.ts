@@ -1,5 +1,5 @@
 import { listedElsewhereAs } from '../catalog-lists.ts'
-import { endpoint } from '../endpoint.ts'
+import { endpoint } from '../dialect.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import { USAGE_UNASKED } from '../openai/openai-overrides.ts'
 import { ADMIN } from '../paths/refused-paths.ts'

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { endpoint } from '../endpoint.ts'
+import { endpoint } from '../dialect.ts'
 import {
   GEMINI_ENDPOINTS,
   GOOGLE_ANSWER_FORM,

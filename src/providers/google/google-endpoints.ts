@@ -1,6 +1,6 @@
 import { anthropicMessages } from '../anthropic/anthropic-messages.ts'
 import type { AnswerForm, Dialect } from '../dialect.ts'
-import { type Endpoint, endpoint, fetching, postTo } from '../endpoint.ts'
+import { type Endpoint, endpoint, fetching, postTo } from '../dialect.ts'
 import { geminiBatch } from '../jobs/gemini-batches.ts'
 import { jobFile } from '../jobs/job-files.ts'
 import { MISTRAL_OVERRIDES } from '../makers/mistral.ts'

@@ -1,6 +1,6 @@
 import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { endpoint } from '../endpoint.ts'
+import { endpoint } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { ADMIN, KEYS_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'

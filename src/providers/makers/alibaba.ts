@@ -1,7 +1,6 @@
 import { listedElsewhereAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS } from '../dialect.ts'
-import { endpoint } from '../endpoint.ts'
+import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'

@@ -1,6 +1,6 @@
 import { anthropicComplete, anthropicMessages } from '../anthropic/anthropic-messages.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
-import { fetching, postTo } from '../endpoint.ts'
+import { fetching, postTo } from '../dialect.ts'
 import { anthropicBatchResults, anthropicSession } from '../jobs/anthropic-jobs.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { ANTHROPIC_ADDRESSES } from '../own-addresses.ts'

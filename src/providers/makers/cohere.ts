@@ -1,7 +1,7 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { type Endpoint, endpoint, postTo } from '../endpoint.ts'
+import { type Endpoint, endpoint, postTo } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 import { unitsIn } from '../reading/billed-units.ts'

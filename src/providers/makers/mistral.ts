@@ -1,7 +1,7 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { endpoint, postTo } from '../endpoint.ts'
+import { endpoint, postTo } from '../dialect.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { promptOnlyUsage } from '../openai/openai-usage.ts'

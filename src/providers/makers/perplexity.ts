@@ -1,7 +1,7 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { fetching, postTo } from '../endpoint.ts'
+import { fetching, postTo } from '../dialect.ts'
 import { madeAtMs } from '../jobs/job-list.ts'
 import { ChatAccumulator, COMPLETION } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'

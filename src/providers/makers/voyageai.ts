@@ -1,7 +1,7 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { endpoint } from '../endpoint.ts'
+import { endpoint } from '../dialect.ts'
 import { USAGE_UNASKED } from '../openai/openai-overrides.ts'
 import { lastUsage } from '../openai/openai-prompt-only.ts'
 import { type OpenAiUsage, promptOnlyUsage } from '../openai/openai-usage.ts'

@@ -1,7 +1,7 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { endpoint, fetching } from '../endpoint.ts'
+import { endpoint, fetching } from '../dialect.ts'
 import { filmOf } from '../media/openai-videos.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'

@@ -1,6 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS } from '../dialect.ts'
-import { deploymentIn } from '../endpoint.ts'
+import { ANSWER_COUNTS, deploymentIn } from '../dialect.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'
 import { UNKNOWN_SIZE, wordIn } from '../reading/billed-units.ts'

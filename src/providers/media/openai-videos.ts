@@ -1,7 +1,6 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS } from '../dialect.ts'
-import { deploymentIn } from '../endpoint.ts'
+import { ANSWER_COUNTS, deploymentIn } from '../dialect.ts'
 import { secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/body-format.ts'
 import { type CallHead, requestDialect } from '../reading/json-dialect.ts'

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { deploymentIn } from '../endpoint.ts'
+import { deploymentIn } from '../dialect.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { type LastUsageRules, lastUsage } from '../openai/openai-prompt-only.ts'
 import { chatUsage, responsesUsage } from '../openai/openai-usage.ts'

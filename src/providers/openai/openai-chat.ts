@@ -1,7 +1,6 @@
 import type { Observation } from '../../call/observation.ts'
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS, type AnswerCounts } from '../dialect.ts'
-import { deploymentIn } from '../endpoint.ts'
+import { ANSWER_COUNTS, type AnswerCounts, deploymentIn } from '../dialect.ts'
 import { unitsOf } from '../reading/billed-units.ts'
 import type { UsageFormat } from '../reading/body-format.ts'
 import { carriesError } from '../reading/body-format.ts'

@@ -1,6 +1,6 @@
 import { messagesWithCost } from '../anthropic/anthropic-messages.ts'
 import type { Dialect } from '../dialect.ts'
-import { type Endpoint, endpoint, fetching, postTo } from '../endpoint.ts'
+import { type Endpoint, endpoint, fetching, postTo } from '../dialect.ts'
 import { jobFile } from '../jobs/job-files.ts'
 import {
   evalRun,

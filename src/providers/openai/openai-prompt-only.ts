@@ -1,6 +1,6 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
-import { deploymentIn } from '../endpoint.ts'
+import { deploymentIn } from '../dialect.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import type { Fields, ReadDocument } from '../reading/body-format.ts'
 import { carriesError } from '../reading/body-format.ts'

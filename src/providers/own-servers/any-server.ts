@@ -1,5 +1,5 @@
 import { BEDROCK_ENDPOINTS } from '../clouds/bedrock.ts'
-import { type Endpoint, endpoint, postTo } from '../endpoint.ts'
+import { type Endpoint, endpoint, postTo } from '../dialect.ts'
 import { GEMINI_ENDPOINTS, VERTEX_PARTNER_ENDPOINTS } from '../google/google-endpoints.ts'
 import { COHERE_V2_ENDPOINTS } from '../makers/cohere.ts'
 import { elevenLabsSpeech } from '../media/sound.ts'

@@ -1,6 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS } from '../dialect.ts'
-import { endpoint } from '../endpoint.ts'
+import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { LLAMACPP_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'

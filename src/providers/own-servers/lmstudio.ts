@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { postTo } from '../endpoint.ts'
+import { postTo } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { SERVER } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'

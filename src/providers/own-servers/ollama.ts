@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts'
-import { type Endpoint, endpoint } from '../endpoint.ts'
+import { type Endpoint, endpoint } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { OLLAMA_FREE } from '../paths/free-paths.ts'
 import { OLLAMA_REFUSED } from '../paths/refused-paths.ts'

@@ -1,6 +1,5 @@
 import type { Dialect, ResponseHead } from '../dialect.ts'
-import { ANSWER_COUNTS } from '../dialect.ts'
-import { endpoint } from '../endpoint.ts'
+import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
 import { bodyFormat, carriesError } from '../reading/body-format.ts'

@@ -3,10 +3,9 @@ import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Redis } from '../../store/connection/redis.ts'
 import { trimEntries } from '../../store/ledger/call-stream.ts'
 import type { RolledUp, RollUp } from '../rolled-up.ts'
-import { BatchReader, type ReadBatch } from './batch-reader.ts'
-import { BatchSize } from './batch-size.ts'
+import { BatchReader, BatchSize, type ReadBatch } from './batch-reader.ts'
 import type { GapCheck } from './gap-check.ts'
-import { WaitingEntries } from './waiting-entries.ts'
+import { WaitingEntries } from './gap-check.ts'
 
 /** How long a drain waits for the first entry of an idle stream. */
 const BLOCK_MS = 1_000

@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { until } from '../../lib/until.ts'
+import { until } from '../../lib/repeat.ts'
 import { type StopStep, sendSignal } from '../processes/detached-process.ts'
 import { folderIdentity, processIdentity, workingFolderIdentity } from '../processes/process-identity.ts'
 import { writeFileAtomically } from './data-folder.ts'

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs'
-import { until } from '../../lib/until.ts'
+import { until } from '../../lib/repeat.ts'
 
 /** What to run, and as whom. */
 export interface Command {

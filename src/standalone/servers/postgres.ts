@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { until } from '../../lib/until.ts'
+import { until } from '../../lib/repeat.ts'
 import { type DetachedProcess, startDetached, stopDetached } from '../processes/detached-process.ts'
 import { folderIdentity, processIdentity, workingFolderIdentity } from '../processes/process-identity.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { until } from '../../lib/until.ts'
+import { until } from '../../lib/repeat.ts'
 import { type DetachedProcess, startDetached, stopDetached } from '../processes/detached-process.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
 import type { RedisProgram } from './redis-program.ts'

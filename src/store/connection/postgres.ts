@@ -1,7 +1,7 @@
 import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
-import { atMostEvery } from '../../lib/throttle.ts'
+import { atMostEvery } from '../../lib/repeat.ts'
 import { clientClass, connectInTurn, connectorOf, ServerConnector } from './sessions/connector.ts'
 import { beginTransaction, isPooled } from './sessions/session-settings.ts'
 

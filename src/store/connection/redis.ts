@@ -1,6 +1,6 @@
 import { withinDeadline } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
-import { atMostEvery } from '../../lib/throttle.ts'
+import { atMostEvery } from '../../lib/repeat.ts'
 import { buildRedis } from './redis-client.ts'
 import type { Redis } from './redis-info.ts'
 

@@ -4,8 +4,14 @@ import { type Finding, ok, warning } from '../../domain/conditions/finding.ts'
 import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { Condition } from '../../store/conditions/condition.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { type CheckedUse, checkPrices, type HasPrice, nameUnpriced } from '../unpriced-document.ts'
-import { selectUnpricedUse, type UnpricedUse } from '../unpriced-use.ts'
+import {
+  type CheckedUse,
+  checkPrices,
+  type HasPrice,
+  nameUnpriced,
+  selectUnpricedUse,
+  type UnpricedUse,
+} from '../unpriced-use.ts'
 
 const DAYS = 30
 const SHOWN = 5

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shardOf } from '../../../src/domain/redis/shard.ts'
+import { shardOf } from '../../../src/ledger/own-producers.ts'
 
 test('a client stays in its shard: gateways of every release must agree', () => {
   const clients = ['', 'cli_a', 'cli_0', 'cli_9f2', '(gateway)', 'Grüße']

@@ -8,7 +8,7 @@ import type { BodyRoom } from '../../../src/gateway/bodies/body-budget.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
 import { readBody } from '../../../src/gateway/bodies/whole-body.ts'
 import { DirectRequest } from '../../../src/http/direct-request.ts'
-import { until } from '../../../src/lib/until.ts'
+import { until } from '../../../src/lib/repeat.ts'
 
 const BYTES = 20 * 1024 * 1024
 

@@ -1,6 +1,6 @@
-import type { CallLedger } from '../../../src/call/call-ledger.ts'
+import type { CallLedger } from '../../../src/call/call-ports.ts'
 import type { CallRecord } from '../../../src/call/call-record.ts'
-import type { CallServices } from '../../../src/gateway/proxy/call-services.ts'
+import type { CallServices } from '../../../src/gateway/proxy/exchange.ts'
 import { Unattended, type UnattendedLimits } from '../../../src/gateway/proxy/unattended.ts'
 import type { PricedCall } from '../../../src/gateway/recording/pricing.ts'
 import type { CallToPrice } from '../../../src/pricing/catalog/catalog-call.ts'

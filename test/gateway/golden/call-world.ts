@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { CallName } from '../../../src/call/call-ledger.ts'
+import type { CallName } from '../../../src/call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../../../src/call/call-record.ts'
 import { serialiseOpenCall, serialiseRecord } from '../../../src/call/codec/record-codec.ts'
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE } from '../../../src/call/usage.ts'
-import type { EstimateConfig } from '../../../src/config/yaml/estimates.ts'
+import type { EstimateConfig } from '../../../src/config/yaml/config-file.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { LearnedRatios } from '../../../src/gateway/estimation/learning/learned-ratios.ts'
 import { CallEstimates } from '../../../src/gateway/expected-use/call-estimates.ts'

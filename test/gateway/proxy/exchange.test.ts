@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import type { CallLedger } from '../../../src/call/call-ledger.ts'
+import type { CallLedger } from '../../../src/call/call-ports.ts'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'

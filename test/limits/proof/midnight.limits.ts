@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import { until } from '../../../src/lib/until.ts'
+import { until } from '../../../src/lib/repeat.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { moveClock, moveDefaults } from '../../support/servers/database-clock.ts'
 import { budget, type LimitedClient, type LimitedWorld, startLimitedWorld } from './support/limited-world.ts'

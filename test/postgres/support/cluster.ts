@@ -14,7 +14,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { childrenOf } from '../../../bench/stand/child-processes.ts'
-import { until } from '../../../src/lib/until.ts'
+import { until } from '../../../src/lib/repeat.ts'
 import {
   type DetachedProcess,
   sendSignal,

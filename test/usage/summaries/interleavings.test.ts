@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { addCredit } from '../../../src/corrections/credit.ts'
+import { addCredit } from '../../../src/corrections/adjustments.ts'
 import { addDays } from '../../../src/domain/utc-day.ts'
 import { lockForRollUp } from '../../../src/store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../../../src/store/connection/postgres.ts'

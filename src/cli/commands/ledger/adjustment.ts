@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { type Adjustment, selectAdjustments } from '../../../corrections/adjustments.ts'
-import { addCredit } from '../../../corrections/credit.ts'
+import { type Adjustment, addCredit, selectAdjustments } from '../../../corrections/adjustments.ts'
 import { Failure } from '../../../doctor/failure.ts'
 import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'

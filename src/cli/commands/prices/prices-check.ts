@@ -9,8 +9,8 @@ import {
   couldBePriced,
   nameUnpriced,
   renderUnpriced,
-} from '../../../usage/unpriced-document.ts'
-import { selectUnpricedUse } from '../../../usage/unpriced-use.ts'
+  selectUnpricedUse,
+} from '../../../usage/unpriced-use.ts'
 import { parseDays } from '../../arguments.ts'
 import type { Cli } from '../../cli.ts'
 import {

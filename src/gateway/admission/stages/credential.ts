@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CallerLookup } from '../../../call/caller.ts'
+import type { CallerLookup } from '../../../call/call-ports.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 import { takeUploadTicket } from '../upload-ticket.ts'

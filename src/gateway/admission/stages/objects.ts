@@ -1,6 +1,6 @@
 import type { CallRefusal } from '../../../http/errors.ts'
-import { jobsEndedBy } from '../../../objects/job-names.ts'
 import { type NamesFound, namesInBody } from '../../../objects/names/body-names.ts'
+import { jobsEndedBy } from '../../../objects/object-path.ts'
 import type { Verdict } from '../../../objects/objects.ts'
 import type { Provider } from '../../../providers/registry.ts'
 import type { BeforeEnd } from '../../jobs/job-settler.ts'

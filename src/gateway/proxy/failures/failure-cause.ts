@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { UpstreamFailure } from '../../../call/call-observer.ts'
+import type { UpstreamFailure } from '../../../call/call-ports.ts'
 import { writeError } from '../../../http/answer-error.ts'
 import { UpstreamError, type UpstreamErrorCode } from '../../../http/client/answer-handler.ts'
 import type { ErrorShape } from '../../../http/error-shape.ts'

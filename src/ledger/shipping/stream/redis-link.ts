@@ -1,7 +1,7 @@
 import { databaseName, offsetsName } from '../../../domain/redis/redis-names.ts'
 import { withinDeadline } from '../../../lib/deadline.ts'
 import type { Logger } from '../../../lib/logger.ts'
-import { atMostEvery } from '../../../lib/throttle.ts'
+import { atMostEvery } from '../../../lib/repeat.ts'
 import { onConnectionError, type Redis } from '../../../store/connection/redis.ts'
 import { buildRedis } from '../../../store/connection/redis-client.ts'
 import { ENTRY_VERSION, encodeEntry, tagDatabase } from '../../entry.ts'

@@ -1,0 +1,82 @@
+import type { CallRecord, OpenCall } from './call-record.ts'
+
+/** What names a call to the ledger. Its client says in which journal the call is. */
+export type CallName = Pick<OpenCall, 'callId' | 'clientId'>
+
+/** What a call without a cost goes on to hold of budgets: pico-USD, above 0. */
+export interface KeptReserve {
+  readonly pico: bigint
+  /** `job`: a job that it made, until that tells its use. `call`: itself, in place of a cost. */
+  readonly by: 'job' | 'call'
+}
+
+/** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
+export interface CallLedger {
+  readonly canTakeCalls: boolean
+  open(call: OpenCall, onWritten: (error: Error | null) => void): void
+  /** Keeps `snapshot` as what is known of an open call's usage; written within about a second. */
+  saveSnapshot(call: CallName, snapshot: string): void
+  saveSnapshotNow(call: CallName, snapshot: string, onWritten: () => void): void
+  /**
+   * The call ended with `record`.
+   *
+   * @param onWritten `sequence`: the record's number in its client's journal; 0: it is in none (yet). `kept`: what the
+   * record says that budgets go on to hold.
+   * @param reservedPico What the call reserved of budgets: they hold it until the cost of the call or of its job is known.
+   */
+  close(
+    record: CallRecord,
+    onWritten: (error: Error | null, sequence: number, kept?: KeptReserve) => void,
+    reservedPico?: bigint,
+  ): void
+  /** Drops an open call that never went upstream. */
+  discard(call: CallName): void
+}
+
+/**
+ * Why a call failed at its upstream: its name has no address, its host takes no connection or none in time, TLS
+ * failed, it broke off, took too long, answered with anything but HTTP, or with such a status.
+ */
+export type UpstreamFailure =
+  | 'dns'
+  | 'connect_refused'
+  | 'connect_timeout'
+  | 'tls'
+  | 'broken_off'
+  | 'slow_answer'
+  | 'malformed_answer'
+  | 'credential_refused'
+  | 'rate_limited'
+  | 'server_error'
+
+/** Where a call reports what the operator counts. */
+export interface CallObserver {
+  callStarted(call: OpenCall): void
+  callEnded(record: CallRecord): void
+  /** A call that ended, too, and whose record stands nowhere: see `failOpenLedger`. */
+  callUnmetered(record: CallRecord): void
+  /** Comes before the end of the call. */
+  upstreamFailed(call: OpenCall, cause: UpstreamFailure): void
+  readingFailed(provider: string, error: unknown): void
+  totalMismatch(provider: string): void
+  callFailed(call: OpenCall, error: unknown): void
+}
+
+/** The caller: a key that was found and is active, and the client it belongs to. */
+export interface Caller {
+  readonly clientId: string
+  readonly clientName: string
+  readonly keyId: string
+  /** The key's label. */
+  readonly keyName: string
+  /** Model names or `prefix*` patterns this key may use; `null`: all. */
+  readonly models: readonly string[] | null
+}
+
+/** What an API key turned out to be. `unavailable`: not known here, and the store that knows is away. */
+export type CallerLookup =
+  | { readonly kind: 'active'; readonly caller: Caller }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'key_inactive' }
+  | { readonly kind: 'client_disabled' }
+  | { readonly kind: 'unavailable' }
