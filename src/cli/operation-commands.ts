@@ -4,8 +4,7 @@ import { Failure } from '../doctor/failure.ts'
 import { GatewayError } from '../http/errors.ts'
 import { reasonOf } from '../lib/reason-of.ts'
 import { lineField } from '../operations/fields.ts'
-import { type AnyCommand, type AnyOperation, type Chapter, Part } from '../operations/operation.ts'
-import type { Ports } from '../operations/ports.ts'
+import { type AnyCommand, type AnyOperation, type Chapter, unfold } from '../operations/operation.ts'
 import {
   aliasesOf,
   checkTogether,
@@ -16,17 +15,19 @@ import {
   runOperation,
 } from '../operations/read-input.ts'
 import { renderListing } from '../operations/table.ts'
+import type { AllPorts } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
+import { portsOf } from './operation-ports.ts'
 import { operatorName } from './operator.ts'
-import type { Servers } from './servers.ts'
 
 /** Who does it, for the audit. */
 const WHO = { by: lineField('Who does it. Without it: the user of the system.').optional() }
 
 /** Adds the commands of all operations that have one, each chapter under its word. */
-export function addOperations(program: Command, chapters: readonly Chapter<Ports>[], cli: Cli): void {
+export function addOperations(program: Command, chapters: readonly Chapter<AllPorts>[], cli: Cli): void {
   for (const { words, about, operations } of chapters) {
-    const parent = program.command(words).description(about)
+    const parent = program.commands.find((one) => one.name() === words) ?? program.command(words)
+    parent.description(about)
     for (const operation of operations) {
       const { command } = operation
       if ('none' in command) continue
@@ -47,8 +48,8 @@ interface Placed {
 
 function addOperation(
   command: Command,
-  operation: AnyOperation<Ports>,
-  { options = {}, print, document, exitCode }: AnyCommand,
+  operation: AnyOperation<AllPorts>,
+  { options = {}, print, exitCode }: AnyCommand,
   cli: Cli,
 ): void {
   const placed = formsOf(operation.input).flatMap((form) => place(form, operation, options[form.name]))
@@ -84,11 +85,10 @@ function addOperation(
         if (changes?.isAnnounced === true) await servers.announce()
         return done
       })
-      const answer = answered instanceof Part ? answered.answer : answered
-      cli.print(document?.(answer as never, input as never) ?? answer, textOf(print, answer, input))
-      if (answered instanceof Part && answered.next !== null)
-        cli.remark(`there is more behind these: --cursor ${answered.next}`)
-      const code = exitCode?.(answer as never) ?? 0
+      const { found, next, document } = unfold(operation, answered, input)
+      cli.print(document, textOf(print, found, input))
+      if (next !== null) cli.remark(`there is more behind these: --cursor ${next}`)
+      const code = exitCode?.(found as never) ?? 0
       if (code !== 0) cli.fail(code === 3 ? code : undefined)
     } catch (error) {
       throw error instanceof GatewayError ? explained(error, placed, command) : error
@@ -98,7 +98,7 @@ function addOperation(
 
 function place(
   form: FieldForm,
-  { http }: AnyOperation<Ports>,
+  { http }: AnyOperation<AllPorts>,
   asked: string | null | undefined,
 ): readonly Placed[] {
   if (asked === null) return []
@@ -144,18 +144,6 @@ function withoutMissing(given: Readonly<Record<string, unknown>>): Readonly<Reco
 
 function readWho(written: unknown): string {
   return (parseFields(WHO, withoutMissing({ by: written })) as { readonly by?: string }).by ?? operatorName()
-}
-
-function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): Ports {
-  return {
-    pool: servers.pool,
-    read: async (work) => await work(await servers.reports()),
-    now: Date.now,
-    progress: (unit) => cli.progress(unit, wantsProgress),
-    remark(text) {
-      if (!cli.wantsJson()) cli.remark(text)
-    },
-  }
 }
 
 function textOf(print: AnyCommand['print'], answer: unknown, input: unknown): string {

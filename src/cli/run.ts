@@ -6,12 +6,9 @@ import { explainError } from '../doctor/explain-error.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
-import { addAlertsCommands } from './commands/alerts.ts'
 import { addCallsCommands } from './commands/calls.ts'
-import { addClientCommands } from './commands/client.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addJobsCommands } from './commands/jobs.ts'
-import { addKeyCommands } from './commands/key.ts'
 import { addAdjustmentCommands } from './commands/ledger/adjustment.ts'
 import { addDeadLettersCommands } from './commands/ledger/dead-letters.ts'
 import { addLedgerCommands } from './commands/ledger/ledger.ts'
@@ -27,10 +24,6 @@ import { withServers } from './servers.ts'
 
 /** Every command, in the order of the help text: one file and one line each. */
 const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
-  addClientCommands,
-  addKeyCommands,
-  (program, cli) => addOperations(program, CHAPTERS, cli),
-  addAlertsCommands,
   addUsageCommand,
   addUsageExportCommand,
   addCallsCommands,
@@ -42,6 +35,7 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addDeadLettersCommands,
   addDoctorCommand,
   addMigrateCommand,
+  (program, cli) => addOperations(program, CHAPTERS, cli),
 ]
 
 const FAILED = 1

@@ -39,7 +39,7 @@ export function lineField(description: string) {
 }
 
 /** The name of a client that exists. */
-export function clientName(description = 'The name of a client. Without it: all.') {
+export function clientField(description = 'The name of a client. Without it: all.') {
   return textField(description, 'name')
 }
 

@@ -47,7 +47,7 @@ export interface Listing<Row> {
 }
 
 /** The command of an operation. What is left out follows from its fields. */
-export interface OperationCommand<Input, Answer> {
+export interface OperationCommand<Input, Found> {
   /** `limits raise`. The first word is the chapter's own, or the whole. */
   readonly words: string
   /**
@@ -55,31 +55,29 @@ export interface OperationCommand<Input, Answer> {
    * that ends in `-file <file>` takes the text of that file. `null`: the command line does not have it.
    */
   readonly options?: Readonly<Record<string, string | null>>
-  /** The text of an answer, or the columns of a list. */
-  readonly print: ((answer: Answer, input: Input) => string) | ListingOf<Answer>
-  /** The JSON document, where it is not the answer itself. */
-  readonly document?: (answer: Answer, input: Input) => unknown
+  /** The text of what was found, or the columns of a list. */
+  readonly print: ((found: Found, input: Input) => string) | ListingOf<Found>
   /** 1: what was asked for is not as it should be. 3: nothing was there to check by. */
-  readonly exitCode?: (answer: Answer) => 0 | 1 | 3
+  readonly exitCode?: (found: Found) => 0 | 1 | 3
 }
 
-type ListingOf<Answer> = Answer extends readonly (infer Row)[] ? Listing<Row> : never
+type ListingOf<Found> = Found extends readonly (infer Row)[] ? Listing<Row> : never
 
 /** What an operation changes. */
-export interface Change<Answer> {
+export interface Change<Found> {
   readonly event: LogEvent
   /** The text of the log line. */
   readonly says: string
   /** The fields of the log line: ids, never names or secrets. */
-  readonly log: (answer: Answer) => Readonly<Record<string, unknown>>
+  readonly log: (found: Found) => Readonly<Record<string, unknown>>
   /** Gateways keep it in memory, so it is announced to them at once. */
   readonly isAnnounced?: boolean
   /** The audit names who did it, so the command line takes `--by NAME`. */
   readonly isAudited?: boolean
 }
 
-/** One thing that can be done or asked. */
-export interface Operation<Needs extends Ports, Given extends OperationFields, Answer> {
+/** One thing that can be done or asked. `Found` is what it gives inside, `Answer` the JSON of that. */
+export interface Operation<Needs extends Ports, Given extends OperationFields, Answer, Found = Answer> {
   /** `limits.raise`. */
   readonly name: string
   /** One sentence. */
@@ -95,16 +93,16 @@ export interface Operation<Needs extends Ports, Given extends OperationFields, A
   readonly gives: string
   /** What it can be refused for, beside bad parameters, a missing token and a store that is away. */
   readonly errors?: readonly ErrorName[]
-  readonly changes?: Change<Answer>
+  readonly changes?: Change<Found>
   /** It reads many rows, so a replica may answer, which says of when it is. */
   readonly isReport?: boolean
   /** It may take minutes, so the command line can say how far it has come. */
   readonly isLong?: boolean
   /** It prices calls, so the command line can say by whose prices. */
   readonly isPriced?: boolean
-  readonly command: OperationCommand<InputOf<Given>, Answer> | { readonly none: string | readonly string[] }
+  readonly command: OperationCommand<InputOf<Given>, Found> | { readonly none: string | readonly string[] }
   /** @param who Who asks, for the audit. */
-  readonly run: (ports: Needs, input: InputOf<Given>, who: string) => Promise<Answer | Part<Answer>>
+  readonly run: (ports: Needs, input: InputOf<Given>, who: string) => Promise<Found | Part<Found>>
 }
 
 /** Any operation of those ports, as a renderer sees it. */
@@ -115,9 +113,10 @@ export type AnyOperation<Has extends Ports> = Omit<
   readonly answer: z.ZodType
   readonly command: AnyCommand | { readonly none: string | readonly string[] }
   readonly changes?: Omit<Change<unknown>, 'log'> & {
-    readonly log: (answer: never) => Readonly<Record<string, unknown>>
+    readonly log: (found: never) => Readonly<Record<string, unknown>>
   }
   readonly check?: (input: never) => void
+  readonly render?: (found: never, input: never) => unknown
   readonly run: (ports: Has, input: never, who: string) => Promise<unknown>
 }
 
@@ -126,15 +125,14 @@ export interface AnyCommand {
   readonly words: string
   readonly options?: Readonly<Record<string, string | null>>
   readonly print:
-    | ((answer: never, input: never) => string)
+    | ((found: never, input: never) => string)
     | {
         readonly columns: readonly (Omit<Column<unknown>, 'cell'> & {
           readonly cell: (row: never) => string
         })[]
         readonly empty: string
       }
-  readonly document?: (answer: never, input: never) => unknown
-  readonly exitCode?: (answer: never) => 0 | 1 | 3
+  readonly exitCode?: (found: never) => 0 | 1 | 3
 }
 
 /** Operations of one subject. The command line has them under one word. */
@@ -150,6 +148,27 @@ export function operation<Needs extends Ports, const Given extends OperationFiel
   declared: Operation<Needs, Given, Answer>,
 ): Operation<Needs, Given, Answer> {
   return declared
+}
+
+/** The same of one whose JSON is another thing than what it finds. */
+export function renderedOperation<Needs extends Ports, const Given extends OperationFields, Answer, Found>(
+  declared: Operation<Needs, Given, Answer, Found> & {
+    readonly render: (found: Found, input: InputOf<Given>) => Answer
+  },
+): Operation<Needs, Given, Answer, Found> & {
+  readonly render: (found: Found, input: InputOf<Given>) => Answer
+} {
+  return declared
+}
+
+/** What was found, the cursor of what comes behind it, and its JSON. */
+export function unfold<Has extends Ports>(
+  { render }: AnyOperation<Has>,
+  done: unknown,
+  input: Readonly<Record<string, unknown>>,
+): { readonly found: unknown; readonly next: string | null; readonly document: unknown } {
+  const { answer: found, next } = done instanceof Part ? done : new Part(done, null)
+  return { found, next, document: render === undefined ? found : render(found as never, input as never) }
 }
 
 /** A part of a list, and the cursor of what comes behind it. */

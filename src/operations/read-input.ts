@@ -19,6 +19,7 @@ export interface FieldForm {
 export interface JsonSchema {
   readonly type?: string | readonly string[] | undefined
   readonly enum?: readonly unknown[]
+  readonly items?: JsonSchema
   readonly default?: unknown
   readonly [member: string]: unknown
 }
@@ -47,8 +48,8 @@ const NUMBER = /^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,12})?$/
  * A text of a query or of the command line as the JSON that the field takes. What cannot be read stays a text, which
  * the field then refuses in its own words.
  */
-export function readText({ type }: JsonSchema, written: string): unknown {
-  if (type === 'array') return written.split(',').map((part) => part.trim())
+export function readText({ type, items = {} }: JsonSchema, written: string): unknown {
+  if (type === 'array') return written.split(',').map((part) => readText(items, part.trim()))
   if (type === 'boolean') return written === 'true' ? true : written === 'false' ? false : written
   const isNumber = type === 'integer' || type === 'number'
   return isNumber && NUMBER.test(written) ? Number(written) : written

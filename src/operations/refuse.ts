@@ -20,6 +20,10 @@ export function conflict(message: string, param?: string, hint?: string): Gatewa
   return refused('conflict', message, param, hint)
 }
 
+export function badCursor(): GatewayError {
+  return invalid('cursor', 'must be that of an answer to the same query')
+}
+
 export function noClient(name: string): GatewayError {
   return notFound(`There is no client named ${name}.`, 'client', 'client list shows them')
 }

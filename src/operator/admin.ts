@@ -8,16 +8,8 @@ import { inspectLedger } from '../doctor/inspect-ledger.ts'
 import { renderFindings, runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
-import {
-  createClient,
-  findClient,
-  findClientById,
-  selectClientPage,
-  setClientDisabled,
-} from '../keys/clients.ts'
-import { createClientKey, revokeKey, selectKeyPage } from '../keys/keys.ts'
+import { findClient } from '../keys/clients.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
-import { rotateLimitedKey } from '../limits/table/rotate-limited-key.ts'
 import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { describeDisagreement } from '../pricing/conditions/gateway-prices.ts'
@@ -25,19 +17,15 @@ import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import { selectLedgerStatus } from '../store/ledger/ledger-status.ts'
 import type { Reports } from '../store/replica/reports.ts'
 import { answerOperator } from '../usage/query/answer-usage.ts'
 import { checkPrices, selectUnpricedUse } from '../usage/unpriced-use.ts'
 import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
-import { adminClients } from './admin-clients.ts'
 import { adminHealth } from './admin-health.ts'
 import { adminJobs } from './admin-jobs.ts'
-import { adminKeys } from './admin-keys.ts'
 import { type AdminPrices, adminPrices } from './admin-prices.ts'
 import { requireToken } from './admin-token.ts'
 import { adminUsage } from './admin-usage.ts'
-import { adminAlerts } from './alerts/admin-alerts.ts'
 import { allowMethods } from './allow-methods.ts'
 import { OPERATIONS } from './chapters.ts'
 import { dashboard } from './dashboard.ts'
@@ -135,42 +123,26 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
   const [pepper] = peppers
   if (pepper === undefined) throw new Error('there is no secret to hash new keys with')
 
-  /** Announces a change of clients or keys to the gateways. */
-  const changing = async <Result>(change: Promise<Result>): Promise<Result> => {
-    const changed = await stored(change)
-    options.announceKeyChange()
-    return changed
-  }
-
   const findDisagreement = async () =>
     describeDisagreement(options.prices().configuration, await stored(selectGatewayPrices(pool)))
 
-  adminClients(app, {
-    selectClients: (part) => stored(selectClientPage(pool, part)),
-    createClient: (name) => stored(createClient(pool, name)),
-    setClientDisabled: async (id, disabled) => {
-      const found = await stored(findClientById(pool, id))
-      return found === null ? null : await changing(setClientDisabled(pool, found.name, disabled))
-    },
-  })
-  adminKeys(app, {
-    selectKeys: async (client, part) => {
-      if (client !== null && (await stored(findClient(pool, client))) === null) return 'no client'
-      return (await stored(selectKeyPage(pool, client, part))) ?? 'no cursor'
-    },
-    createKey: (order) => changing(createClientKey(pool, order, pepper)),
-    revokeKey: (id) => changing(revokeKey(pool, id)),
-    rotateKey: (id, overlapSeconds, who) => changing(rotateLimitedKey(pool, id, overlapSeconds, pepper, who)),
-  })
   serveOperations(app, OPERATIONS, {
-    ports: { pool, read: (work) => reports.read(work), now, progress: () => NO_PROGRESS, remark() {} },
+    ports: {
+      inspectLedger: () => inspectLedger({ pool, redisUrl, journalDir }),
+      ownJournals: options.ledgerStats,
+      pool,
+      read: (work) => reports.read(work),
+      now,
+      progress: () => NO_PROGRESS,
+      remark() {},
+      newKeyPepper: () => pepper,
+    },
     announce: options.announceKeyChange,
     replicaLagMs: () => {
       const replica = reports.state()
       return replica?.isUsed === true ? replica.lagMs : null
     },
   })
-  adminAlerts(app, { pool })
   adminUsage(app, {
     answerUsage: async (name, query) => {
       const client = name === null ? null : await stored(findClient(pool, name))
@@ -205,9 +177,6 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     },
   })
   adminHealth(app, {
-    inspectLedger: () => stored(inspectLedger({ pool, redisUrl, journalDir })),
-    selectGaps: async () => (await stored(selectLedgerStatus(pool))).gaps,
-    readJournals: options.ledgerStats,
     runChecks: async () =>
       renderFindings(
         await runChecks({

@@ -1,11 +1,43 @@
+import { ALERTS_CHAPTER } from '../doctor/operations/alerts.ts'
+import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../doctor/operations/ledger.ts'
+import {
+  createClientOperation,
+  disableClientOperation,
+  enableClientOperation,
+  listClientsOperation,
+} from '../keys/operations/clients.ts'
+import {
+  createKeyOperation,
+  type KeyPorts,
+  listKeysOperation,
+  revokeKeyOperation,
+} from '../keys/operations/keys.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
+import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
-import type { Ports } from '../operations/ports.ts'
 
 /** What the operations of all chapters use. */
-export type AllPorts = Ports
+export interface AllPorts extends KeyPorts, LedgerPorts {}
 
 /** Every chapter that declares operations, in the order of the command line's help. */
-export const CHAPTERS: readonly Chapter<AllPorts>[] = [LIMITS]
+export const CHAPTERS: readonly Chapter<AllPorts>[] = [
+  {
+    words: 'client',
+    about: 'The accounts that usage is summed up for.',
+    operations: [createClientOperation, listClientsOperation, disableClientOperation, enableClientOperation],
+  },
+  {
+    words: 'key',
+    about: 'The API keys that clients call with.',
+    operations: [createKeyOperation, listKeysOperation, revokeKeyOperation, rotateKeyOperation],
+  },
+  LIMITS,
+  ALERTS_CHAPTER,
+  {
+    words: 'ledger',
+    about: 'Whether what was counted is right.',
+    operations: [ledgerStatus, ledgerGaps],
+  },
+]
 
 export const OPERATIONS: readonly AnyOperation<AllPorts>[] = CHAPTERS.flatMap(({ operations }) => operations)

@@ -4,7 +4,7 @@ import {
   type AnyOperation,
   type OperationFields,
   type OperationRoute,
-  Part,
+  unfold,
 } from '../operations/operation.ts'
 import type { Ports } from '../operations/ports.ts'
 import {
@@ -55,13 +55,13 @@ function serveOperation<Has extends Ports>(
       checkTogether(operation, input)
       if (operation.isReport === true) sayAge(reply, replicaLagMs(), ports.now())
       const answered = await stored(runOperation(operation, ports, input, tokenHolder(request)))
-      const answer = answered instanceof Part ? answered.answer : answered
-      if (answered instanceof Part && answered.next !== null) reply.header(NEXT_CURSOR, answered.next)
+      const { found, next, document } = unfold(operation, answered, input)
+      if (next !== null) reply.header(NEXT_CURSOR, next)
       if (changes !== undefined) {
         if (changes.isAnnounced === true) announce()
-        request.log.info({ event: changes.event, ...changes.log(answer as never) }, changes.says)
+        request.log.info({ event: changes.event, ...changes.log(found as never) }, changes.says)
       }
-      return reply.code(route.status ?? 200).send(answer)
+      return reply.code(route.status ?? 200).send(document)
     },
   })
 }

@@ -67,8 +67,8 @@ test('a secret may come from a file, and then is not shown', async () => {
   await json(env, 'alerts', 'remove', id)
   writeFileSync(file, 'short')
   expect(await run(env, ...add('--on', 'budget', '--secret-file', file))).toMatchObject({
-    code: 1,
-    err: expect.stringContaining('must hold 32 to 200 characters'),
+    code: 2,
+    err: expect.stringContaining('--secret-file must be 32 to 200 characters'),
   })
 })
 
@@ -84,13 +84,13 @@ test('a sample is sent now: what came back is said, and a failure is one', async
 })
 
 test.each([
-  [['--on', 'budget,weather'], 2, 'Write some of budget'],
+  [['--on', 'budget,weather'], 2, '--on must be some of budget'],
   [['--on', 'budget', '--thresholds', '50,0'], 2, 'whole percents'],
   [['--on', 'budget', '--thresholds', '1e2'], 2, 'whole percents'],
   [['--on', 'budget', '--url', 'ftp://localhost/'], 2, 'http or https'],
   [['--on', 'budget', '--url', 'https://me:secret@localhost/'], 2, 'user or password'],
   [['--on', 'budget', '--client', 'other'], 1, 'there is no client named other'],
-  [['--on', 'budget,gap', '--client', 'acme'], 1, 'gap is about no single client'],
+  [['--on', 'budget,gap', '--client', 'acme'], 2, '--client does not go with gap'],
 ])('what cannot work is refused: %j', async (args, code, says) => {
   expect(await run(env, ...add(...args))).toMatchObject({ code, err: expect.stringContaining(says) })
 })

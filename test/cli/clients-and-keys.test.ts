@@ -56,13 +56,13 @@ test('a name that is taken, and an unknown name, fail with one line and code 1',
   await json(env, 'client', 'create', 'taken')
   for (const [args, says] of [
     [['client', 'create', 'taken'], 'there is already a client named taken'],
-    [['client', 'disable', 'missing'], 'there is no client named missing'],
-    [['client', 'enable', 'missing'], 'there is no client named missing'],
-    [['key', 'create', '--client', 'missing'], 'there is no client named missing'],
-    [['key', 'list', '--client', 'missing'], 'there is no client named missing'],
+    [['client', 'disable', 'missing'], 'there is no client named missing; client list shows them'],
+    [['client', 'enable', 'missing'], 'there is no client named missing; client list shows them'],
+    [['key', 'create', '--client', 'missing'], 'there is no client named missing; client list shows them'],
+    [['key', 'list', '--client', 'missing'], 'there is no client named missing; client list shows them'],
     [['usage', '--client', 'missing'], 'there is no client named missing'],
-    [['key', 'revoke', 'key_none'], 'there is no key with the id key_none'],
-    [['key', 'rotate', 'key_none'], 'there is no key with the id key_none'],
+    [['key', 'revoke', 'key_none'], 'there is no key key_none; key list shows them'],
+    [['key', 'rotate', 'key_none'], 'there is no key key_none; key list shows them'],
   ] as const) {
     for (const flags of [[], ['--json']]) {
       expect(await run(env, ...args, ...flags)).toEqual({ code: 1, out: '', err: `tallygate: ${says}\n` })
@@ -125,7 +125,7 @@ test('a rotated key goes on for the overlap, a day if none is named', async () =
   const { id } = await createKey('--client', 'rotating')
   await json(env, 'key', 'revoke', id)
   expect((await run(env, 'key', 'rotate', id)).err).toBe(
-    `tallygate: key ${id} is revoked or expired: make a new one\n`,
+    `tallygate: key ${id} is revoked or expired; key create makes a new one\n`,
   )
 })
 

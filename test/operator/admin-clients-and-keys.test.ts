@@ -202,7 +202,6 @@ test('names that would be markup come back as they were sent, as JSON that is no
 })
 
 test.each([
-  ['a name that is taken', '/clients', { name: 'taken' }, 'name', 'There is already a client named taken.'],
   ['no name', '/clients', {}, 'name', 'name is missing.'],
   ['a name that is not a text', '/clients', { name: 7 }, 'name', 'name must be a text.'],
   ['an empty name', '/clients', { name: '' }, 'name', /^name must be 1 to 128 characters/],
@@ -266,13 +265,31 @@ test.each([
   expect(document).toMatchObject({ error: { type: 'invalid_request_error', code: 'not_found', param } })
 })
 
+test('a name that is taken is a conflict that names the parameter', async () => {
+  await operator.ask(post('/clients', { name: 'taken' }))
+  expect(await operator.ask(post('/clients', { name: 'taken' }))).toMatchObject({
+    status: 409,
+    document: {
+      error: { message: 'There is already a client named taken.', param: 'name', code: 'conflict' },
+    },
+  })
+})
+
+test('a client is disabled by its id or by its name', async () => {
+  await operator.ask(post('/clients', { name: 'named here' }))
+  expect(await operator.ask(post('/clients/named%20here/disable'))).toMatchObject({
+    status: 200,
+    document: { name: 'named here', disabled: true },
+  })
+})
+
 test('a key that is revoked cannot be rotated', async () => {
   await makeClient('over')
   const { id } = await makeKey({ client: 'over' })
   await operator.ask(post(`/keys/${id}/revoke`))
   expect(await operator.ask(post(`/keys/${id}/rotate`))).toMatchObject({
-    status: 400,
-    document: { error: { param: 'id', message: `Key ${id} is revoked or expired: make a new one.` } },
+    status: 409,
+    document: { error: { param: 'id', message: `Key ${id} is revoked or expired.`, code: 'conflict' } },
   })
 })
 

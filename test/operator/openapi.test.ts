@@ -5,9 +5,6 @@ import { models } from '../../src/gateway/routes/models.ts'
 import { usage } from '../../src/gateway/routes/usage.ts'
 import { CALL_ERROR_NAMES, ERRORS } from '../../src/http/errors.ts'
 import { health } from '../../src/http/listener.ts'
-import { newClientBody } from '../../src/operator/admin-clients.ts'
-import { newKeyBody, rotationBody } from '../../src/operator/admin-keys.ts'
-import { newReceiverBody } from '../../src/operator/alerts/alert-input.ts'
 import { buildOpenApi } from '../../src/operator/openapi/document.ts'
 import type { Method } from '../../src/operator/openapi/types.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
@@ -142,20 +139,6 @@ function operatorRoutes(): readonly string[] {
         .map((method) => `${method} ${parts.join('')}`)
     })
 }
-
-test('bodies are described with the parameters that are taken, and those that must be there', () => {
-  for (const [name, schema] of [
-    ['NewClient', newClientBody],
-    ['NewKey', newKeyBody],
-    ['Rotation', rotationBody],
-    ['NewReceiver', newReceiverBody],
-  ] as const) {
-    const taken = z.toJSONSchema(schema, { io: 'input' })
-    const described = DOCUMENT.components.schemas[name]
-    expect(Object.keys(described?.properties ?? {})).toEqual(Object.keys(taken.properties ?? {}))
-    expect([...(described?.required ?? [])]).toEqual(taken.required ?? [])
-  }
-})
 
 test('every error of a call is described with its own words', () => {
   const text = JSON.stringify(DOCUMENT.paths['/{upstream_path}'])

@@ -5,7 +5,7 @@ import { findClient } from '../../keys/clients.ts'
 import { shownList } from '../../operations/answers.ts'
 import {
   choiceField,
-  clientName,
+  clientField,
   daysField,
   flagField,
   LIST_PART,
@@ -15,7 +15,7 @@ import {
 } from '../../operations/fields.ts'
 import { operation, Part } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
-import { invalid, noClient, notFound } from '../../operations/refuse.ts'
+import { badCursor, invalid, noClient, notFound } from '../../operations/refuse.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { isOfKey, LIMIT_KINDS } from '../limit.ts'
 import { renderLimit } from '../limit-document.ts'
@@ -70,7 +70,7 @@ export const listLimits = operation({
   role: 'read',
   http: { method: 'GET', path: '/limits', id: 'listLimits' },
   input: {
-    client: clientName().optional(),
+    client: clientField().optional(),
     default: flagField('Only the defaults, which hold for clients that have none like them.').optional(),
     key: textField('Only limits of this key of the client.', 'id').optional(),
     model: textField('Only limits of exactly this model or beginning of names.', 'pattern').optional(),
@@ -253,7 +253,7 @@ export const listLimitChanges = operation({
   summary: 'Shows who changed which limit, when, and from what to what, the newest first.',
   role: 'read',
   http: { method: 'GET', path: '/limits/history', id: 'listLimitChanges' },
-  input: { client: clientName().optional(), ...LIST_PART },
+  input: { client: clientField().optional(), ...LIST_PART },
   answer: shownList(LIMIT_CHANGE),
   gives: 'The changes, at most 1,000.',
   errors: ['not_found'],
@@ -339,10 +339,6 @@ async function getShown({ pool, now }: Ports, id: string): Promise<LimitDocument
 
 function noLimit(id: string) {
   return notFound(`There is no limit ${id}.`, undefined, 'limits show lists them')
-}
-
-function badCursor() {
-  return invalid('cursor', 'must be that of an answer to the same query')
 }
 
 /** Every limit there is. */

@@ -1,5 +1,4 @@
 import { OPERATIONS } from '../chapters.ts'
-import { ALERT_PATHS } from './alert-paths.ts'
 import { CLIENT_PATHS } from './client-paths.ts'
 import { describeOperations } from './operation-paths.ts'
 import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
@@ -44,7 +43,6 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
       ...at([operators, clients], HEALTH_PATHS),
       ...at([operators], OPERATOR_PATHS),
       ...at([operators], described.paths),
-      ...at([operators], ALERT_PATHS),
     },
     components: {
       schemas: { ...SCHEMAS, ...described.schemas },

@@ -9,7 +9,6 @@ import {
   CURSOR,
   type Described,
   guarded,
-  id,
   LIMIT,
   part,
   queryOption,
@@ -68,82 +67,6 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       responses: {
         '200': { description: 'The page.', content: { 'text/html': { schema: text('') } } },
         ...errors('not_found'),
-      },
-    }),
-  },
-  '/admin/v1/clients': {
-    get: guarded({
-      operationId: 'listClients',
-      summary: 'Clients, by name.',
-      parameters: [LIMIT, CURSOR],
-      responses: {
-        '200': part('The clients.', list(ref('Client'))),
-        ...errors('invalid_request', ...COMMON),
-      },
-    }),
-    post: guarded({
-      operationId: 'createClient',
-      summary: 'Makes a client.',
-      requestBody: body('NewClient', true),
-      responses: {
-        '201': json('The client.', ref('Client')),
-        ...errors('invalid_request', ...COMMON, 'body_too_large'),
-      },
-    }),
-  },
-  '/admin/v1/clients/{id}/disable': {
-    parameters: [id('client')],
-    post: guarded({
-      operationId: 'disableClient',
-      summary: 'Refuses all of its keys, within a second.',
-      responses: { '200': json('The client.', ref('Client')), ...errors(...COMMON, 'not_found') },
-    }),
-  },
-  '/admin/v1/clients/{id}/enable': {
-    parameters: [id('client')],
-    post: guarded({
-      operationId: 'enableClient',
-      summary: 'Takes its keys again.',
-      responses: { '200': json('The client.', ref('Client')), ...errors(...COMMON, 'not_found') },
-    }),
-  },
-  '/admin/v1/keys': {
-    get: guarded({
-      operationId: 'listKeys',
-      summary: 'Keys, without their secrets.',
-      parameters: [CLIENT, LIMIT, CURSOR],
-      responses: {
-        '200': part('The keys, by client, oldest first.', list(ref('Key'))),
-        ...errors('invalid_request', ...COMMON, 'not_found'),
-      },
-    }),
-    post: guarded({
-      operationId: 'createKey',
-      summary: 'Makes a key.',
-      requestBody: body('NewKey', true),
-      responses: {
-        '201': json('The key, shown this once.', ref('MadeKey')),
-        ...errors('invalid_request', ...COMMON, 'not_found', 'body_too_large'),
-      },
-    }),
-  },
-  '/admin/v1/keys/{id}/revoke': {
-    parameters: [id('key')],
-    post: guarded({
-      operationId: 'revokeKey',
-      summary: 'Refuses a key, within a second.',
-      responses: { '200': json('The key.', ref('Key')), ...errors(...COMMON, 'not_found') },
-    }),
-  },
-  '/admin/v1/keys/{id}/rotate': {
-    parameters: [id('key')],
-    post: guarded({
-      operationId: 'rotateKey',
-      summary: 'Makes a like key; the old one goes on for the overlap.',
-      requestBody: body('Rotation', false),
-      responses: {
-        '201': json('The new key, shown this once.', ref('MadeKey')),
-        ...errors('invalid_request', ...COMMON, 'not_found', 'body_too_large'),
       },
     }),
   },
@@ -260,20 +183,6 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
         '200': json('The jobs.', list(ref('Job'))),
         ...errors('invalid_request', ...COMMON, 'not_found'),
       },
-    }),
-  },
-  '/admin/v1/ledger': {
-    get: guarded({
-      operationId: 'getLedger',
-      summary: 'Where the ledger stands: what waits, what is missing, what could not be counted.',
-      responses: { '200': json('The ledger.', ref('Ledger')), ...errors(...COMMON) },
-    }),
-  },
-  '/admin/v1/ledger/gaps': {
-    get: guarded({
-      operationId: 'listGaps',
-      summary: 'Records that are known to be missing, the newest gaps first, at most 100.',
-      responses: { '200': json('The gaps.', list(ref('LedgerGap'))), ...errors(...COMMON) },
     }),
   },
   '/admin/v1/doctor': {

@@ -1,0 +1,20 @@
+import { inspectLedger } from '../doctor/inspect-ledger.ts'
+import type { AllPorts } from '../operator/chapters.ts'
+import type { Cli } from './cli.ts'
+import type { Servers } from './servers.ts'
+
+/** What an operation uses when the command line runs it. */
+export function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): AllPorts {
+  return {
+    pool: servers.pool,
+    read: async (work) => await work(await servers.reports()),
+    now: Date.now,
+    progress: (unit) => cli.progress(unit, wantsProgress),
+    remark(text) {
+      if (!cli.wantsJson()) cli.remark(text)
+    },
+    inspectLedger: () => inspectLedger({ pool: servers.pool, ...servers.locations }),
+    ownJournals: () => null,
+    newKeyPepper: () => servers.keyPepper(),
+  }
+}

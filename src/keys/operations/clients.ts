@@ -1,0 +1,118 @@
+import { renderClient } from '../../domain/documents/client-document.ts'
+import { shownDocument, shownFlag, shownList, shownMoment, shownText } from '../../operations/answers.ts'
+import { LIST_PART, nameField, textField } from '../../operations/fields.ts'
+import { Part, renderedOperation } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { badCursor, conflict, noClient, notFound } from '../../operations/refuse.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import {
+  type Client,
+  createClient,
+  findClient,
+  findClientById,
+  selectClientPage,
+  setClientDisabled,
+} from '../clients.ts'
+
+const SHOWN_CLIENT = shownDocument('Client', {
+  id: shownText('The id of the client, which begins with cli_.'),
+  name: shownText('The name of the client.'),
+  disabled: shownFlag('All of its keys are refused.'),
+  created_at: shownMoment('The time at which it was made.'),
+})
+
+export const createClientOperation = renderedOperation({
+  name: 'clients.create',
+  summary: 'Makes a client.',
+  role: 'write',
+  http: { method: 'POST', path: '/clients', id: 'createClient', status: 201, body: 'NewClient' },
+  input: { name: nameField('1 to 128 characters that can be seen, without spaces around them.') },
+  answer: SHOWN_CLIENT,
+  gives: 'The client.',
+  errors: ['conflict'],
+  async run({ pool }: Ports, { name }) {
+    const created = await createClient(pool, name)
+    if (created === null) throw conflict(`There is already a client named ${name}.`, 'name')
+    return created
+  },
+  render: renderClient,
+  changes: {
+    event: 'admin.client_created',
+    says: 'client created',
+    log: ({ id }) => ({ client: id }),
+  },
+  command: {
+    words: 'client create',
+    options: { name: '<name>' },
+    print: ({ name }) => `Client ${name} is made. Give it a key: key create --client '${name}'`,
+  },
+})
+
+export const listClientsOperation = renderedOperation({
+  name: 'clients.list',
+  summary: 'Shows clients, by name.',
+  role: 'read',
+  http: { method: 'GET', path: '/clients', id: 'listClients' },
+  input: LIST_PART,
+  answer: shownList(SHOWN_CLIENT),
+  gives: 'The clients.',
+  async run({ pool }: Ports, { limit = null, cursor = null }) {
+    const page = await selectClientPage(pool, { limit, cursor })
+    if (page === null) throw badCursor()
+    return new Part(page.items, page.next)
+  },
+  render: (clients: readonly Client[]) => clients.map(renderClient),
+  command: {
+    words: 'client list',
+    print: {
+      empty: 'There is no client yet. Make one: client create NAME',
+      columns: [
+        { heading: 'NAME', cell: ({ name }) => name },
+        { heading: 'STATE', cell: ({ disabled }) => (disabled ? 'disabled' : 'enabled') },
+        { heading: 'CREATED', cell: ({ createdAt }) => createdAt.toISOString().slice(0, 10) },
+        { heading: 'ID', cell: ({ id }) => id },
+      ],
+    },
+  },
+})
+
+export const disableClientOperation = switching('disable', 'Refuses all keys of a client, within a second.')
+export const enableClientOperation = switching('enable', 'Takes the keys of a client again.')
+
+function switching(verb: 'disable' | 'enable', summary: string) {
+  return renderedOperation({
+    name: `clients.${verb}`,
+    summary,
+    role: 'write',
+    http: { method: 'POST', path: `/clients/{id}/${verb}`, id: `${verb}Client` },
+    input: { id: textField('The id of the client, or its name.') },
+    answer: SHOWN_CLIENT,
+    gives: 'The client.',
+    errors: ['not_found'],
+    async run({ pool }: Ports, { id }) {
+      const { name } = await getClient(pool, id)
+      const changed = await setClientDisabled(pool, name, verb === 'disable')
+      if (changed === null) throw noClient(name)
+      return changed
+    },
+    render: renderClient,
+    changes: {
+      event: 'admin.client_changed',
+      says: `client ${verb}d`,
+      log: ({ id }) => ({ client: id }),
+      isAnnounced: true,
+    },
+    command: {
+      words: `client ${verb}`,
+      options: { id: '<name>' },
+      print: ({ name }) => `Client ${name} is ${verb}d.`,
+    },
+  })
+}
+
+/** By its id, else by its name. */
+async function getClient(pool: Postgres, idOrName: string): Promise<Client> {
+  const found = (await findClientById(pool, idOrName)) ?? (await findClient(pool, idOrName))
+  if (found !== null) return found
+  throw idOrName.startsWith('cli_') ? notFound(`There is no client ${idOrName}.`) : noClient(idOrName)
+}
