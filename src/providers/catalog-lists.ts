@@ -9,6 +9,8 @@ export interface CatalogPlace {
    * has any of them, they stand in place of `providerId`'s.
    */
   readonly lists?: readonly string[]
+  /** The host whose list this maker's stands in for: changes of the maker's price are not the host's. */
+  readonly inheritedBy?: string
   /**
    * The list to search next: that of whose models it sells at their prices. Absent: what the first source says of that.
    */

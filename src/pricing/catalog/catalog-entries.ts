@@ -33,6 +33,10 @@ export interface CatalogModel {
    * was first taken here. Left out: since ever.
    */
   readonly knownSince?: UtcDay
+  /**
+   * The list whose price a host took over, by a person's word: it stands where no source lists the model for the host itself.
+   */
+  readonly sellsFor?: string
   /** Prices at service tiers, where the source lists them: of each class the first that is in force counts. */
   readonly variants?: readonly TierVariant[]
 }

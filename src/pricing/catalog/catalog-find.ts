@@ -14,6 +14,8 @@ export interface CatalogListing {
   readonly fit: 'exact' | 'revision'
   /** 0: in the host's own list; above: in that of a maker whose prices it takes. */
   readonly rank: number
+  /** A host has it from its maker, whose later changes are not the host's. */
+  readonly isInherited?: true
 }
 
 /** The sources of price data, the one that is asked first at the beginning. */
@@ -65,7 +67,9 @@ function listedAt(
   return layers.flatMap((layer) =>
     ownLists(layer, place).flatMap((provider) => {
       const found = findInList(provider, name)
-      return found === null ? [] : [{ layer, provider, rank, ...found }]
+      if (found === null) return []
+      const inherited = place.inheritedBy === undefined ? {} : { isInherited: true as const }
+      return [{ layer, provider, rank, ...inherited, ...found }]
     }),
   )
 }
@@ -73,8 +77,15 @@ function listedAt(
 /** The lists of the host itself: where a source tells it apart from a like one, that which is its own. */
 function ownLists(
   { providers }: CatalogEntries,
-  { providerId, lists = [] }: CatalogPlace,
+  { providerId, lists = [], inheritedBy }: CatalogPlace,
 ): CatalogProvider[] {
+  // What a person has taken over of the maker's stands in the host's list, before the maker's own.
+  const host = inheritedBy === undefined ? undefined : providers.get(inheritedBy)
+  const taken = host?.models.filter(({ sellsFor }) => sellsFor === providerId) ?? []
+  if (host !== undefined && taken.length > 0) {
+    const provider = providers.get(providerId)
+    return [{ ...host, models: taken }, ...(provider === undefined ? [] : [provider])]
+  }
   const apart = lists.flatMap((id) => providers.get(id) ?? [])
   if (apart.length > 0) return apart
   const provider = providers.get(providerId)
@@ -87,7 +98,10 @@ function findInList(
   name: ModelName,
 ): { readonly model: CatalogModel; readonly fit: 'exact' | 'revision' } | null {
   let revision: CatalogModel | null = null
+  // Behind what any source says of the host itself.
+  const isTaken = provider.models.every(({ sellsFor }) => sellsFor !== undefined)
   for (const model of provider.models) {
+    if (model.sellsFor !== undefined && !isTaken) continue
     const fit = fitOf(provider.id, model, name)
     if (fit === 'exact') return { model, fit }
     if (fit === 'revision') revision ??= model
@@ -119,7 +133,7 @@ function isSoldThere(name: string, modelId: string): boolean {
  * Whose models a provider sells at their makers' prices. The catalog names more for Azure (deepseek, x-ai,
  * moonshotai), whose prices there are Azure's own: https://azure.microsoft.com/pricing/details/ai-foundry-models.
  */
-const SOLD_AT_MAKERS_PRICES: ReadonlyMap<string, readonly string[]> = new Map([
+export const SOLD_AT_MAKERS_PRICES: ReadonlyMap<string, readonly string[]> = new Map([
   ['azure', ['openai', 'anthropic']],
   ['google', ['anthropic']],
 ])
@@ -129,5 +143,7 @@ function makersOf(layers: readonly CatalogEntries[], { providerId, name }: Catal
   if (name.toLowerCase().includes('gpt-oss')) return []
   const makers = SOLD_AT_MAKERS_PRICES.get(providerId) ?? []
   const named = layers.flatMap(({ providers }) => providers.get(providerId)?.fallbackProviders ?? [])
-  return [...new Set(named)].filter((id) => makers.includes(id)).map((id) => ({ providerId: id, name }))
+  return [...new Set(named)]
+    .filter((id) => makers.includes(id))
+    .map((id) => ({ providerId: id, name, inheritedBy: providerId }))
 }

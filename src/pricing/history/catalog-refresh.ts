@@ -13,6 +13,7 @@ import { excessOf, fileDoubts, takesAnyName, wildRuleOf } from './catalog-doubts
 import { pricesFrom } from './catalog-history.ts'
 import { findInBoth, findPricesIn, heldKey, keepPastPrices } from './catalog-past.ts'
 import { withKnownDays } from './known-days.ts'
+import { followMaker, makerChanges, putBackAccepted, takeOutAccepted } from './maker-changes.ts'
 import { type HeldRow, type ReadRows, readCatalog, readRows } from './read-rows.ts'
 import type { RowDoubt } from './row-doubt.ts'
 import { compareRows } from './row-doubts.ts'
@@ -90,7 +91,9 @@ function judge(
   fetched: string,
   { nowMs, days = 0, others = [], acceptAll = false }: JudgeOptions,
 ): RefreshJudgement {
-  const older = readCatalog(before)
+  const whole = readCatalog(before)
+  const { listed, accepted } = takeOutAccepted(whole.document)
+  const older = { ...whole, document: listed }
   if (older.problems.length > 0) {
     return { kind: 'unreadable', problems: older.problems.map((problem) => `what is in force: ${problem}`) }
   }
@@ -121,14 +124,15 @@ function judge(
   const keys = [...unread, ...doubted.map(({ provider, name }) => heldKey(provider, name))]
   const merged = keepPastPrices(older.document, newer.document, from, new Set(keys), find)
   const seen = { find: find.before, knownSince, today: utcDayOf(nowMs) }
-  const inForce = catalogTextOf(withKnownDays(older.document, older.document, seen))
-  const text = catalogTextOf(withKnownDays(merged, older.document, seen))
+  const inForce = catalogTextOf(withKnownDays(whole.document, whole.document, seen))
+  const newest = withKnownDays(putBackAccepted(merged, accepted), whole.document, seen)
+  const text = catalogTextOf(newest)
   const isSame = text === inForce
   const changes = isSame ? [] : catalogChanges(entriesAt(older.document, from), entriesAt(merged, from))
   return {
     kind: 'read',
     doubts,
-    held: [...newer.unread, ...heldRows(doubted, newer.document)],
+    held: [...newer.unread, ...heldRows(doubted, newer.document), ...makerChanges(newest, others, from)],
     text: isSame ? null : text,
     changes,
     from,
@@ -185,11 +189,16 @@ export function acceptRows(
   rows: readonly HeldRow[],
   nowMs: number,
 ) {
-  const { document } = readCatalog(text)
+  const { listed: document, accepted } = takeOutAccepted(readCatalog(text).document)
   const from = inForceFrom(nowMs)
+  const followed = new Map(accepted)
   const providers = new Map(document.map((provider) => [provider.id, provider]))
   for (const { provider: id, offered } of rows) {
     if (offered === null) continue
+    if (offered.sells_for !== undefined) {
+      followed.set(id, followMaker(document, followed.get(id) ?? [], offered, from))
+      continue
+    }
     const provider = providers.get(id) ?? { id, models: [] }
     const names = new Set(namesOf(offered))
     const isKnown = provider.models.some((model) => model.id === offered.id)
@@ -203,7 +212,8 @@ export function acceptRows(
   }
   const merged = keepPastPrices(document, [...providers.values()], from)
   const seen = { find: findPricesIn(document), knownSince, today: utcDayOf(nowMs) }
-  return { text: catalogTextOf(withKnownDays(merged, document, seen)), from }
+  const newest = putBackAccepted(merged, followed)
+  return { text: catalogTextOf(withKnownDays(newest, putBackAccepted(document, accepted), seen)), from }
 }
 
 /** What is listed, at the prices in force from a day on. */

@@ -21,6 +21,7 @@ import {
   putPriceCatalog,
   wasFetchedBefore,
 } from './price-catalogs.ts'
+import { putPriceDoubts } from './price-doubts.ts'
 
 /** Price data to be put in force for all gateways. */
 export interface OfferedPrices {
@@ -140,7 +141,7 @@ function readOffered(kind: PriceCatalogKind, text: string, others: readonly Cata
 
 /** What the other sources say, as they are in force. */
 async function otherSources(pool: Postgres, kind: PriceCatalogKind): Promise<readonly CatalogEntries[]> {
-  const fetched = (['genai-prices', 'litellm'] as const).filter((other) => other !== kind)
+  const fetched = (['genai-prices', 'litellm', 'azure'] as const).filter((other) => other !== kind)
   const entries = fetched.map(async (other) => {
     const stored = await findCurrentPriceCatalog(pool, other)
     return stored === null ? bundledEntries(other) : catalogOfText(stored.source, stored.text)
@@ -176,7 +177,10 @@ export async function putNewerBundle(
   const offered = { kind, text: bundledText(kind), origin: BUNDLED[kind].source }
   const judged = await judgePrices(pool, offered, nowMs, true)
   if (judged.catalog === null) await confirmPriceCatalog(pool, stored.source, new Date(nowMs))
-  return (await putJudged(pool, judged)) ? judged.catalog : null
+  if (!(await putJudged(pool, judged))) return null
+  // What a host has not taken over of its maker waits all the same.
+  await putPriceDoubts(pool, kind, judged.held, offered.origin)
+  return judged.catalog
 }
 
 /** Whether the data that came with this release was published after that in Postgres was fetched. */

@@ -25,6 +25,8 @@ export interface ModelDocument {
   readonly moved_since?: UtcDay
   /** As `CatalogModel.knownSince`. */
   readonly known_since?: UtcDay
+  /** As `CatalogModel.sellsFor`. */
+  readonly sells_for?: string
 }
 
 export interface PricesDocument {
@@ -94,6 +96,7 @@ function modelOf(value: unknown): ModelDocument {
     gone_since: goneSince,
     moved_since: movedSince,
     known_since: known,
+    sells_for: maker,
   } = fieldsOf(value)
   const variants = variantsOf(value)
   return {
@@ -104,6 +107,7 @@ function modelOf(value: unknown): ModelDocument {
     ...(typeof goneSince === 'string' ? { gone_since: goneSince } : {}),
     ...(typeof movedSince === 'string' ? { moved_since: movedSince } : {}),
     ...(typeof known === 'string' ? { known_since: known } : {}),
+    ...(typeof maker === 'string' ? { sells_for: maker } : {}),
   }
 }
 

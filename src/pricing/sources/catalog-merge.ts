@@ -56,10 +56,10 @@ export function mergePrices(
   const day = utcDayOf(atMs)
   const listed = findListed(entries, place).flatMap((found): Pricing[] => {
     const { inForceFrom } = found.model
-    const now = inForceFrom !== undefined && day < inForceFrom ? null : pricesAt(found.model, atMs)
+    const now = inForceFrom !== undefined && day < inForceFrom ? null : pricesOf(found, atMs)
     return now === null ? [] : [{ ...found, now }]
   })
-  const known = onlyKnown ? listed.filter(({ model, now }) => isKnownOn(model, now.prices, day)) : listed
+  const known = onlyKnown ? listed.filter((found) => isKnown(found, day)) : listed
   const exact = known.filter(({ fit }) => fit === 'exact')
   const fitting = exact.length > 0 ? exact : known
   // Our own statement that a name has no price is final; a source's only says that it does not know.
@@ -73,6 +73,27 @@ export function mergePrices(
     ({ layer, rank, provider }) => layer !== base.layer && rank === base.rank && provider !== base.provider,
   )
   return build(base, others, ours(base.model), entries, day)
+}
+
+/**
+ * The prices of a listing at a moment. A host that has its maker's has those of when the list was first seen: a later change
+ * of the maker's reaches it with a date of its own, or by a person's word.
+ */
+function pricesOf({ model, isInherited }: CatalogListing, atMs: number): PricesNow | null {
+  const { knownSince, sellsFor } = model
+  const now = pricesAt(model, atMs)
+  if (isInherited !== true || sellsFor !== undefined || knownSince === undefined) return now
+  if (now === null || utcDayOf(atMs) <= knownSince) return now
+  const seen = pricesAt(model, Date.parse(knownSince))
+  // Hours are those of the day that is asked for.
+  if (seen === null || now.hours !== null) return now
+  return { ...now, prices: seen.prices, from: seen.from }
+}
+
+/** As {@link isKnownOn}. Of days before a host's list was seen the maker's days say nothing. */
+function isKnown({ model, now, isInherited }: Pricing, day: UtcDay): boolean {
+  if (isInherited !== true || model.sellsFor !== undefined) return isKnownOn(model, now.prices, day)
+  return model.knownSince === undefined || day >= model.knownSince
 }
 
 function keepFirstSource(first: Pricing, listed: readonly Pricing[], { providers }: CatalogEntries): Pricing {

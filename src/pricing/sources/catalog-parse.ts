@@ -68,7 +68,7 @@ function parseModel(
   knownSince: UtcDay | null,
   report: Report,
 ): CatalogModel | null {
-  const { id, match, prices, in_force_from: from, known_since: own } = fieldsOf(value)
+  const { id, match, prices, in_force_from: from, known_since: own, sells_for: maker } = fieldsOf(value)
   const known = typeof own === 'string' && isDay(own) ? own : knownSince
   if (typeof id !== 'string') {
     report(place, 'has no id')
@@ -91,6 +91,7 @@ function parseModel(
     ...(variants.length === 0 ? {} : { variants }),
     ...(typeof from === 'string' ? { inForceFrom: from } : {}),
     ...(known === null ? {} : { knownSince: known }),
+    ...(typeof maker === 'string' ? { sellsFor: maker } : {}),
   }
 }
 
