@@ -9,7 +9,7 @@ const HEX = Buffer.from('0123456789abcdef', 'latin1')
 const VARIANTS = Buffer.from('89ab', 'latin1')
 /** The id under way: only its digits change. */
 const text = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1')
-/** Where the digits of the time stand, the lowest first, and those of the ten random bytes. */
+/** Positions of the digits of the time, the lowest first, and those of the ten random bytes. */
 const TIME_AT = [12, 11, 10, 9, 7, 6, 5, 4, 3, 2, 1, 0]
 const RANDOM_AT = [15, 16, 17, 20, 21, 22, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35]
 const VARIANT_AT = 19

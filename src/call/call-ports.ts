@@ -1,9 +1,9 @@
 import type { CallRecord, OpenCall } from './call-record.ts'
 
-/** What names a call to the ledger. Its client says in which journal the call is. */
+/** The name of a call in the ledger. Its client says in which journal the call is. */
 export type CallName = Pick<OpenCall, 'callId' | 'clientId'>
 
-/** What a call without a cost goes on to hold of budgets: pico-USD, above 0. */
+/** The part of budgets that a call without a cost goes on to hold: pico-USD, above 0. */
 export interface KeptReserve {
   readonly pico: bigint
   /** `job`: a job that it made, until that tells its use. `call`: itself, in place of a cost. */
@@ -49,7 +49,7 @@ export type UpstreamFailure =
   | 'rate_limited'
   | 'server_error'
 
-/** Where a call reports what the operator counts. */
+/** A call reports here what the operator counts. */
 export interface CallObserver {
   callStarted(call: OpenCall): void
   callEnded(record: CallRecord): void
@@ -73,7 +73,7 @@ export interface Caller {
   readonly models: readonly string[] | null
 }
 
-/** What an API key turned out to be. `unavailable`: not known here, and the store that knows is away. */
+/** The outcome of a look-up of an API key. `unavailable`: not known here, and the store that knows is away. */
 export type CallerLookup =
   | { readonly kind: 'active'; readonly caller: Caller }
   | { readonly kind: 'unknown' }

@@ -7,7 +7,7 @@ export const OUTCOMES = ['complete', 'client_aborted', 'upstream_error', 'interr
 
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** What is known of a call when it is about to go upstream: written to the journal first. */
+/** The context of a call that is about to go upstream: written to the journal first. */
 export interface OpenCall {
   /** UUID version 7, lower case with dashes. */
   readonly callId: string
@@ -27,7 +27,7 @@ export interface OpenCall {
   readonly webSocket: boolean
 }
 
-/** What one model used and cost. A call has one; so has each job that its answer reports. */
+/** The use and the cost of one model. A call has one; so has each job that its answer reports. */
 export interface CallUse {
   readonly reportedModel: string | null
   /** The name this use is totalled under in `daily_usage`. */
@@ -48,7 +48,7 @@ export interface CallUse {
   readonly price: string | null
   /** The service tier the answer named, as written, bounded. */
   readonly serviceTier?: string | undefined
-  /** What the upstream said the call cost, whether it is believed or not; integer pico-USD in decimal. */
+  /** The cost that the upstream said, whether it is believed or not; integer pico-USD in decimal. */
   readonly reportedCostPico?: string | undefined
   /** The cost by our prices, only beside the cost that the upstream reported. */
   readonly ownCostPico?: string | undefined
@@ -63,9 +63,9 @@ export interface CallUse {
 }
 
 /**
- * What a call did with the response that its answer names. `created`: it had the response made, and counts whatever
- * its id: servers choose ids, or clients (vLLM), and the same id comes twice. `fetched`: it asked for a response that
- * existed already, whose usage counts once however often it is fetched, and by however many clients.
+ * The way in which a call used the response that its answer names. `created`: it had the response made, and counts
+ * whatever its id: servers choose ids, or clients (vLLM), and the same id comes twice. `fetched`: it asked for a
+ * response that existed already, whose usage counts once however often it is fetched, and by however many clients.
  */
 export const RESPONSE_USES = ['created', 'fetched'] as const
 
@@ -106,25 +106,25 @@ export interface CallRecord extends OpenCall, CallUse {
    * whether a call counts: servers and clients choose these ids, and some choose one for all.
    */
   readonly answerId?: string | undefined
-  /** Whether the call made that response or fetched it; only beside a `responseId`. */
+  /** Tells whether the call made that response or fetched it; only beside a `responseId`. */
   readonly responseUse?: ResponseUse | undefined
   /**
-   * What budgets are charged for it while its cost is not known: what it had reserved, integer pico-USD in decimal,
+   * The charge to budgets while its cost is not known: what it had reserved, integer pico-USD in decimal,
    * above 0. Absent where there is a cost, where a job of the call reserves on, and where limits did not hold.
    */
   readonly chargedPico?: string | undefined
   /** A success status, but the body carried an error. */
   readonly failedInBody: boolean
-  /** What the call did to objects that the upstream keeps; absent where it did nothing to any. */
+  /** The events of objects that the upstream keeps; absent where it did nothing to any. */
   readonly objects?: readonly ObjectEvent[] | undefined
   /**
-   * What its answer reported of jobs that other calls had submitted, where that is not one job by one model, which
-   * the fields above hold: a page of jobs, a file of results. At most `MAX_JOB_USES`.
+   * The uses that its answer reported of jobs that other calls had submitted, where that is not one job by one model,
+   * which the fields above hold: a page of jobs, a file of results. At most `MAX_JOB_USES`.
    */
   readonly jobs?: readonly JobUse[] | undefined
 }
 
-/** What one model used in a job; a job of several models has one for each, under one id. */
+/** The use of one model in a job; a job of several models has one for each, under one id. */
 export interface JobUse extends CallUse {
   /** The job's id, or that of the file that it left. */
   readonly id: string

@@ -1,4 +1,4 @@
-/** What upstreams keep for the client that made it, and the gateway guards for that client. */
+/** The kinds of objects that upstreams keep for the client that made them, and the gateway guards for that client. */
 export const OBJECT_KINDS = [
   'agent',
   'assistant',
@@ -31,26 +31,26 @@ export const OBJECT_KINDS = [
 export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
 /**
- * What may become of one. `ended`: the answer showed a job that runs no more. `read`: what a job made may have been read
- * where its use is not reported, so that it is to be fetched at once.
+ * The changes that one may go through. `ended`: the answer showed a job that runs no more. `read`: what a job made may
+ * have been read where its use is not reported, so that it is to be fetched at once.
  */
 export const OBJECT_CHANGES = ['created', 'ended', 'deleted', 'read'] as const
 
-/** What a call did to an object of the upstream's. */
+/** An event of an object of the upstream's. */
 export interface ObjectEvent {
   /** As the upstream writes it, without the name of its collection; at most 256 bytes. */
   readonly id: string
   readonly kind: ObjectKind
   readonly is: (typeof OBJECT_CHANGES)[number]
-  /** Of what is created: it runs on after its answer, and a later answer reports what it used. */
+  /** The created object runs on after its answer, and a later answer reports what it used. */
   readonly job: boolean
-  /** Of a job that has ended: it failed, so it used nothing. */
+  /** The job that has ended failed, so it used nothing. */
   readonly failed?: true | undefined
-  /** Of a file that is made: the id of the job that left it. */
+  /** The id of the job that left the file that is made. */
   readonly leftBy?: string | undefined
   /**
-   * Of a job that is made: what its call reserved of budgets, integer pico-USD in decimal, above 0. It stays reserved
-   * until the job's cost is counted. Absent where limits did not hold.
+   * The part of budgets that the call of a job that is made reserved, integer pico-USD in decimal, above 0. It stays
+   * reserved until the job's cost is counted. Absent where limits did not hold.
    */
   readonly reservedPico?: string | undefined
 }

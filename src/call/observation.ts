@@ -1,6 +1,6 @@
 import { type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from './usage.ts'
 
-/** What a response has reported about a call so far, or, once it has ended, in all. */
+/** The report of a response about a call so far, or, once it has ended, in all. */
 export interface Observation {
   /**
    * `reported`: final counts. `partial`: counts that the response would have corrected later.
@@ -25,18 +25,20 @@ export interface Observation {
   readonly totalMismatch: boolean
   /** The cost that the provider reported, integer pico-USD; `null`: none. */
   readonly reportedCostPico: bigint | null
-  /** The tier the call was served at (`default`, `flex`, `priority`, `batch`, ...), as written; `null`: not reported. */
+  /**
+   * The tier the call was served at (`default`, `flex`, `priority`, `batch`, ...), as written; `null`: not reported.
+   */
   readonly serviceTier: string | null
   /** Usage per model where one call was served by several (Anthropic's advisor), adding up to `usage`. */
   readonly parts: readonly UsagePart[] | null
   /** When the reported work was submitted, by the provider's clock; `null` or absent: not reported. */
   readonly madeAtMs?: number | null
   /**
-   * Of the sum over several requests: the tokens of the longest prompt among them, `null` where that is not known.
+   * The tokens of the longest prompt among several requests that were summed up, `null` where that is not known.
    * Absent: it is one request. Prices by the length of prompts are chosen by it.
    */
   readonly largestPrompt?: number | null | undefined
-  /** What it reports of jobs, where that is not one job by one model: each by its `responseId`. */
+  /** The uses that it reports of jobs, where that is not one job by one model: each by its `responseId`. */
   readonly jobs?: readonly JobObservation[]
 }
 
@@ -65,7 +67,7 @@ export interface UsagePart {
   /** `null`: the model of the call, which nothing has named. */
   readonly model: string | null
   readonly usage: TokenUsage
-  /** What it is billed by beside tokens, also in the call's `units`; absent: nothing. */
+  /** The units that it is billed by beside tokens, also in the call's `units`; absent: nothing. */
   readonly units?: BilledUnits | undefined
   /** In a session, beside the model that answers: without a price it is a gap in the cost, not the end of it. */
   readonly isBeside?: true | undefined

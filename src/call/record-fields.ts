@@ -24,7 +24,7 @@ type FormOf<Value> = [Value] extends [boolean]
           ? { readonly form: 'units' }
           : { readonly form: 'list' }
 
-/** What the record has where the JSON lacks the key. `never`: the JSON always has it. `none`: not one count. */
+/** The value of the record where the JSON lacks the key. `never`: the JSON always has it. `none`: not one count. */
 type AbsentOf<Value> = undefined extends Value
   ? 'undefined'
   : null extends Value
@@ -118,9 +118,9 @@ export interface FieldDescription {
   readonly absent: (typeof RECORD_FIELDS)[RecordField]['absent']
   readonly part: (typeof RECORD_FIELDS)[RecordField]['part']
   readonly column: string | null
-  /** Of numbers. */
+  /** The highest of numbers. */
   readonly highest?: number
-  /** Of words. */
+  /** The words that there may be. */
   readonly words?: readonly string[]
 }
 
@@ -132,12 +132,12 @@ export const FIELD_LIST: readonly FieldDescription[] = Object.entries(RECORD_FIE
 
 const USE_FIELDS = FIELD_LIST.flatMap(({ name, part }) => (part === 'use' ? [name] : []))
 
-/** What a record says that was used, and no more. */
+/** The fields of a record that say what was used, and no more. */
 export function useOf(record: CallRecord): CallUse {
   return Object.fromEntries(USE_FIELDS.map((name) => [name, record[name]])) as unknown as CallUse
 }
 
-/** Whether a record tells figures that can be counted: tokens, or what is billed without any (films, pages). */
+/** Tells whether a record tells figures that can be counted: tokens, or what is billed without any (films, pages). */
 export function reportsUse({ usageSource, units }: Pick<CallRecord, 'usageSource' | 'units'>): boolean {
   if (usageSource === 'none') return units !== NO_UNITS && BILLED_UNITS.some((name) => units[name] !== null)
   return usageSource !== 'invalid'

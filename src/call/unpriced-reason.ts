@@ -33,14 +33,14 @@ export const WITHOUT_FIGURES = [
 
 const WITHOUT_FIGURES_SET: ReadonlySet<string> = new Set(WITHOUT_FIGURES)
 
-/** Whether a call without a cost reported nothing to price; a call without a reason did report something. */
+/** Tells whether a call without a cost reported nothing to price; a call without a reason did report something. */
 export function reportedNoFigures(reason: string | null | undefined): boolean {
   return typeof reason === 'string' && WITHOUT_FIGURES_SET.has(reason)
 }
 
 const KNOWN: ReadonlySet<string> = new Set(UNPRICED_REASONS)
 
-/** Whether a word from outside is one of the reasons. */
+/** Tells whether a word from outside is one of the reasons. */
 export function isUnpricedReason(word: unknown): word is UnpricedReason {
   return typeof word === 'string' && KNOWN.has(word)
 }

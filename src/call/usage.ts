@@ -1,5 +1,5 @@
 /**
- * What is counted of a call. One line here says how a count is named in code, SQL, records and exports, how its rate is
+ * The counts of a call. One line here says how a count is named in code, SQL, records and exports, how its rate is
  * named, and how the operator prices it in YAML. What cannot derive from these lines (the arithmetic of prices, one SQL
  * migration) does not compile, or fails test/call/usage.test.ts, until it has a new one. New lines go to the end of
  * their list, as records and exports keep their order.
@@ -68,7 +68,10 @@ function token<
 
 const MILLION = 1_000_000n
 
-/** What is billed by another measure than tokens in and out. Durations are in milliseconds, to be whole numbers. */
+/**
+ * The units that are billed by another measure than tokens in and out. Durations are in milliseconds, to be whole
+ * numbers.
+ */
 export const UNIT_DIMENSIONS = [
   unit('webSearches', 'web_searches', 'webSearch', 'web_search', MILLION, 'M searches'),
   // Rerankers': a query with up to so many documents.
@@ -85,12 +88,12 @@ export const UNIT_DIMENSIONS = [
   unit('xSearches', 'x_searches', 'xSearch', 'x_search', MILLION, 'M searches of X'),
   unit('mapSearches', 'map_searches', 'mapSearch', 'map_search', MILLION, 'M map searches'),
   unit('webFetches', 'web_fetches', 'webFetch', 'web_fetch', MILLION, 'M fetched pages'),
-  // Of the provider's own tools of an unknown kind: only the operator can price these.
+  // Calls of the provider's own tools of an unknown kind: only the operator can price these.
   unit('otherToolCalls', 'other_tool_calls', 'otherToolCall', 'other_tool_call', MILLION, 'M tool calls'),
   unit('videoMs', 'video_ms', 'videoMs', 'video_second', 1_000n, 'second of video'),
   // Perplexity's: tokens of what it read, in neither total.
   unit('citationTokens', 'citation_tokens', 'citationToken', 'citation', MILLION, 'M citation tokens'),
-  // Of a fine-tuning job: tokens of its data, times epochs.
+  // The tokens of a fine-tuning job's data, times epochs.
   unit('trainedTokens', 'trained_tokens', 'trainedToken', 'trained', MILLION, 'M trained tokens'),
 ] as const satisfies readonly UnitDimension[]
 
@@ -121,7 +124,7 @@ export const TOKEN_FIELDS = TOKEN_DIMENSIONS.filter((dimension) => dimension.fie
  */
 export type TokenUsage = Readonly<Record<TokenClass, number | null>>
 
-/** What a response says is billed by another measure than tokens. `null`: not reported. */
+/** The units that a response says are billed by another measure than tokens. `null`: not reported. */
 export type BilledUnits = Readonly<Record<BilledUnit, number | null>>
 
 /** The token classes in the order in which rows and records list them. */
@@ -151,7 +154,7 @@ export function countsBy<Name extends string, Count>(
 }
 
 /**
- * Where a record's counts come from.
+ * The origin of a record's counts.
  * `reported`: the upstream's own final figures. `partial`: the upstream's own, but the call was cut before the
  * final ones. `estimated`: counted by our tokenizer. `none`: the upstream reported none and nothing was to be
  * estimated (errors, endpoints without tokens). `invalid`: the upstream reported impossible figures.

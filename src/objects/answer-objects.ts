@@ -1,4 +1,4 @@
-// What an answer says of objects: the ids of those it made, and whether a job still runs.
+// The objects in an answer: the ids of those it made, and whether a job still runs.
 import type { ObjectKind } from '../call/object-event.ts'
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '../http/client/answer-handler.ts'
 import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
@@ -90,7 +90,7 @@ export class AnswerReader {
     else this.#pushEvent(chunk)
   }
 
-  /** What was read until now. */
+  /** The objects that were read until now. */
   get objects(): AnswerObjects {
     const whole = objectIn(this.#scanner.extracted.value) ?? {}
     const inner = member(whole, 'response') ?? member(whole, 'interaction') ?? whole
@@ -121,7 +121,7 @@ export class AnswerReader {
     }
   }
 
-  /** Of whatever length: the event that tells of a response repeats the instructions that its client wrote. */
+  /** Events of whatever length: the one that tells of a response repeats the instructions that its client wrote. */
   #pushData(data: Buffer): void {
     const lineFeed = data.indexOf(LINE_FEED)
     const line = lineFeed === -1 ? data : data.subarray(0, lineFeed)
@@ -230,7 +230,7 @@ export class WatchedAnswer implements AnswerHandler {
 
   onResponseError(controller: AnswerController | null, error: Error): void {
     this.#decoder?.destroy()
-    // What was made before the answer broke off is there.
+    // Objects made before the answer broke off are there.
     this.#notify(false)
     this.#next.onResponseError(controller, error)
   }

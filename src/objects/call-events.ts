@@ -4,7 +4,10 @@ import type { KeptJob } from './table/jobs-table.ts'
 /** Made within the seconds in which Postgres may lack them. */
 const MAX_NEW_JOBS = 1_000
 
-/** What running calls have made of objects, by call, until their records take it; and the jobs that were made lately. */
+/**
+ * The events of objects that running calls have made, by call, until their records take it; and the jobs that were made
+ * lately.
+ */
 export class CallEvents {
   readonly #byCall = new Map<string, readonly ObjectEvent[]>()
   /** Newest last. */
@@ -19,7 +22,7 @@ export class CallEvents {
     return true
   }
 
-  /** What a call has made of objects: once, for its record. */
+  /** Takes what a call has made of objects: once, for its record. */
   take(callId: string): readonly ObjectEvent[] | null {
     const taken = this.#byCall.get(callId)
     if (taken === undefined) return null

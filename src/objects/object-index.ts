@@ -72,7 +72,7 @@ export class ObjectIndex {
     return unknown.size === 0 ? owners : this.#ask(upstreams, unknown, owners)
   }
 
-  /** What this process knows by itself, without the store. */
+  /** The owners that this process knows by itself, without the store. */
   findKnown(upstreams: readonly string[], id: string): ObjectOwner | null {
     return this.#findOwned(upstreams, foldObjectId(id))
   }

@@ -15,14 +15,14 @@ const FORM_KINDS: ReadonlySet<ObjectKind> = new Set(['container', 'file', 'skill
 /** Methods of Google's models whose answers are operations or batches. */
 export const MAKES_OPERATION =
   /^(?:batchgeneratecontent|asyncbatchembedcontent|predictlongrunning|uploadtofilesearchstore|importfile)$/
-/** Of a body that is searched in one turn. */
+/** Length of a body that is searched in one turn. */
 export const MAX_SEARCHED_BYTES = 1024 * 1024
 const STORES = Buffer.from('"store"')
 /** A container that is named, the date in the type of a tool of Anthropic's, OpenAI's tools that run programs. */
 const CONTAINER_SIGNS = ['"container', '_202', 'code_interpreter', '"shell'].map((sign) => Buffer.from(sign))
 const DEFERS = Buffer.from('"deferred"')
 
-/** What a POST makes; `null`: nothing that is an object of its own. */
+/** The kind that a POST makes; `null`: nothing that is an object of its own. */
 export function kindMade(
   { method, body }: MakingCall,
   { names, collection, verb }: ObjectPath,
@@ -45,7 +45,7 @@ function isEvalRun(names: ObjectPath['names'], verb: string): boolean {
   return names.length === 1 && names[0]?.kind === 'eval' && verb === 'runs'
 }
 
-/** Whether what a call made runs on after it. An operation of Google's is a batch where its name says so. */
+/** Tells whether what a call made runs on after it. An operation of Google's is a batch where its name says so. */
 export function isJob(
   made: ObjectKind,
   named: ObjectKind,
@@ -62,7 +62,7 @@ export function isPartOfFile({ names, verb }: ObjectPath): boolean {
   return names.at(-1)?.kind === 'upload' && verb === 'parts'
 }
 
-/** Whether a form with a file may be what is sent there. */
+/** Tells whether a form with a file may be what is sent there. */
 export function takesForms({ names, collection }: ObjectPath): boolean {
   const kind = names.at(-1)?.kind ?? collection
   return kind === null || FORM_KINDS.has(kind)
@@ -74,7 +74,10 @@ export function isKept(body: Buffer): boolean {
   return body.length > MAX_SEARCHED_BYTES || body.includes(STORES) || body.includes(DEFERS)
 }
 
-/** Whether tools that the provider runs may make a container for it: `code_execution_20250825`, `code_interpreter`. */
+/**
+ * Tells whether tools that the provider runs may make a container for it: `code_execution_20250825`,
+ * `code_interpreter`.
+ */
 export function makesContainer(body: Buffer | null): boolean {
   if (body === null || body.length > MAX_SEARCHED_BYTES) return true
   return CONTAINER_SIGNS.some((sign) => body.includes(sign))

@@ -72,7 +72,7 @@ function parse(canonicalPath: string): ObjectPath {
       collection = found.kind
     } else if (NOT_IDS.has(next)) {
       at += 1
-      // What is made below a verb is the collection's: `videos/generations`, `threads/runs`.
+      // Objects made below a verb are the collection's: `videos/generations`, `threads/runs`.
       if (at === segments.length) collection = found.kind
     } else {
       endsInName = addName(names, found, segments, at)
@@ -96,8 +96,8 @@ function collectionAt(lower: readonly string[], at: number): Collection | null {
 }
 
 /**
- * Adds the id that stands at `at`. Google's have their method behind a colon (`batches/1:cancel`), which others' ids may
- * hold, so both readings are names. Gives whether the path could end in the object itself.
+ * Adds the id that stands at `at`. Google's have their method behind a colon (`batches/1:cancel`), which others' ids
+ * may hold, so both readings are names. Gives whether the path could end in the object itself.
  */
 function addName(
   names: ObjectName[],
@@ -148,7 +148,7 @@ const UPLOAD_PATH = /^\/(?:resumable\/)?upload\//i
 const UPLOAD_ID = /[?&]upload_id=([^&#]+)/i
 const ADDRESSES = ['x-goog-upload-url', 'x-goog-upload-control-url', 'location'] as const
 
-/** Whether files are sent to a canonical path as Google takes them. */
+/** Tells whether files are sent to a canonical path as Google takes them. */
 export function isUploadPath(canonicalPath: string): boolean {
   return UPLOAD_PATH.test(canonicalPath)
 }
@@ -166,7 +166,7 @@ function decoded(text: string): string {
 }
 
 // Which calls end a job, or read what it made where its use is not reported.
-/** What a call would end. */
+/** The jobs that a call would end. */
 export interface EndedJobs {
   readonly ids: readonly string[]
   /** Jobs that were submitted to this path go with it, in lower case; '': none. */
@@ -188,8 +188,8 @@ export function jobsEndedBy(method: string, canonicalPath: string): EndedJobs | 
 }
 
 /**
- * What a GET reads of jobs beside their use: what stands below a job, and items of conversations and inputs of
- * responses, which hold what responses in the background said.
+ * The parts of jobs that a GET reads beside their use: what stands below a job, and items of conversations and inputs
+ * of responses, which hold what responses in the background said.
  */
 export function jobsReadBy(path: ObjectPath): readonly (ObjectName & { readonly job: boolean })[] {
   if (endsInJob(path) || path.collection !== null || path.names.length === 0) return NONE

@@ -60,7 +60,7 @@ export interface ObjectCall {
   readonly pathAndQuery: string
   /** `null`: not read. */
   readonly body: Buffer | null
-  /** What was found of jobs before the call ends them. */
+  /** The use that was found of jobs before the call ends them. */
   readonly found: readonly ObjectEvent[]
   /** Asks the upstream for another page of the list that this call asked for. */
   readonly fetchPage: (pathAndQuery: string) => Promise<Buffer>
@@ -78,7 +78,9 @@ export class Objects {
     this.#index = index
   }
 
-  /** Whether a request's body is to be read for the ids in it, where its endpoint does not want it read anyway. */
+  /**
+   * Tells whether a request's body is to be read for the ids in it, where its endpoint does not want it read anyway.
+   */
   readsBody(upstream: ObjectUpstream, canonicalPath: string, contentType: string): boolean {
     if (upstream.objects === 'shared') return false
     const path = readObjectPath(canonicalPath)
@@ -88,7 +90,7 @@ export class Objects {
     return path.names.length > 0 ? !isPartOfFile(path) : path.collection !== 'file'
   }
 
-  /** What of an upload that streams names objects: its fields, or also the lines of its file. */
+  /** The parts of an upload that streams which name objects: its fields, or also the lines of its file. */
   readsUpload(upstream: ObjectUpstream, canonicalPath: string): 'nothing' | 'fields' | 'file' {
     if (upstream.objects === 'shared') return 'nothing'
     const path = readObjectPath(canonicalPath)
@@ -97,7 +99,7 @@ export class Objects {
   }
 
   /**
-   * Whether the client may send this call. At once where nothing of it names an object, or all is known.
+   * Tells whether the client may send this call. At once where nothing of it names an object, or all is known.
    *
    * @param inBody the ids that its body names.
    */
@@ -140,7 +142,7 @@ export class Objects {
     return this.judge(upstream, 'GET', canonicalPath, pathAndQuery, clientId, NONE)
   }
 
-  /** Whether the client may use all of `ids`: those in an upload, as it passes. */
+  /** Tells whether the client may use all of `ids`: those in an upload, as it passes. */
   judgeUpload(
     upstream: ObjectUpstream,
     clientId: string,
@@ -149,7 +151,7 @@ export class Objects {
     return this.#judgeIds(upstream, clientId, ids.flatMap(readings))
   }
 
-  /** Whether the answer of such a call may say something of objects: what to ask of every call before `watch`. */
+  /** Tells whether the answer of such a call may say something of objects: what to ask of every call before `watch`. */
   concerns(method: string, canonicalPath: string, body: Buffer | null): boolean {
     const { names, collection, verb } = readObjectPath(canonicalPath)
     if (collection === 'completion' && method === 'POST') return body === null || isKept(body)
@@ -182,7 +184,7 @@ export class Objects {
     }
   }
 
-  /** What a call has made of objects: once, for its record. */
+  /** Takes what a call has made of objects: once, for its record. */
   take(callId: string): readonly ObjectEvent[] | null {
     return this.#events.take(callId)
   }
@@ -202,7 +204,7 @@ export class Objects {
     )
   }
 
-  /** What stands in an object of the client's own is as much its own. */
+  /** The content of an object of the client's own is as much its own. */
   #idsIn({ names }: ObjectPath, upstream: ObjectUpstream, clientId: string): readonly string[] {
     const first = this.#index.findKnown(upstream.account, names[0]?.id ?? '')
     return first?.clientId === clientId ? NONE : names.map(({ id }) => id)
@@ -281,7 +283,7 @@ export class Objects {
       // Anthropic tells what a batch used with its results alone. Of an answer that broke off, the use may be missing.
       const ended = isWhole && (job.kind === 'message_batch' ? isResults : hasEnded(objects.status))
       const failed = hasFailed(objects.status) ? { failed: true as const } : {}
-      // What is cancelled tells its figures later, if at all.
+      // A cancelled job tells its figures later, if at all.
       if (path.verb === 'cancel' && !hasFailed(objects.status))
         this.#record(call, { ...job, is: 'read', job: true })
       else if (ended) this.#record(call, { ...job, is: 'ended', job: true, ...failed })

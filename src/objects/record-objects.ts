@@ -1,4 +1,5 @@
-// Puts into a call's record what it made of objects and what budgets hold on for it, so that all of it reaches Postgres by
+// Puts into a call's record what it made of objects and what budgets hold on for it, so that all of it reaches Postgres
+// by
 // the same exactly-once way.
 import type { CallLedger } from '../call/call-ports.ts'
 import type { CallRecord } from '../call/call-record.ts'
@@ -51,7 +52,7 @@ function isMadeJob({ is, job }: ObjectEvent): boolean {
   return is === 'created' && job
 }
 
-/** What a call that a crash cut has made, as far as its usage snapshot names it: a response. */
+/** The object that a call which a crash cut has made, as far as its usage snapshot names it: a response. */
 export function objectsOfInterrupted(record: CallRecord): readonly ObjectEvent[] | null {
   const { method, path, responseId } = record
   if (method !== 'POST' || responseId === null) return null

@@ -19,7 +19,7 @@ import { createLateRepricing, type LateRepricing } from './late-repricing.ts'
 import { createModelLimit, type ModelLimit } from './model-limit.ts'
 import { countResponsesOnce } from './responses-once.ts'
 
-/** What the counting of records remembers between transactions. */
+/** The memory of the counting of records between transactions. */
 export interface CountingMemory {
   readonly modelLimit: ModelLimit
   readonly lateRepricing: LateRepricing
@@ -62,7 +62,7 @@ export async function countRecords(
   const files = await readJobFiles(session, records)
   const once = await countResponsesOnce(session, files, jobsMadeAgain)
   const { calls, settled } = await settleJobs(session, once, files, made)
-  // What jobs used counts on the days of their submission, which are known only now.
+  // The use of jobs counts on the days of their submission, which are known only now.
   const counted = daysOf(calls, settled)
   const more = [...counted].filter((day) => !locked.has(day))
   if (more.length > 0 && !(await shareDays(session, more))) throw new DayBusy('a correction is at such a day')

@@ -20,14 +20,14 @@ import { selectPrices } from '../usage/price-definitions.ts'
 /** Gives calls that come in after a repricing the cost that it would have given them. */
 export interface LateRepricing {
   /**
-   * What is to be added to the rows of these records by `addEntries`, once they are in the totals, in the same
+   * The amounts to be added to the rows of these records by `addEntries`, once they are in the totals, in the same
    * transaction. The transaction must hold corrections of all days out, so that a repricing sees either the record or
    * not, and its rule likewise.
    */
   plan(session: PostgresSession, records: readonly CountedCall[]): Promise<readonly LateEntries[]>
 }
 
-/** What one repricing adds to rows. */
+/** The amounts that one repricing adds to rows. */
 export interface LateEntries {
   readonly adjustmentId: string
   readonly entries: readonly AdjustmentEntry[]
@@ -109,7 +109,7 @@ function addRecord(
   const clientName = names.get(record.clientId) ?? null
   const call = { ...record, costPico, clientName, isSettlement: record.settlement !== undefined }
   const cost = repriceCall(catalog, call, prices.get(priceId) ?? null)
-  // What cannot be repriced stays as metered: the next run of the command names it.
+  // A row that cannot be repriced stays as metered: the next run of the command names it.
   if (cost.kind !== 'cost') return
   const key = keyOf(record)
   const before = entries.get(keyText(key))

@@ -16,10 +16,15 @@ export function isLostRace(error: unknown): boolean {
   return code === '40001' || code === '40P01'
 }
 
-/** By class, what passes: connections, a server that is read-only, loses races, lacks room, has locks held, or is starting. */
+/**
+ * By class, what passes: connections, a server that is read-only, loses races, lacks room, has locks held, or is
+ * starting.
+ */
 const PASSING: readonly string[] = ['08', '25', '40', '53', '55', '57', '58']
 
-/** Whether the same statement may succeed later with nothing changed by hand, as also where no server answered. */
+/**
+ * Tells whether the same statement may succeed later with nothing changed by hand, as also where no server answered.
+ */
 export function isPassing(error: unknown): boolean {
   const code = sqlErrorOf(error)?.code
   return code === undefined || PASSING.includes(code.slice(0, 2))

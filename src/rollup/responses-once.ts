@@ -70,7 +70,7 @@ export async function countResponsesOnce(
   })
 }
 
-/** What a record reports of jobs that were not reported before; a job of several models is one. */
+/** The uses that a record reports of jobs that were not reported before; a job of several models is one. */
 function unspentOf({ upstream, jobs = [] }: CallRecord, unspent: Set<string>): readonly JobUse[] {
   const own = new Set<string>()
   return jobs.filter(({ id }) => {
@@ -101,7 +101,7 @@ function collisionOf({ arrivedAtMs, upstream }: CallRecord) {
   return { day: utcDayOf(arrivedAtMs), upstream }
 }
 
-/** Whether it had a response made under the id of a job that another call had submitted. */
+/** Tells whether it had a response made under the id of a job that another call had submitted. */
 function isOfAnothersJob(record: CallRecord, jobsMadeAgain: ReadonlyMap<string, string>): boolean {
   if (jobsMadeAgain.size === 0 || useOf(record) !== 'created') return false
   const { upstream, responseId, callId } = record
@@ -117,7 +117,7 @@ function useOf(record: CallRecord) {
   return record.responseUse ?? responseUseOf(record)
 }
 
-/** What names the response whose usage this record brings; `null`: it brings none, or none that may come again. */
+/** The name of the response whose usage this record brings; `null`: it brings none, or none that may come again. */
 function responseNameOf(record: CallRecord): ResponseName | null {
   const { upstream, responseId, usageSource } = record
   if (responseId === null || !reportsUse(record)) return null

@@ -18,7 +18,7 @@ export type Retried =
   /** It stays a dead letter. */
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** What strings a record may hold that no store takes are replaced by, and how long they may be at most. */
+/** Strings of a record that no store takes are cut to these lengths, cleaned of what cannot be stored. */
 const MAX_BYTES = { name: 256, path: 512, raw: 8192, price: 65_536 } as const
 
 /** A few calls more do not matter, however many wait. */

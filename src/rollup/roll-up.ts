@@ -16,7 +16,7 @@ export interface RollUpOptions {
   readonly pool: Postgres
   readonly callDays: CallDays
   readonly memory?: CountingMemory
-  /** Where single calls go beside `calls`; absent: nowhere. */
+  /** The sinks that single calls go to beside `calls`; absent: nowhere. */
   readonly otherSinks?: readonly CallSink[]
 }
 
@@ -41,7 +41,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
     const producers = [...byProducer.keys()].sort()
     const sink = callsInto(keptCalls(await callDays.all()), otherSinks)
     const batchDays = new Set<UtcDay>()
-    // Of a batch that is refused nothing is counted, and its day may be what is refused.
+    // Nothing of a batch that is refused is counted, and its day may be what is refused.
     if (refusal === null)
       for (const { record } of batch) if (record !== null) batchDays.add(utcDayOf(record.arrivedAtMs))
     let remember = () => {}

@@ -14,7 +14,7 @@ export interface Candidate extends Numbered {
   readonly record: CallRecord | null
 }
 
-/** What became of a batch. Entries that are neither `settled` nor `waiting` were not looked at. */
+/** The outcome of a batch. Entries that are neither `settled` nor `waiting` were not looked at. */
 export interface RolledUp {
   /** `busy`: another worker is at this shard. */
   readonly kind: 'done' | 'busy'
@@ -56,7 +56,7 @@ export const BUSY: RolledUp = {
   gaps: [],
 }
 
-/** What two batches of one stream came to together. */
+/** The outcome of two batches of one stream together. */
 export function mergeRolledUp(first: RolledUp, second: RolledUp): RolledUp {
   return {
     kind: second.kind,

@@ -10,7 +10,7 @@ const REFUSED = new RefusedValue('a value that no gateway writes')
 export type JsonFields = { readonly [key: string]: unknown }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-/** What `numeric(38,0)` holds. */
+/** The digits that `numeric(38,0)` holds. */
 const PICO = /^(?:0|[1-9][0-9]{0,37})$/
 
 export function throwMalformed(): never {

@@ -83,7 +83,7 @@ function openFields(call: OpenCall): string {
   return text
 }
 
-/** What was used, but for the models: records and jobs have these in different orders. */
+/** The fields of what was used, but for the models: records and jobs have these in different orders. */
 function useFields(use: CallUse): string {
   let text = `,"usageSource":"${use.usageSource}"`
   if (use.usage !== NO_USAGE) text += serialiseCounts('usage', TOKEN_CLASSES, use.usage)
@@ -180,7 +180,7 @@ function recordFrom(open: Required<OpenCall>, json: JsonFields): Required<CallRe
   }
 }
 
-/** What was used in a job has the form of what was used in a call, so it is read as such. */
+/** The use of a job has the form of the use of a call, so it is read as such. */
 function jobsFrom(open: Required<OpenCall>, value: unknown): readonly JobUse[] {
   if (!Array.isArray(value) || value.length > MAX_JOB_USES) return throwMalformed()
   return value.map((job: unknown) => {

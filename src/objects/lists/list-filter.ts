@@ -1,4 +1,4 @@
-// What of a list its client may see, page by page: one that is all others' is followed by the next.
+// The part of a list that its client may see, page by page: one that is all others' is followed by the next.
 import { foldObjectId } from '../../call/object-event.ts'
 import { objectIn, textIn } from '../../providers/reading/json-value.ts'
 import type { Provider } from '../../providers/registry.ts'
@@ -9,7 +9,7 @@ import { namesIn } from '../object-path.ts'
 
 export interface ListFilterQuery {
   readonly provider: Provider
-  /** What the upstream was asked for. */
+  /** The page that the upstream was asked for. */
   readonly pathAndQuery: string
   readonly clientId: string
   /**
@@ -34,7 +34,7 @@ interface Element {
   readonly start: number
   /** Exclusive. */
   readonly end: number
-  /** What it is named by; empty: nothing readable. */
+  /** The id that it is named by; empty: nothing readable. */
   readonly ids: readonly string[]
 }
 
@@ -66,7 +66,7 @@ interface ListPage {
 
 /** Members of a list's top level; none has more than ten. */
 const MAX_MEMBERS = 1_000
-/** What is read before others have their turn. */
+/** Bytes that are read before others have their turn. */
 const TURN_BYTES = 512 * 1024
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
@@ -176,7 +176,7 @@ function idsInPage({ arrays, ownId }: ListPage): readonly string[] {
   return arrays.flatMap(({ elements }) => elements.flatMap(({ ids }) => ids))
 }
 
-/** What the first and the last object of a page are named by, kept or not. */
+/** The ids of the first and the last object of a page, kept or not. */
 function endsOfPage({ arrays }: ListPage): {
   readonly first: string | null
   readonly last: string | null
@@ -290,7 +290,7 @@ function isShown({ shows, clientId }: ListFilterQuery, owners: Owners, ids: read
   return own || shows === 'own_and_nobodys'
 }
 
-/** What to ask for behind `page`; `null`: unknown. */
+/** The request for what is behind `page`; `null`: unknown. */
 function nextPage({ provider }: ListFilterQuery, pathAndQuery: string, page: ListPage): string | null {
   const queryStart = pathAndQuery.indexOf('?')
   const path = queryStart === -1 ? pathAndQuery : pathAndQuery.slice(0, queryStart)

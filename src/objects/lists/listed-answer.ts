@@ -4,7 +4,7 @@ import { createDecoder } from '../../http/codings/decode.ts'
 
 /** Longest list that is held, content coding undone; the largest page any provider gives is some megabytes. */
 export const MAX_LIST_BYTES = 16 * 1024 * 1024
-/** Of all lists that are held at a time, so that many cannot exhaust the memory. */
+/** Bound of all lists that are held at a time, so that many cannot exhaust the memory. */
 const MAX_HELD_BYTES = 128 * 1024 * 1024
 
 let heldBytes = 0
@@ -112,7 +112,10 @@ export class ListedAnswer implements AnswerHandler {
     this.#next.onResponseEnd(relayed, trailers)
   }
 
-  /** What is not shown is metered all the same. An announced length of nothing keeps its bytes from the client. */
+  /**
+   * An answer that is not shown is metered all the same. An announced length of nothing keeps its bytes from the
+   * client.
+   */
   #meter(controller: AnswerController, body: Buffer): void {
     if (this.#ended) return
     const headers = { ...this.#headers, 'content-length': '0' }

@@ -1,4 +1,4 @@
-// What a request's body names: the ids of objects, models beside its own, and whether it reads the whole account.
+// The names in a request's body: the ids of objects, models beside its own, and whether it reads the whole account.
 import { isUtf8 } from 'node:buffer'
 import { slicedWork } from '../../lib/sliced-work.ts'
 import { JsonScanner } from '../../providers/wires/json.ts'
@@ -13,7 +13,7 @@ export interface BodyNames {
   readonly readsWholeAccount: boolean
 }
 
-/** What a scan of the body's top level knows already. */
+/** The knowledge of a scan of the body's top level. */
 export interface TopLevel {
   readonly readable: boolean
   readonly model: string | null
@@ -28,7 +28,7 @@ export const NO_NAMES: BodyNames = { ids: [], models: [], readsWholeAccount: fal
 
 /** Ids or models of one body; a store takes some hundred files at once. */
 const MAX_NAMES = 2_048
-/** What is short or has spaces is none; `auto` and its like stand where ids may. */
+/** A text that is short or has spaces is none; `auto` and its like stand where ids may. */
 const MAY_BE_ID = /^[\w.:/~%@+=?&-]{5,}$/
 /** Models that a job left, by OpenAI's, Mistral's and Google's names; others are named like those of their makers. */
 const TUNED_MODEL = /(?:^|[/:])ft[:-]|(?:^|\/)tunedmodels\//i
@@ -41,7 +41,7 @@ export function isTunedModel(model: string): boolean {
 const PIECE_BYTES = 64 * 1024
 
 /**
- * What `body` names, at once for nearly every body, in slices for long ones.
+ * Reads what `body` names, at once for nearly every body, in slices for long ones.
  *
  * @param top `null`: not scanned.
  * @param isWanted asked before each slice; false ends the walk.
@@ -91,17 +91,17 @@ function unreadable({ isKnown }: NamedPaths, body: Buffer, names: NameCollector)
   return isKnown || isWide(body) ? 'unreadable' : names.found
 }
 
-/** Whether this is JSON in UTF-16 or UTF-32, which some servers read. */
+/** Tells whether this is JSON in UTF-16 or UTF-32, which some servers read. */
 export function isWide(body: Buffer): boolean {
   const start = body.subarray(0, 8)
   return start.includes(0) && (start.includes(OPEN_BRACE) || start.includes(OPEN_BRACKET))
 }
 
-/** Whether such a body names nothing, however a server reads it, by what is known without a walk. */
+/** Tells whether such a body names nothing, however a server reads it, by what is known without a walk. */
 function isPlain({ hints }: NamedPaths, body: Buffer, top: TopLevel | null): boolean {
   if (hints === null || top === null || top.duplicateModel || top.namesOtherModels) return false
   if (top.model !== null && TUNED_MODEL.test(top.model)) return false
-  // What is not JSON gets its error from the upstream, unless a server could read a name in it.
+  // A body that is not JSON gets its error from the upstream, unless a server could read a name in it.
   if (
     !top.readable &&
     (body.length > PIECE_BYTES || isWide(body) || /ft[:-]|tuned/i.test(body.toString('latin1')))
@@ -129,7 +129,7 @@ export class NameCollector {
     return this.#scanner.done
   }
 
-  /** What has come of the document is not JSON. */
+  /** The part of the document that has come is not JSON. */
   get isMalformed(): boolean {
     return this.#scanner.isMalformed
   }
@@ -149,7 +149,7 @@ export class NameCollector {
     this.#scanner = this.#scannerOfNext()
   }
 
-  /** What was found so far. */
+  /** The names that were found so far. */
   get found(): BodyNames {
     return { ids: [...this.#ids], models: [...this.#models], readsWholeAccount: this.#readsWholeAccount }
   }
@@ -195,7 +195,7 @@ export class NameCollector {
   }
 }
 
-/** Where the character ends that stands around `at`. */
+/** End of the character that stands around `at`. */
 function characterEnd(body: Buffer, at: number): number {
   let end = at
   while (end < at + 3 && ((body[end] ?? 0) & 0xc0) === 0x80) end += 1

@@ -1,9 +1,10 @@
-// Whether a body may name an object at all: nearly no chat does, and a search for parts of names costs less than a walk.
+// Whether a body may name an object at all: nearly no chat does, and a search for parts of names costs less than a
+// walk.
 
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
 const UNDERSCORE = 0x5f
-/** Of an escape: the native search runs along the first byte, and backslashes are frequent in text. */
+/** The second byte of an escape: the native search runs along the first byte, and backslashes are frequent in text. */
 const ESCAPED = Buffer.from('00')
 /** Beyond, one search for each needle costs less than a call for each underscore. */
 const MAX_UNDERSCORES = 16
@@ -41,7 +42,7 @@ export class NameHints {
     this.#needles = [...needles].map(([needle, found]) => ({ bytes: Buffer.from(needle), stems: found }))
   }
 
-  /** Whether a stem stands in `body`, in any case of its letters, or could in escapes. */
+  /** Tells whether a stem stands in `body`, in any case of its letters, or could in escapes. */
   mayName(body: Buffer): boolean {
     if (this.#needles.length === 0) return false
     if (body.length > MAX_BYTES) return true
@@ -86,7 +87,7 @@ function stands(stem: Buffer, body: Buffer, from: number): boolean {
   return true
 }
 
-/** Whether a letter or `_` is written as an escape, which no program does but one that hides a name. */
+/** Tells whether a letter or `_` is written as an escape, which no program does but one that hides a name. */
 function escapesName(body: Buffer): boolean {
   let seen = 0
   for (let at = body.indexOf(ESCAPED); at !== -1; at = body.indexOf(ESCAPED, at + 1)) {

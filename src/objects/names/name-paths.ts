@@ -1,12 +1,13 @@
-// Where request bodies name objects and models, by endpoint: the one table, made from the providers' references.
+// The paths at which request bodies name objects and models, by endpoint: the one table, made from the providers'
+// references.
 import { compilePaths, type PathWalk, type WantedPath } from '../../providers/wires/plans/json-paths.ts'
 import { readObjectPath } from '../object-path.ts'
 import { NameHints } from './name-hints.ts'
 
 /**
  * `id`: of an object. `item`: of a part of a response or conversation, which has no owner, where an object's id fits.
- * `model`: a model that the call runs, or lets run later. `tuned`: one that is checked elsewhere, and may have an owner.
- * The others are types of what is read: see `WHOLE_ACCOUNT`.
+ * `model`: a model that the call runs, or lets run later. `tuned`: one that is checked elsewhere, and may have an
+ * owner. The others are types of what is read: see `WHOLE_ACCOUNT`.
  */
 export type NameTag = 'id' | 'item' | 'model' | 'tuned' | 'data_source' | 'eval_source' | 'upload_purpose'
 
@@ -22,7 +23,7 @@ export interface NamedPaths {
 }
 
 interface Endpoint {
-  /** Of a canonical path in lower case. */
+  /** Pattern of canonical paths in lower case. */
   readonly path: RegExp
   /** Members that hold ids wherever they stand. Where every body is walked, also in Google's spelling: `fileId`. */
   readonly ids: readonly string[]
@@ -62,7 +63,7 @@ const GOOGLES = [
   'previous_interaction_id',
   'tuned_model',
 ] as const
-/** Where a body is short, or nothing is known of its endpoint. */
+/** The paths for a body that is short, or of whose endpoint nothing is known. */
 const ALL = [
   ...RESPONSES,
   ...GOOGLES,
@@ -168,15 +169,15 @@ const TYPES_THAT_READ_IDS: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 
 /**
- * Whether a type at a `NameTag`'s path means what the whole account has: stored completions, logs and responses of all
- * clients; or a batch's file in parts, whose lines are not seen whole.
+ * Tells whether a type at a `NameTag`'s path means what the whole account has: stored completions, logs and responses
+ * of all clients; or a batch's file in parts, whose lines are not seen whole.
  */
 export function readsWholeAccount(tag: NameTag, value: string): boolean {
   if (tag === 'upload_purpose') return value === 'batch'
   return TYPES_THAT_READ_IDS[tag]?.has(value) === false
 }
 
-/** What keeps objects takes JSON, whatever else of it is known. */
+/** An endpoint that keeps objects takes JSON, whatever else of it is known. */
 function elsewhere(canonicalPath: string): Endpoint {
   const { names, collection } = readObjectPath(canonicalPath)
   return names.length > 0 || collection !== null ? ENDPOINT_OF_OBJECTS : ENDPOINT_OF_ALL
@@ -186,7 +187,7 @@ const compiled = new Map<Endpoint, NamedPaths>()
 const known = new Map<string, NamedPaths>()
 const MAX_KNOWN = 2_000
 
-/** What bodies of this path name. @param canonicalPath As `canonicalPath` gives it. */
+/** The names in bodies of this path. @param canonicalPath As `canonicalPath` gives it. */
 export function namedPaths(canonicalPath: string): NamedPaths {
   const before = known.get(canonicalPath)
   if (before !== undefined) return before
@@ -197,10 +198,10 @@ export function namedPaths(canonicalPath: string): NamedPaths {
   return found
 }
 
-/** What a line of an uploaded file names. */
+/** The names in a line of an uploaded file. */
 export const LINE_WALK: NameWalk = pathsOf(LINE).walk
 
-/** What an answer names that its call has made beside itself. */
+/** The names in an answer of what its call has made beside itself. */
 export const ANSWER_WALK: NameWalk = pathsOf(ANSWER).walk
 
 function pathsOf(endpoint: Endpoint): NamedPaths {

@@ -7,7 +7,7 @@ import { type NameWalk, namedPaths } from './name-paths.ts'
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d
 
-/** Where the reading of a file stands. `other`: it is not JSON. */
+/** The state of the reading of a file. `other`: it is not JSON. */
 type State = 'start' | 'between' | 'document' | 'broken' | 'other'
 
 /**

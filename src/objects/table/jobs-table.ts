@@ -8,8 +8,8 @@ const UNSETTLED = 'job and settled_at is null'
 const LISTED_JOBS = 1_000
 
 /**
- * Corrects the models under which the calls that made these objects are totalled. `sorted` by upstream and id. An object
- * that another call had made before stays with that call's.
+ * Corrects the models under which the calls that made these objects are totalled. `sorted` by upstream and id. An
+ * object that another call had made before stays with that call's.
  */
 export async function renameUnpriced(
   session: PostgresSession,
@@ -101,7 +101,7 @@ export async function hastenJobs(
 export interface KeptJob extends ObjectKey {
   readonly id: string
   readonly kind: string
-  /** Of the call that submitted it, an upstream's prefix taken off. */
+  /** Path of the call that submitted it, an upstream's prefix taken off. */
   readonly path: string
   /** When that call arrived. */
   readonly createdAtMs: number

@@ -5,7 +5,7 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import { type Submitter, submitterOf } from '../../usage/daily-key.ts'
 import { SUBMITTER_DIMENSIONS } from '../../usage/dimensions.ts'
 
-/** What an object keeps of the call that made it, for the totals of its job. */
+/** The fields that an object keeps of the call that made it, for the totals of its job. */
 const SUBMITTER_COLUMNS = SUBMITTER_DIMENSIONS.map(({ column }) => column).join(', ')
 const SUBMITTER_FIELDS = SUBMITTER_DIMENSIONS.map(({ field }) => `"${field}"`)
 
@@ -16,26 +16,26 @@ export interface NewObject extends Submitter {
   readonly id: string
   readonly kind: ObjectKind
   readonly callId: string
-  /** Of the call that made it, in its canonical form. */
+  /** Path of the call that made it, in its canonical form. */
   readonly path: string
   readonly model: string | null
   readonly createdAtMs: number
   readonly job: boolean
   /** The model that its call is totalled under as unpriced, until the job tells what it used; `null`: it is not. */
   readonly unpricedAs: string | null
-  /** Of a file: the id of the job that left it. */
+  /** The id of the job that left it; of a file. */
   readonly leftBy: string | null
-  /** Of a job: what its call reserved of budgets, integer pico-USD in decimal. */
+  /** The part of budgets that a job's call reserved, integer pico-USD in decimal. */
   readonly reservedPico: string | null
 }
 
-/** What a job was taken to have used, as it stands in the totals: its final figures take its place. */
+/** The use that a job was taken to have, as it stands in the totals: its final figures take its place. */
 export type Estimate = Pick<
   CallUse,
   'model' | 'reportedModel' | 'usageSource' | 'usage' | 'units' | 'costPico' | 'priceId'
 >
 
-/** What names an object at an upstream. */
+/** The name of an object at an upstream. */
 export interface ObjectKey {
   readonly upstream: string
   readonly foldedId: string

@@ -43,7 +43,7 @@ function sizeAsked({ fields, isRead }: CallHead): string | null {
   return isRead ? tierOfSize(fields.size) : UNKNOWN_SIZE
 }
 
-/** The job's own word stands above the request, also where it is the usual size. */
+/** The job's figure stands above the request, also where it is the usual size. */
 function sizeMade(size: unknown, call: CallHead): string | null {
   return tierOfSize(size) ?? (sizeAsked(call) === null ? null : 'standard')
 }

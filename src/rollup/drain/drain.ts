@@ -9,7 +9,9 @@ import { WaitingEntries } from './gap-check.ts'
 
 /** How long a drain waits for the first entry of an idle stream. */
 const BLOCK_MS = 1_000
-/** A drain ends after this time, so that what it did is reported, and the shard given to the worker that is dealt it. */
+/**
+ * A drain ends after this time, so that what it did is reported, and the shard given to the worker that is dealt it.
+ */
 const SLOT_MS = 5_000
 /**
  * Pause after a batch that was not full, so that a stream of single calls makes ten transactions a second and not
@@ -33,11 +35,12 @@ export interface DrainOptions {
   readonly lingerMs?: number
 }
 
-/** What a drain did. */
+/** The outcome of a drain. */
 export interface Drained {
   /**
-   * `idle`: all that can be counted is. `slot`: there may be more, its time was over. `busy`: another worker has
-   * the shard, or a correction runs. `newer`: an entry of a later release is in the stream, which is left alone. `stopped`: by the signal.
+   * `idle`: all that can be counted is. `slot`: there may be more, its time was over. `busy`: another worker has the
+   * shard, or a correction runs. `newer`: an entry of a later release is in the stream, which is left alone. `stopped`:
+   * by the signal.
    */
   readonly end: 'idle' | 'slot' | 'busy' | 'newer' | 'stopped'
   readonly counted: number
@@ -86,7 +89,7 @@ export function createDrain(options: DrainOptions): Drain {
     let overdueGaps = NO_OVERDUE_GAPS
     let ahead: Promise<ReadBatch> | null = null
     let trimmed: Promise<void> = Promise.resolve()
-    // Of a connection that was closed to stop at once nothing comes: what is not deleted is dropped as a duplicate.
+    // Nothing comes of a connection that was closed to stop at once: what is not deleted is dropped as a duplicate.
     const untilTrimmed = () => trimmed.catch((error) => signal.aborted || Promise.reject(error))
     const ended = (end: Drained['end']): Drained => ({ ...sums, end, waiting: waiting.count })
     const restart = () => {
@@ -98,7 +101,7 @@ export function createDrain(options: DrainOptions): Drain {
     try {
       for (;;) {
         if (ahead === null) {
-          // What is deleted must not be read again, and its answer not stand behind a read that blocks.
+          // A deleted entry must not be read again, and its answer not stand behind a read that blocks.
           await untilTrimmed()
           if (!mayRead()) return ended('busy')
         }
@@ -158,7 +161,7 @@ export function createDrain(options: DrainOptions): Drain {
         }
         if (ahead !== null) continue
         const slotOver = performance.now() >= endsAtMs
-        // What waits was read at some cost, and would be again by the next drain.
+        // An entry that waits was read at some cost, and would be again by the next drain.
         if (read.entries === 0 && !wasAhead && (waiting.count === 0 || slotOver)) return ended('idle')
         if (slotOver) return ended('slot')
         if (read.atTheEnd && read.entries > 0) await pause(lingerMs, signal)

@@ -7,7 +7,7 @@ import type { RolledUp } from '../rolled-up.ts'
 export const GAP_PATIENCE_MS = 600_000
 
 /**
- * What waits of one producer: the ranges of its entries in the stream, and the committed offset they wait
+ * The entries of one producer that wait: the ranges of its entries in the stream, and the committed offset they wait
  * for.
  */
 export interface Waiting {
@@ -92,14 +92,14 @@ export class WaitingEntries {
   }
 
   /**
-   * Whether a committed offset has reached entries that were passed: they can be counted now, or are
+   * Tells whether a committed offset has reached entries that were passed: they can be counted now, or are
    * duplicates.
    */
   canAdvance(): boolean {
     return this.byProducer.values().some(({ committedOffset, lowest }) => lowest <= committedOffset + 1)
   }
 
-  /** Whether entries wait behind one of these gaps. */
+  /** Tells whether entries wait behind one of these gaps. */
   isBehind(overdueGaps: ReadonlyMap<string, readonly SequenceRange[]>): boolean {
     return this.byProducer
       .entries()

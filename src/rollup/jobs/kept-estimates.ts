@@ -33,7 +33,7 @@ export async function addEstimates(session: PostgresSession, calls: readonly Cou
   if (estimates.length > 0) await keepEstimates(session, estimates)
 }
 
-/** What takes an estimate back: the same use, each count below 0. */
+/** The use that takes an estimate back: the same use, each count below 0. */
 export function takenBack({ usage, units, costPico, ...estimate }: Estimate) {
   return {
     ...estimate,

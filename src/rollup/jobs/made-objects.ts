@@ -13,7 +13,7 @@ import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { submitterOf } from '../../usage/daily-key.ts'
 
 export interface MadeObjects {
-  /** What was asked to be added, each id once. */
+  /** The objects that were to be added, each id once. */
   readonly made: readonly NewObject[]
   /** Jobs whose ids are made a second time here, as `textOf` names them, with the calls that made them first. */
   readonly jobsMadeAgain: ReadonlyMap<string, string>
@@ -36,7 +36,7 @@ export async function addMadeObjects(
 
 function madeBy(records: readonly CallRecord[]): {
   readonly made: readonly NewObject[]
-  /** Of ids that were made before among these records. */
+  /** Objects whose ids were made before among these records. */
   readonly again: readonly ObjectKey[]
 } {
   const made = new Map<string, NewObject>()
@@ -57,7 +57,7 @@ function madeBy(records: readonly CallRecord[]): {
         kind,
         ...submitterOf(record),
         callId: record.callId,
-        // What is below it, and where it tells its use, is found by this one form.
+        // The paths below it, and that which tells its use, are found by this one form.
         path: canonicalPath(record.path) ?? record.path,
         model: record.requestedModel,
         createdAtMs: record.arrivedAtMs,
@@ -83,7 +83,7 @@ export function sortedByKey<Key extends ObjectKey>(keys: readonly Key[]): readon
   return [...byText].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, key]) => key)
 }
 
-/** What names an object, as one text. */
+/** The name of an object, as one text. */
 export function textOf({ upstream, foldedId }: ObjectKey): string {
   return `${upstream}\0${foldedId}`
 }

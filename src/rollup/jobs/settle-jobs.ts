@@ -54,19 +54,19 @@ function endedBy(record: CallRecord): readonly EndedJob[] {
   }))
 }
 
-/** What the call did of this kind, and to which objects. */
+/** The events of this kind that the call made, and their objects. */
 function eventsOf({ upstream, objects = NO_KEYS }: CallRecord, kind: ObjectEvent['is']) {
   return objects.flatMap((event) =>
     event.is === kind ? [{ key: { upstream, foldedId: foldObjectId(event.id) }, event }] : [],
   )
 }
 
-/** What is only estimated, or was cut, may be reported better later. */
+/** A use that is only estimated, or was cut, may be reported better later. */
 function isFinal({ usageSource }: Pick<CallRecord, 'usageSource'>): boolean {
   return usageSource === 'reported' || usageSource === 'none'
 }
 
-/** What this record tells of work that others submitted. */
+/** The uses that this record tells of work that others submitted. */
 function reportedKeys(record: CallRecord): readonly ObjectKey[] {
   if (record.responseId === null && record.jobs === undefined) return NO_KEYS
   const fetched = fetchedKey(record)
@@ -170,7 +170,7 @@ function takingBack(
   calls: readonly CountedCall[],
   makings: ReadonlyMap<string, ObjectMaking>,
 ): readonly CountedCall[] {
-  // Of this batch, which the store has not yet.
+  // Estimates of this batch, which the store has not yet.
   const estimates = new Map(
     estimatesOf(calls).map((kept) => [`${textOf(kept)}\0${kept.callId}`, kept.estimate]),
   )
