@@ -264,4 +264,4 @@ test('what was spent of any budget is what its answers about usage say, over sum
   const { spentPico } = await selectSpent(pool, accounts, [])
   expect(spent.map(({ pico }) => BigInt(pico))).toEqual(spentPico)
   expect(spent.length).toBeGreaterThan(60)
-}, 60_000)
+})

@@ -57,7 +57,7 @@ test('DATABASE_URL of npm start’s own database is completed by what it knows, 
   expect(
     await json({ ...env, DATABASE_URL: database.url }, 'key', 'create', '--client', 'completed'),
   ).toMatchObject({ client: 'completed' })
-  const other = { ...env, DATABASE_URL: `${database.url}?application_name=other` }
+  const other = { ...env, DATABASE_URL: `${database.url}&application_name=other` }
   expect((await run(other, 'key', 'create', '--client', 'completed')).err).toMatch(/KEY_PEPPER is not set/)
 })
 

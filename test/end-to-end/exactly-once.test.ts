@@ -11,6 +11,7 @@ import { createClientKey } from '../../src/keys/keys.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { patienceMs } from '../support/patience.ts'
 import { gatewayProcess, type TestProcess, workerProcess } from '../support/processes.ts'
 import { rounds } from '../support/rounds.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -213,7 +214,7 @@ interface Row {
  * upstream could make up for others that are still in a dead gateway's journal.
  */
 async function settledRows(atLeast: number, ids: readonly (string | null)[] = []): Promise<readonly Row[]> {
-  const until = performance.now() + 45_000
+  const until = performance.now() + patienceMs()
   let before = -1
   let missing: readonly (string | null)[] = []
   while (performance.now() < until) {
@@ -291,7 +292,7 @@ test('hundreds of calls, 50 at a time, are counted to the unit, model by model',
   const expected = byClientAndModel(traces.map(fromTrace))
   expect(byClientAndModel(rows.map(fromRow))).toEqual(expected)
   expect(await dailyTotals()).toEqual(expected)
-}, 120_000)
+})
 
 test('every call counts once while gateways and worker are killed, Redis is flushed and restarted, and a dead gateway stays down', async () => {
   const rowsBefore = new Set((await settledRows(CALLS)).map((row) => row.call_id))
@@ -355,4 +356,4 @@ test('every call counts once while gateways and worker are killed, Redis is flus
     'select client, model, input_tokens, output_tokens, cost_pico from tallygate.calls',
   )
   expect(await dailyTotals()).toEqual(byClientAndModel(all.map(fromRow)))
-}, 180_000)
+})

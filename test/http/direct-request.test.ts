@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, type MockInstance, test, vi } from 'vitest'
 import { type BodySink, DirectRequest } from '../../src/http/direct-request.ts'
 import { until } from '../../src/lib/repeat.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const PIECES_MS = 20
 
@@ -70,14 +71,14 @@ test('a body comes in its pieces, then its end, without an event of a stream', a
   const { client, answers } = await serve((request, response) => {
     spies.push(vi.spyOn(request, 'emit'))
     expect(request.readInto(pieces)).toBe(true)
-    void until(async () => (pieces.events.includes('end') ? true : null), { timeoutMs: 5_000 }).then(() =>
-      response.end('done'),
+    void until(async () => (pieces.events.includes('end') ? true : null), { timeoutMs: patienceMs() }).then(
+      () => response.end('done'),
     )
   })
   client.write(post('one', 6))
   await pause()
   client.write('two')
-  await until(async () => (answers().endsWith('done') ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (answers().endsWith('done') ? true : null), { timeoutMs: patienceMs() })
   await pause()
   expect(pieces.events).toEqual(['one', 'two', 'end'])
   expect(spies[0]).not.toHaveBeenCalled()
@@ -95,13 +96,13 @@ test('one connection carries many calls, sent one after the other or at once', a
   })
   const count = () => answers().split('done').length - 1
   client.write(post('first'))
-  await until(async () => (count() === 1 ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (count() === 1 ? true : null), { timeoutMs: patienceMs() })
   client.write(post('second') + post('') + post('third'))
-  await until(async () => (count() === 4 ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (count() === 4 ? true : null), { timeoutMs: patienceMs() })
   client.write(
     'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n',
   )
-  await until(async () => (count() === 5 ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (count() === 5 ? true : null), { timeoutMs: patienceMs() })
   expect(bodies).toEqual(['first', 'second', '', 'third', 'abcde'])
 })
 
@@ -113,9 +114,9 @@ test('a client that leaves in the middle closes the body, once, and its request 
     given.readInto(pieces)
   })
   client.write(post('half', 8))
-  await until(async () => (pieces.events.length > 0 ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (pieces.events.length > 0 ? true : null), { timeoutMs: patienceMs() })
   client.destroy()
-  await until(async () => (pieces.events.includes('close') ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (pieces.events.includes('close') ? true : null), { timeoutMs: patienceMs() })
   await pause()
   expect(pieces.events).toEqual(['half', 'close'])
   expect(request).toMatchObject({ aborted: true, destroyed: true, complete: false })
@@ -134,9 +135,9 @@ test('what is not wanted any more is dropped, and the connection carries the nex
     request.readInto(pieces)
   })
   client.write(post('too much', 8 + 100_000))
-  await until(async () => (answers().endsWith('refused') ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (answers().endsWith('refused') ? true : null), { timeoutMs: patienceMs() })
   client.write('x'.repeat(100_000) + post('small'))
-  await until(async () => (answers().endsWith('whole') ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (answers().endsWith('whole') ? true : null), { timeoutMs: patienceMs() })
   expect(calls.map(({ events }) => events)).toEqual([['too much'], ['small', 'end']])
 })
 
@@ -149,7 +150,7 @@ test('a Node that does not end such a request by itself reads it as a stream', a
     request.on('end', () => came.push('end'))
   })
   client.write(post('whole'))
-  await until(async () => (came.includes('end') ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (came.includes('end') ? true : null), { timeoutMs: patienceMs() })
   expect(came).toEqual(['whole', 'end'])
 })
 
@@ -166,8 +167,8 @@ test.each([
   })
   client.write(sent)
   const rest = first === 'half' ? ['half', 'full', 'end'] : ['whole', 'end']
-  await until(async () => (came.length > 0 ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (came.length > 0 ? true : null), { timeoutMs: patienceMs() })
   if (first === 'half') client.write('full')
-  await until(async () => (came.includes('end') ? true : null), { timeoutMs: 5_000 })
+  await until(async () => (came.includes('end') ? true : null), { timeoutMs: patienceMs() })
   expect(came).toEqual(rest)
 })

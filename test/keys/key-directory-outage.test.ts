@@ -5,6 +5,7 @@ import { type KeyDirectory, openKeyDirectory } from '../../src/keys/key-director
 import { createClientKey, revokeKey } from '../../src/keys/keys.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { busyness } from '../support/patience.ts'
 import { startPrivatePostgres, type TestServer } from '../support/servers/servers.ts'
 
 const PEPPER = 'pepper of this test'
@@ -56,7 +57,7 @@ async function newKey() {
 }
 
 async function untilReachable(directory: KeyDirectory, reachable: boolean): Promise<void> {
-  await vi.waitFor(() => expect(directory.stats().storeReachable).toBe(reachable), { timeout: 10_000 })
+  await vi.waitFor(() => expect(directory.stats().storeReachable).toBe(reachable))
 }
 
 test('with Postgres away, known keys go on, unknown ones are undecided, and a change is seen on its return', async () => {
@@ -86,7 +87,7 @@ test('known keys end with the grace, and live again when Postgres is back', asyn
   await server.kill()
   try {
     expect(directory.find(key)).toMatchObject({ kind: 'active' })
-    await vi.waitFor(() => expect(directory.find(key)).toEqual({ kind: 'unavailable' }), { timeout: 5_000 })
+    await vi.waitFor(() => expect(directory.find(key)).toEqual({ kind: 'unavailable' }))
     expect(directory.stats().staleMs).toBeGreaterThanOrEqual(1_000)
   } finally {
     await server.start()
@@ -104,9 +105,9 @@ test('a Postgres that takes connections and never answers delays unknown keys by
     const startedAtMs = performance.now()
     const unknown = directory.find(createKey())
     expect(directory.find(key)).toMatchObject({ kind: 'active' })
-    expect(performance.now() - startedAtMs).toBeLessThan(50)
+    expect(performance.now() - startedAtMs).toBeLessThan(50 * busyness())
     expect(await unknown).toEqual({ kind: 'unavailable' })
-    expect(performance.now() - startedAtMs).toBeLessThan(3_000)
+    expect(performance.now() - startedAtMs).toBeLessThan(3_000 * busyness())
     expect(directory.find(createKey())).toEqual({ kind: 'unavailable' })
   } finally {
     server.thaw()

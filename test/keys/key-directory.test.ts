@@ -8,6 +8,7 @@ import { openPostgres, type Postgres } from '../../src/store/connection/postgres
 import { StoreClock } from '../../src/store/processes/store-clock.ts'
 import { clockOfDate } from '../clock/clock.ts'
 import { heldMemory } from '../support/memory.ts'
+import { busyness } from '../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 
@@ -73,7 +74,6 @@ async function untilKind(directory: KeyDirectory, key: string, kind: string): Pr
   const startedAtMs = performance.now()
   await vi.waitFor(async () => expect(await directory.find(key)).toMatchObject({ kind }), {
     interval: 5,
-    timeout: 5_000,
   })
   return performance.now() - startedAtMs
 }
@@ -149,7 +149,7 @@ test('a revoked key dies within a second without Redis', async () => {
   const directory = await openDirectory()
   expect(directory.find(key)).toMatchObject({ kind: 'active' })
   await revokeKey(pool, id)
-  expect(await untilKind(directory, key, 'key_inactive')).toBeLessThan(1_000)
+  expect(await untilKind(directory, key, 'key_inactive')).toBeLessThan(1_000 * busyness())
 })
 
 test('with Redis, an announced change is seen long before the next poll', async () => {
@@ -166,14 +166,14 @@ test('with Redis, an announced change is seen long before the next poll', async 
       shortestMs.push(await untilKind(directory, key, disabled ? 'client_disabled' : 'active'))
     }
   }
-  expect(Math.min(...shortestMs)).toBeLessThan(200)
+  expect(Math.min(...shortestMs)).toBeLessThan(200 * busyness())
   await revokeKey(pool, id)
 })
 
 test('announcing with Redis away fails soon and without an error', async () => {
   const startedAtMs = performance.now()
   expect(await announceKeyChange('redis://127.0.0.1:1', 'x:', quiet)).toBe(false)
-  expect(performance.now() - startedAtMs).toBeLessThan(2_000)
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000 * busyness())
 })
 
 test('a disabled client gets an error that says so, and is let in again when enabled', async () => {
@@ -248,7 +248,7 @@ test('the last use of a key is recorded soon, once a minute, and not for refused
     const keys = (await selectKeyPage(pool, 'used'))?.items ?? []
     return [used, refused].map(({ id }) => keys.find((key) => key.id === id)?.lastUsedAt ?? null)
   }
-  await vi.waitFor(async () => expect((await lastUses())[0]).toBeInstanceOf(Date), { timeout: 3_000 })
+  await vi.waitFor(async () => expect((await lastUses())[0]).toBeInstanceOf(Date))
   const [first] = await lastUses()
   for (let round = 0; round < 100; round++) directory.find(used.key)
   await directory.close()

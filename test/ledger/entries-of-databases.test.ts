@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { parseEntry } from '../../src/ledger/entry.ts'
 import { makeCalls, type Site, testSite } from './support/ledgers.ts'
 
-const SOON = { timeout: 20_000, interval: 20 }
+const SOON = { interval: 20 }
 
 /** Of the entries on the stream, how many say each database. */
 async function countByDatabase({ redis, stream }: Site): Promise<Record<string, number>> {

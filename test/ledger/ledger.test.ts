@@ -4,13 +4,14 @@ import { describe, expect, test, vi } from 'vitest'
 import { offsetsName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, parseEntry, serialiseRecord } from '../../src/ledger/entry.ts'
 import { SegmentFile } from '../../src/ledger/journal/segments/segment-file.ts'
+import { busyness } from '../support/patience.ts'
 import { callRecord, openCall } from './support/calls.ts'
 import { namesIn } from './support/folders.ts'
 import { diskFull } from './support/journals.ts'
 import { close, makeCalls, open, testSite } from './support/ledgers.ts'
 import { garbleRecords } from './support/segments.ts'
 
-const SOON = { timeout: 10_000, interval: 10 }
+const SOON = { interval: 10 }
 
 describe('a finished call', () => {
   test('a finished call is on the stream within 100 ms, as the record it was', async () => {
@@ -24,12 +25,11 @@ describe('a finished call', () => {
       const closedAtMs = performance.now()
       await close(ledger, number)
       await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(number), {
-        timeout: 5_000,
         interval: 1,
       })
       tookMs.push(performance.now() - closedAtMs)
     }
-    expect(Math.min(...tookMs)).toBeLessThan(100) // The best of five: the machine may be busy with other tests.
+    expect(Math.min(...tookMs)).toBeLessThan(100 * busyness()) // The best of five: the machine may be busy with other tests.
     const [, second] = await redis.xrange(stream, '-', '+')
     expect(parseEntry(second?.[1] ?? [])).toEqual({
       kind: 'entry',
@@ -355,7 +355,7 @@ describe('stopping', () => {
     const numbers = await makeCalls(ledger, 1, 20)
     const before = performance.now()
     await ledger.stop(300)
-    expect(performance.now() - before).toBeLessThan(2_000)
+    expect(performance.now() - before).toBeLessThan(2_000 * busyness())
     await site.ledger()
     await site.expectCounted(numbers)
   })

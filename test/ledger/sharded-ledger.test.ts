@@ -10,7 +10,7 @@ import { callId, callRecord, openCall } from './support/calls.ts'
 import { namesIn } from './support/folders.ts'
 import { type Site, testSite } from './support/ledgers.ts'
 
-const SOON = { timeout: 20_000, interval: 20 }
+const SOON = { interval: 20 }
 const CLIENTS = 12
 
 function opened(number: number): OpenCall {

@@ -4,6 +4,7 @@ import { cachedDataVersionTag } from 'node:v8'
 import { expect, test } from 'vitest'
 import { releaseMemoryWhenIdle } from '../../src/lib/idle-memory.ts'
 import { until } from '../../src/lib/repeat.ts'
+import { patienceMs } from '../support/patience.ts'
 
 /** Fills the heap with objects that are not used any more. */
 function leaveGarbage(): number {
@@ -20,7 +21,7 @@ test('a process that did nothing for a while gives back what it does not use', a
   const heldBytes = leaveGarbage()
   const flags = cachedDataVersionTag()
   const release = releaseMemoryWhenIdle(() => ({ underWay: 0, done: 7 }), { idleMs: 20 })
-  expect(await until(() => gaveBack(heldBytes) || null, { timeoutMs: 5_000 })).toBe(true)
+  expect(await until(() => gaveBack(heldBytes) || null, { timeoutMs: patienceMs() })).toBe(true)
   await delay(200) // V8 may have given it back by itself, before.
   release.stop()
   // Otherwise nothing that Node kept compiled would be taken any more.
@@ -33,7 +34,7 @@ test('one that works, or has work under way, is left alone', async () => {
   const times = { idleMs: 5, idleAfterWorkMs: 5 }
   const working = releaseMemoryWhenIdle(() => ({ underWay: 0, done: done++ }), times)
   const waiting = releaseMemoryWhenIdle(() => ({ underWay: 1, done: 0 }), times)
-  await until(() => done > 20 || null, { timeoutMs: 5_000 })
+  await until(() => done > 20 || null, { timeoutMs: patienceMs() })
   expect(gaveBack(heldBytes)).toBe(false)
   working.stop()
   waiting.stop()
@@ -51,7 +52,7 @@ test('one that worked is idle only after a longer pause', async () => {
   })
   done = 1
   const workedMs = performance.now()
-  expect(await until(() => collectedAtMs > 0 || null, { timeoutMs: 10_000 })).toBe(true)
+  expect(await until(() => collectedAtMs > 0 || null, { timeoutMs: patienceMs() })).toBe(true)
   expect(collectedAtMs - workedMs).toBeGreaterThan(490)
   release.stop()
 })

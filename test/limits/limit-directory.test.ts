@@ -6,6 +6,7 @@ import { setLimits } from '../../src/limits/table/change-limits.ts'
 import { removeLimits } from '../../src/limits/table/remove-limits.ts'
 import { quiet } from '../rollup/records.ts'
 import { heldMemory } from '../support/memory.ts'
+import { busyness } from '../support/patience.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 import { budget, type LimitDatabase, openLimitDatabase, requestsAMinute, scopeOf } from './limit-database.ts'
@@ -43,7 +44,6 @@ async function untilAmounts(directory: LimitDirectory, clientId: string, amounts
   const startedAtMs = performance.now()
   await vi.waitFor(() => expect(directory.of(clientId).map(({ amount }) => amount)).toEqual(amounts), {
     interval: 5,
-    timeout: 5_000,
   })
   return performance.now() - startedAtMs
 }
@@ -53,7 +53,7 @@ test('a limit that is set, changed or removed is known within a second without R
   const directory = await openDirectory()
   expect(directory.of(clientId)).toEqual([])
   await set(clientId, 10n)
-  expect(await untilAmounts(directory, clientId, [10n])).toBeLessThan(1_000)
+  expect(await untilAmounts(directory, clientId, [10n])).toBeLessThan(1_000 * busyness())
   const [limit] = directory.of(clientId)
   expect(limit).toMatchObject({ clientId, kind: 'requests', keyId: null, model: null, raise: null })
   await set(clientId, 20n)
@@ -79,7 +79,7 @@ test('with Redis, an announced change is seen long before the next poll', async 
     await announceKeyChange(redis.redisUrl, redis.prefix, quiet)
     timesMs.push(await untilAmounts(directory, clientId, [amount]))
   }
-  expect(Math.min(...timesMs)).toBeLessThan(200)
+  expect(Math.min(...timesMs)).toBeLessThan(200 * busyness())
 })
 
 test('a default holds for every client but those with a limit of their own of its sort for all keys', async () => {
@@ -133,7 +133,7 @@ test('while Postgres does not answer the last known limits hold, and changes are
   const directory = await openDirectory()
   const { query } = database.pool
   const queries = vi.spyOn(database.pool, 'query').mockRejectedValue(new Error('away'))
-  await vi.waitFor(() => expect(directory.stats().storeReachable).toBe(false), 3_000)
+  await vi.waitFor(() => expect(directory.stats().storeReachable).toBe(false))
   expect(directory.of(clientId)).toMatchObject([{ amount: 8n }])
   expect(directory.ready).toBe(true)
   queries.mockImplementation((...given: unknown[]) => Reflect.apply(query, database.pool, given))
@@ -181,4 +181,4 @@ test('20,000 limits are read page by page, held in a few megabytes, and changed 
   )
   expect(queries.mock.calls.filter(([text]) => String(text).includes('order by l.id'))).toEqual([])
   await emptyTables(database.pool, ['limits'])
-}, 60_000)
+})

@@ -34,7 +34,7 @@ function firstProblem(schedules: number, without: Rule | null): { outcome: Outco
   return { outcome: null, steps }
 }
 
-test.each(rules)('%s is needed: %s', { timeout: 120_000 }, (rule) => {
+test.each(rules)('%s is needed: %s', (rule) => {
   const { outcome } = firstProblem(MAX_WITHOUT_RULE, rule)
   expect(outcome, `no schedule misses ${rule}`).not.toBeNull()
   if (outcome === null) return
@@ -43,7 +43,7 @@ test.each(rules)('%s is needed: %s', { timeout: 120_000 }, (rule) => {
   needed.push(rule)
 })
 
-test('nothing is lost, nothing doubled, in any schedule', { timeout: 3_600_000 }, () => {
+test('nothing is lost, nothing doubled, in any schedule', () => {
   const { outcome, steps } = firstProblem(SCHEDULES, null)
   if (outcome !== null) expect.fail(describe(outcome, null))
   process.stdout.write(

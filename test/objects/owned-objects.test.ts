@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { patienceMs } from '../support/patience.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { type ObjectUpstream, startObjectUpstream } from './object-upstream.ts'
 
@@ -422,7 +423,7 @@ test('what is deleted is marked so, and what is made is in Postgres with who mad
   const id = await make(owner, '/v1/files')
   await ask(owner, 'DELETE', `/v1/files/${id}`)
   await stack.usageOf(owner, 2)
-  const until = performance.now() + 5_000
+  const until = performance.now() + patienceMs()
   for (;;) {
     const { rows } = await stack.pool.query(
       'select kind, client_id, key_id, job, deleted_at is not null as deleted from tallygate.objects where id = $1',

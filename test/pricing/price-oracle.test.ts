@@ -274,7 +274,7 @@ test(`${CALLS} random calls cost to the picodollar what the catalog says, alone 
   console.log(
     `${CALLS} calls, ${priced.size} models, ${days.size} prices, sum ${forward} pico-USD: all equal`,
   )
-}, 300_000)
+})
 
 /** A third of a pico-dollar on the cheapest price that is not whole, 83,333.33 a token. */
 const ROUNDING = 1e-5

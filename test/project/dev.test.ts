@@ -14,7 +14,7 @@ let folder: string
 beforeAll(async () => {
   stack = await startStack('http://127.0.0.1:1')
   folder = mkdtempSync(join(tmpdir(), 'tallygate-test-dev-'))
-}, 60_000)
+})
 
 afterAll(async () => {
   await stack?.stop()

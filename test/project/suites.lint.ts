@@ -20,3 +20,16 @@ test('no file of `npm test` skips a test, or looks for what lies beside the proj
   ).toEqual([])
   expect(paths.filter((path) => /shared\/recordings/.test(text(path)))).toEqual([])
 })
+
+test('no test says how long it waits for a condition: `patience.ts` does', () => {
+  const saying = (path: string) =>
+    /\b(?:poll|waitFor|waitUntil)\([^;]{0,400}?\btimeout: (?!withinMs)[0-9]|^ {0,2}\}, [0-9]+_000\)$/m.test(
+      readFileSync(path, 'utf8'),
+    )
+  expect(
+    findTestFiles()
+      .filter(({ isLong }) => !isLong)
+      .map(({ path }) => path)
+      .filter(saying),
+  ).toEqual([])
+})

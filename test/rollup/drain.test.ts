@@ -224,7 +224,7 @@ test('a drain that is asked to stop ends at once, also while it waits', async ()
     blockMs: 60_000,
   })
   const drained = drain(stream, connection, stop.signal)
-  await expect.poll(() => redis.client('LIST'), { timeout: 10_000 }).toContain('cmd=xread')
+  await expect.poll(() => redis.client('LIST')).toContain('cmd=xread')
   stop.abort()
   expect(await drained).toMatchObject({ end: 'stopped' })
 })

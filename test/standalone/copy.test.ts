@@ -9,6 +9,7 @@ import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { processIdentity } from '../../src/standalone/processes/process-identity.ts'
 import { type NpmStart, npmStart, paste, processesOf } from '../support/npm-start.ts'
+import { patienceMs } from '../support/patience.ts'
 
 vi.setConfig({ testTimeout: 120_000 }) // two whole starts, on a machine that may be busy
 
@@ -17,7 +18,7 @@ const [original, copy] = [join(folder, 'original'), join(folder, 'copy')]
 
 afterAll(async () => {
   for (const pid of processesOf(folder)) sendSignal(pid, 'SIGKILL')
-  await until(() => (processesOf(folder).length === 0 ? true : null), { timeoutMs: 10_000 })
+  await until(() => (processesOf(folder).length === 0 ? true : null), { timeoutMs: patienceMs() })
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -40,7 +41,7 @@ async function partsOf(dataDir: string): Promise<readonly unknown[]> {
 
 async function isCounted(usage: string | undefined, requests: number): Promise<boolean> {
   const asked = async () => ((await paste(usage ?? '')).requests === requests ? true : null)
-  return (await until(asked, { timeoutMs: 20_000 })) === true
+  return (await until(asked, { timeoutMs: patienceMs() })) === true
 }
 
 /** What is copied while it is written has to be a state that PostgreSQL can start from: no checkpoint in between. */

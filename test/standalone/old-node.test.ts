@@ -7,7 +7,7 @@ test('a Node.js too old for the rest says so, and how to fix it', () => {
   const { status, stderr, stdout } = spawnSync(
     process.execPath,
     ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, 'src/standalone/start.mjs'],
-    { encoding: 'utf8', timeout: 20_000 },
+    { encoding: 'utf8' },
   )
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toContain('npm rebuild node --ignore-scripts=false')

@@ -7,6 +7,7 @@ import { until } from '../../src/lib/repeat.ts'
 import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { type NpmStart, npmStart, paste, processesOf } from '../support/npm-start.ts'
+import { busyness, patienceMs } from '../support/patience.ts'
 import { createEmptyDatabase } from '../support/servers/database.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 
@@ -18,7 +19,7 @@ const env = { TALLYGATE_DATA_DIR: dataDir, PORT: String(port), ADMIN_PORT: Strin
 
 afterAll(async () => {
   for (const pid of processesOf(dataDir)) sendSignal(pid, 'SIGKILL')
-  await until(() => (processesOf(dataDir).length === 0 ? true : null), { timeoutMs: 10_000 })
+  await until(() => (processesOf(dataDir).length === 0 ? true : null), { timeoutMs: patienceMs() })
   await rm(dataDir, { recursive: true, force: true })
 })
 
@@ -35,7 +36,7 @@ async function usageOf(command: string | undefined, requests: number): Promise<R
       usage = await paste(overMidnight(command))
       return usage.requests === requests ? true : null
     },
-    { timeoutMs: 2_000 },
+    { timeoutMs: 2_000 * busyness() },
   )
   return usage
 }
@@ -98,12 +99,12 @@ test('after kill -9 of every process in the middle of its work, the next start h
   await Promise.all(Array.from({ length: 8 }, () => paste(call ?? '')))
   killed.signal('SIGKILL')
   for (const pid of processesOf(dataDir)) sendSignal(pid, 'SIGKILL')
-  await until(() => (processesOf(dataDir).length === 0 ? true : null), { timeoutMs: 10_000 })
+  await until(() => (processesOf(dataDir).length === 0 ? true : null), { timeoutMs: patienceMs() })
 
   const started = npmStart(env)
   const [, usage] = await started.screen()
   const counted = await until(async () => ((await usageOf(usage, 10)).requests === 10 ? true : null), {
-    timeoutMs: 15_000, // the new gateway adopts the journal of the killed one first
+    timeoutMs: patienceMs(), // the new gateway adopts the journal of the killed one first
   })
   expect(counted).toBe(true)
 
@@ -133,7 +134,7 @@ test('a part that dies is started again, and said so', async () => {
         () => null,
       ),
     {
-      timeoutMs: 20_000,
+      timeoutMs: patienceMs(),
     },
   )
   expect(works).not.toBeNull()
@@ -143,7 +144,7 @@ test('a part that dies is started again, and said so', async () => {
         ({ requests }) => (Number(requests) >= 12 ? true : null),
         () => null,
       ),
-    { timeoutMs: 20_000 },
+    { timeoutMs: patienceMs() },
   )
   expect(counted).toBe(true)
   await stopped(started)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { until } from '../../src/lib/repeat.ts'
 import { type Run, supervise } from '../../src/standalone/processes/supervise.ts'
+import { patienceMs } from '../support/patience.ts'
 
 /** A made-up process that ends when asked to. */
 function madeUpRun(pid: number) {
@@ -38,7 +39,7 @@ test('what dies is started again, recorded by its new number and announced', asy
   const { runs, lines, recorded, options } = watched((attempt) => madeUpRun(attempt))
   const supervised = await supervise(options, never)
   runs[0]?.die()
-  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: 5_000 })
+  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: patienceMs() })
   expect(recorded).toEqual([1, 2])
   expect(lines).toEqual(['thing ended (SIGKILL), starting it again'])
   await supervised.stop(1_000)
@@ -51,7 +52,7 @@ test('a start that fails later is tried again and again', async () => {
   })
   const supervised = await supervise(options, never)
   runs[0]?.die()
-  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: 5_000 })
+  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: patienceMs() })
   expect(recorded).toEqual([1, 3])
   expect(lines).toContain('thing does not start: no room')
   await supervised.stop(1_000)
@@ -71,7 +72,7 @@ test('what dies is started again at once, and what dies again soon after waits',
   for (const run of [0, 1]) {
     const diedAtMs = performance.now()
     runs[run]?.die()
-    await until(() => (recorded.length === run + 2 ? true : null), { timeoutMs: 5_000, everyMs: 1 })
+    await until(() => (recorded.length === run + 2 ? true : null), { timeoutMs: patienceMs(), everyMs: 1 })
     tookMs.push(performance.now() - diedAtMs)
   }
   const [first = 0, second = 0] = tookMs
@@ -84,9 +85,9 @@ test('what is stopped stays stopped, also while it waits to be started again', a
   const { runs, recorded, lines, options } = watched((attempt) => madeUpRun(attempt))
   const supervised = await supervise(options, never)
   runs[0]?.die()
-  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: 5_000 })
+  await until(() => (recorded.length === 2 ? true : null), { timeoutMs: patienceMs() })
   runs[1]?.die()
-  await until(() => (lines.length === 2 ? true : null), { timeoutMs: 5_000 })
+  await until(() => (lines.length === 2 ? true : null), { timeoutMs: patienceMs() })
   await supervised.stop(1_000)
   expect(recorded).toEqual([1, 2])
 })

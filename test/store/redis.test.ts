@@ -40,7 +40,7 @@ test('with the server away commands fail at once or wait, as asked, and one line
   const [failing, waiting] = [open('fail', counting), open('wait')]
   await Promise.all([untilReady(failing, 5_000), untilReady(waiting, 5_000)])
   await server.kill()
-  await expect.poll(() => failing.status, { timeout: 10_000 }).toBe('reconnecting')
+  await expect.poll(() => failing.status).toBe('reconnecting')
   await expect(failing.ping()).rejects.toThrow()
   const answer = waiting.ping()
   await expect(untilReady(failing, 300)).rejects.toThrow('not reachable')
@@ -79,9 +79,9 @@ test('a subscription whose connection breaks before its answer is made again and
     logged += 1
   })
   try {
-    await expect.poll(() => logged, { timeout: 5_000 }).toBe(1)
+    await expect.poll(() => logged).toBe(1)
     breakFirst()
-    await expect.poll(() => logged, { timeout: 5_000 }).toBe(2)
+    await expect.poll(() => logged).toBe(2)
     expect(asked).toBeGreaterThanOrEqual(4)
     expect(unhandled).toEqual([])
   } finally {

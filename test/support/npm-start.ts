@@ -7,6 +7,7 @@ import { until } from '../../src/lib/repeat.ts'
 import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
 import { clockEnvironment } from '../clock/clock.ts'
 import { OFFLINE } from './offline.ts'
+import { patienceMs } from './patience.ts'
 
 /** One `npm start`, as a user types it. */
 export interface NpmStart {
@@ -23,7 +24,6 @@ export interface NpmStart {
 }
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
-const PATIENCE_MS = 60_000
 
 /** @param env added to an environment in which no other variable of ours is set */
 export function npmStart(env: Readonly<Record<string, string>>): NpmStart {
@@ -49,7 +49,7 @@ export function npmStart(env: Readonly<Record<string, string>>): NpmStart {
   })
   const said = async (pattern: RegExp) => {
     const answer = await until(() => (pattern.test(output) ? 'said' : ended ? 'ended' : null), {
-      timeoutMs: PATIENCE_MS,
+      timeoutMs: patienceMs(),
     })
     if (answer !== 'said') throw new Error(`npm start did not say ${pattern}, but:\n${output}`)
   }

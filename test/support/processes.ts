@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { clockEnvironment } from '../clock/clock.ts'
 import { OFFLINE } from './offline.ts'
+import { patienceMs } from './patience.ts'
 
 /** A process of ours that a test kills and starts again. */
 export interface TestProcess {
@@ -77,12 +78,9 @@ export function workerProcess(name: string, env: Readonly<Record<string, string>
   return testProcess(name, 'workers/main.ts', env, async () => {})
 }
 
-/** A busy machine takes long to start a program. */
-const READY_WITHIN_MS = 60_000
-
 /** Resolves when a gateway on `port` takes calls. */
 export async function untilReady(port: number): Promise<void> {
-  const until = performance.now() + READY_WITHIN_MS
+  const until = performance.now() + patienceMs()
   while (performance.now() < until) {
     const ok = await fetch(`http://127.0.0.1:${port}/readyz`).then(
       (answer) => answer.ok,

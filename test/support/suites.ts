@@ -75,12 +75,15 @@ export function pathsOf(files: readonly TestFile[], belongs: (file: TestFile) =>
 const memoryFolder = findMemoryFolder()
 if (memoryFolder !== null) process.env.TMPDIR ??= memoryFolder
 
+const setupFiles: string[] = ['test/support/set-up-file.ts']
+
 /** What all suites of `npm test` share. */
 export const DEFAULTS = {
-  // The end of a test that hangs. No test measures by it: a busy machine is slow, not wrong.
+  // `patience.ts` stretches all three by how busy the machine is.
   testTimeout: 120_000,
   hookTimeout: 120_000,
-  expect: { poll: { timeout: 60_000, interval: 50 } },
+  expect: { poll: { timeout: 20_000, interval: 50 } },
+  setupFiles,
   pool: 'forks',
   maxWorkers: availableParallelism(),
 } as const

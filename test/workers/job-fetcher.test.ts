@@ -112,14 +112,11 @@ test('workers that fetch side by side count each job once', async () => {
   upstream.endJobs()
   const workers = [openFetcher(), openFetcher(), openFetcher()]
   await expect
-    .poll(
-      async () => {
-        await makeDue()
-        await Promise.all(workers.map((fetcher) => fetcher.run()))
-        return (await countUnsettledJobs(stack.pool)).jobs
-      },
-      { timeout: 20_000 },
-    )
+    .poll(async () => {
+      await makeDue()
+      await Promise.all(workers.map((fetcher) => fetcher.run()))
+      return (await countUnsettledJobs(stack.pool)).jobs
+    })
     .toBe(0)
   expect(await stack.usage(client)).toMatchObject({ input_tokens: 30_000, output_tokens: 15_000 })
   const { proof } = await verifyLedger(stack.pool, '2020-01-01')

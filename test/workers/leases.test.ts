@@ -118,7 +118,7 @@ test('a shard that its owner fails to count is taken by another, and not given b
         await other.renew(streams)
         return await other.take(stream)
       },
-      { timeout: 10_000, interval: 100 },
+      { interval: 100 },
     )
     .toBe(true)
   await live([owner, other])

@@ -396,7 +396,6 @@ test('a repricing and roll-ups at the same time leave no call in between', async
       await expect
         .poll(async () => (await ledger.rollUp(`${STREAM}:${shard}`, entries)).kind, {
           interval: 1,
-          timeout: 15_000,
         })
         .toBe('done')
     }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { announceKeyChange } from '../../../src/keys/key-version.ts'
 import { revokeKey } from '../../../src/keys/keys.ts'
+import { busyness } from '../../support/patience.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { CHAT_USAGE, chatAnswer, event, startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { exchange, requestText } from '../raw-http.ts'
@@ -31,7 +32,7 @@ beforeAll(async () => {
     startHeardGateway({ ...env, REDIS_URL: 'redis://127.0.0.1:1', JOURNAL_DIR: join(folder, 'other') }),
   ])
   const takesCalls = () => cluster.output().match(/the gateway takes calls/g)?.length === 2
-  await vi.waitUntil(takesCalls, { timeout: 60_000 })
+  await vi.waitUntil(takesCalls)
 })
 
 afterAll(async () => {
@@ -72,7 +73,7 @@ test('a revoked key is taken by no process of any gateway after a second', async
   }
   await revokeKey(stack.pool, client.keyId)
   const times = await Promise.all(gateways.map((gateway) => timeToDeath(gateway, client)))
-  expect(Math.max(...times)).toBeLessThan(1_000)
+  expect(Math.max(...times)).toBeLessThan(1_000 * busyness())
 })
 
 test('an announced revocation is seen at once by all that have Redis', async () => {
@@ -84,7 +85,7 @@ test('an announced revocation is seen at once by all that have Redis', async () 
     expect(await announceKeyChange(stack.env.REDIS_URL ?? '', stack.redisPrefix, quiet)).toBe(true)
     shortestMs.push(await timeToDeath(cluster, client))
   }
-  expect(Math.min(...shortestMs)).toBeLessThan(300)
+  expect(Math.min(...shortestMs)).toBeLessThan(300 * busyness())
 })
 
 test('an answer that is running when its key is revoked ends whole and is counted; the next call is refused', async () => {

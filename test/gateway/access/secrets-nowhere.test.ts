@@ -511,7 +511,7 @@ beforeAll(async () => {
   await redis.start()
   const sessionsCounted = 5
   const expected = callIds.length + sessionsCounted
-  await vi.waitUntil(async () => (await countedCalls()) >= expected, { timeout: 20_000, interval: 100 })
+  await vi.waitUntil(async () => (await countedCalls()) >= expected, { interval: 100 })
   places.set('metrics', await fetch(`${gateway.adminUrl}/metrics`).then((answered) => answered.text()))
   places.set("the operator's listings", await askOperator())
   places.set('the command line', await runCommands(env))

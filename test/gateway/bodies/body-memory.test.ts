@@ -9,6 +9,7 @@ import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
 import { readBody } from '../../../src/gateway/bodies/whole-body.ts'
 import { DirectRequest } from '../../../src/http/direct-request.ts'
 import { until } from '../../../src/lib/repeat.ts'
+import { patienceMs } from '../../support/patience.ts'
 
 const BYTES = 20 * 1024 * 1024
 
@@ -37,10 +38,10 @@ test('a body is in memory once, and not any more when its call has dropped it, w
     }
     client.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${BYTES}\r\n\r\n`)
     client.write(sent)
-    await until(async () => (bodies.length > 0 ? true : null), { timeoutMs: 10_000 })
-    expect(await until(isBelow(1.5 * BYTES), { timeoutMs: 5_000 })).toBe(true)
+    await until(async () => (bodies.length > 0 ? true : null), { timeoutMs: patienceMs() })
+    expect(await until(isBelow(1.5 * BYTES), { timeoutMs: patienceMs() })).toBe(true)
     bodies.length = 0
-    expect(await until(isBelow(BYTES / 2), { timeoutMs: 5_000 })).toBe(true)
+    expect(await until(isBelow(BYTES / 2), { timeoutMs: patienceMs() })).toBe(true)
     expect(held[0]?.heldBytes).toBe(BYTES)
   } finally {
     client.destroy()

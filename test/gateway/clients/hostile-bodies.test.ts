@@ -30,7 +30,7 @@ beforeAll(async () => {
   // A process of its own, so that only what stops the gateway counts.
   gateway = await startGatewayProcess({ ...stack.env, JOURNAL_DIR: folder })
   idle = await startGatewayProcess({ ...stack.env, JOURNAL_DIR: folder })
-}, 120_000)
+})
 
 afterAll(async () => {
   for (const process of [gateway, idle]) {

@@ -99,4 +99,4 @@ test.each(
   }
   await ended
   await expect.poll(heldBytes).toBe(0)
-}, 120_000)
+})

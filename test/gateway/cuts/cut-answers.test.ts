@@ -351,7 +351,7 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
   expect(patient.unattended.count + impatient.unattended.count).toBe(0)
   expect(behindTheEnd).toBeGreaterThan(CUTS / 4)
   expect(exact).toBeGreaterThan(CUTS / 3)
-}, 60_000)
+})
 
 test.each([
   ['o3', true],

@@ -217,7 +217,7 @@ test('answers leave the records they always left', async () => {
     text.push(`# ${name}`, ...lines.map((line) => (line.length > 4000 ? digestOf([line]) : line)), '')
   }
   await expect(text.join('\n')).toMatchFileSnapshot('answers.golden.txt')
-}, 60_000)
+})
 
 test('made answers leave the records they always left, in five ways', async () => {
   const lines: string[] = []
@@ -232,4 +232,4 @@ test('made answers leave the records they always left, in five ways', async () =
     lines.push(await answerLine(`${provider} ${path}: ${oddity}`, { ...played, ...request }))
   }
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('made-answers.golden.txt')
-}, 120_000)
+})

@@ -112,7 +112,7 @@ test('sessions leave the records they always left', async () => {
     text.push(`# ${name}`, ...lines.map((line) => (line.length > 4000 ? digestOf([line]) : line)), '')
   }
   await expect(text.join('\n')).toMatchFileSnapshot('sessions.golden.txt')
-}, 60_000)
+})
 
 test('made sessions leave the records they always left, however they end', async () => {
   const lines: string[] = []
@@ -122,4 +122,4 @@ test('made sessions leave the records they always left, however they end', async
     lines.push(...(await sessionLines(`${provider} ${path}: ${oddity}`, played)))
   }
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('made-sessions.golden.txt')
-}, 120_000)
+})

@@ -78,7 +78,7 @@ test('submitted jobs hold a budget, and more are refused with what is spent unto
     ),
   })
   expect(await shown()).toMatchObject([{ limit_usd: 2.5, spent_usd: 0, left_usd: 2.5 }])
-}, 60_000)
+})
 
 test('they hold it where a new gateway starts and Redis has lost everything', async () => {
   await setBudget(1.5)
@@ -91,7 +91,7 @@ test('they hold it where a new gateway starts and Redis has lost everything', as
   } finally {
     await next.stop()
   }
-}, 60_000)
+})
 
 test.each([
   ['has failed', { status: 'failed' }],
@@ -137,7 +137,7 @@ test('a job that was deleted before it reported its use is charged what it reser
     .poll(async () => (await submit()).error, { interval: 500 })
     .toMatchObject({ code: 'budget_exceeded' })
   expect(await shown()).toMatchObject([{ spent_usd: 2, charged_usd: 2, left_usd: 0 }])
-}, 60_000)
+})
 
 test('a response in the background reserves what it may cost', async () => {
   await setBudget(1)
@@ -156,4 +156,4 @@ test('a response in the background reserves what it may cost', async () => {
   }
   // 40,000 tokens at 10 USD a million.
   expect(statuses).toEqual([200, 200, 429, 429])
-}, 60_000)
+})

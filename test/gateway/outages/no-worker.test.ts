@@ -63,11 +63,11 @@ test('while no worker runs, readiness, doctor, an alert and usage say so, with c
     expect(code).toBe(1)
     expect(out).toMatch(/^WRONG {2}workers +0 announced/m)
   }
-  await expect.poll(() => degraded(busy), { timeout: 60_000 }).toContain('counting')
+  await expect.poll(() => degraded(busy)).toContain('counting')
   expect(await degraded(idle)).not.toContain('counting')
   const message = 'No worker runs: calls are recorded, and none is counted until one is started.'
   await expect
-    .poll(alerts, { timeout: 60_000 })
+    .poll(alerts)
     .toEqual([
       [expect.objectContaining({ type: 'backlog', message, workers: 0 })],
       [expect.objectContaining({ type: 'backlog', message, workers: 0 })],

@@ -37,7 +37,7 @@ beforeAll(async () => {
       }),
     ),
   )
-}, 60_000)
+})
 
 afterAll(async () => {
   for (const { child } of gateways ?? []) child.kill('SIGTERM')

@@ -21,7 +21,7 @@ beforeAll(async () => {
   second = await runGateway(loadGatewayConfig(stack.env), createLog('silent', 'test'))
   urls = [stack.url, `http://127.0.0.1:${second.address.port}`]
   client = await stack.addClient('wandering')
-  const patience = { timeout: 60_000, interval: 50 }
+  const patience = { interval: 50 }
   await vi.waitFor(async () => expect((await call(1)).status).toBe(200), patience) // it knows the key
   await vi.waitFor(async () => expect((await ask(0)).isWhole).toBe(true), patience)
 })
@@ -105,7 +105,7 @@ test('with Redis emptied, slow, or away, an answer has the calls or says that it
     direct.disconnect()
   }
   await expect
-    .poll(async () => await ask(1), { timeout: 60_000 })
+    .poll(async () => await ask(1))
     .toMatchObject({
       requests: made,
       isWhole: true,

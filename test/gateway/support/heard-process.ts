@@ -20,9 +20,6 @@ export interface HeardGateway extends HeardProcess {
 
 const PROJECT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** A busy machine starts several at once. */
-const START_MS = 60_000
-
 /** Starts `node <script>` with this environment alone; resolves once its output matches `started`. It dies with this process at the latest. */
 export async function startHeard(
   script: string,
@@ -47,7 +44,7 @@ export async function startHeard(
     closed = true
     process.off('exit', kill)
   })
-  await vi.waitUntil(() => closed || started.test(output), { timeout: START_MS, interval: 20 })
+  await vi.waitUntil(() => closed || started.test(output), { interval: 20 })
   if (closed) throw new Error(`${script} ended: ${output}`)
   return {
     pid: child.pid ?? 0,

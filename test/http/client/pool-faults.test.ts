@@ -115,4 +115,4 @@ test(`${REQUESTS} requests through aborts, pauses and bad servers: each ends onc
   await pool.destroy()
   expect([pool.size.open, pool.clock.isRunning]).toEqual([0, false])
   await server.close()
-}, 120_000)
+})

@@ -17,7 +17,7 @@ import { namesIn, testFolder } from '../support/folders.ts'
 import { close, makeCalls, open, type Site, testSite } from '../support/ledgers.ts'
 import { garble, garbleRecords, replaceOpenText, segmentPaths } from '../support/segments.ts'
 
-const SOON = { timeout: 15_000, interval: 10 }
+const SOON = { interval: 10 }
 const NO_REDIS = 'redis://127.0.0.1:1'
 
 function folderOf(site: Site, ledger: Ledger): string {
@@ -201,7 +201,6 @@ describe('a journal whose producer is gone', () => {
           }),
         ),
       // The first try may meet the owner while it binds the journal to its database; the next comes five seconds later.
-      { timeout: 20_000 },
     )
     expect(second.stats().adopted).toBe(0)
     expect(await close(first, 1)).toBeNull()

@@ -4,12 +4,13 @@ import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
 import { streamNames } from '../../../src/domain/redis/redis-names.ts'
+import { busyness } from '../../support/patience.ts'
 import { startPrivateRedis } from '../../support/servers/servers.ts'
 import { callId } from '../support/calls.ts'
 import { makeCalls, type Site, testSite } from '../support/ledgers.ts'
 
 const GATEWAY = fileURLToPath(new URL('../support/crashing-gateway.ts', import.meta.url))
-const SOON = { timeout: 20_000, interval: 10 }
+const SOON = { interval: 10 }
 
 interface Crashed {
   /** What its clients were answered before it died. */
@@ -86,7 +87,7 @@ describe('kill -9 of a gateway in the middle of a burst', () => {
     await vi.waitFor(() => {
       for (const number of [...closed, ...numbers]) expect(site.totals.counted.get(callId(number))).toBe(1)
     }, SOON)
-    expect(performance.now() - diedAtMs).toBeLessThan(8_000)
+    expect(performance.now() - diedAtMs).toBeLessThan(8_000 * busyness())
     expect(site.totals.miscounted).toEqual([])
   })
 
@@ -122,7 +123,7 @@ describe('a Redis of one’s own', () => {
       for (let from = 101; from <= 2_000; from += 100)
         numbers.push(...(await makeCalls(ledger, from, from + 99)))
       // Were each to wait until Redis is given up, it would be a minute.
-      expect(performance.now() - startedAtMs).toBeLessThan(10_000)
+      expect(performance.now() - startedAtMs).toBeLessThan(10_000 * busyness())
       await vi.waitFor(() => expect(ledger.stats().redisConnected).toBe(false), SOON)
       server.thaw()
       await site.expectCounted(numbers)
@@ -132,9 +133,7 @@ describe('a Redis of one’s own', () => {
     }
   })
 
-  test('a Redis killed and started empty, again and again under load, loses nothing and doubles nothing', {
-    timeout: 60_000,
-  }, async () => {
+  test('a Redis killed and started empty, again and again under load, loses nothing and doubles nothing', async () => {
     const server = await startPrivateRedis()
     try {
       const site = testSite({ redisUrl: server.url })

@@ -50,7 +50,7 @@ test('a journal of 0.1.0 that comes while a gateway runs is left as it is, and t
   const folder = writeOlderJournal(site.journalDir, false)
   const before = bytesIn(folder)
   await expect
-    .poll(() => site.log.lines, { timeout: 20_000 })
+    .poll(() => site.log.lines)
     .toContainEqual(
       expect.objectContaining({
         event: 'adoption.postponed',

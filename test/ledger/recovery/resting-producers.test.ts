@@ -17,7 +17,7 @@ const NO_REDIS = 'redis://127.0.0.1:1'
 /** More than one process adopts at a time: 64. */
 const DEAD = 140
 const TEST_MS = 60_000
-const WAIT = { timeout: 40_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 function restingAt(clock: { ms: number }): RestingProducers {
   return new RestingProducers(KEEP_MS, () => clock.ms)

@@ -17,7 +17,7 @@ import { testFolder } from '../support/folders.ts'
 import { makeCalls } from '../support/ledgers.ts'
 import { logLines } from '../support/log-lines.ts'
 
-const SOON = { timeout: 20_000, interval: 20 }
+const SOON = { interval: 20 }
 /** What every table of the ledger was when the backup was made: empty. */
 const RESTORE = `truncate tallygate.producers, tallygate.ledger_gaps, tallygate.daily_usage, tallygate.call_rows,
   tallygate.responses_seen, tallygate.streams`

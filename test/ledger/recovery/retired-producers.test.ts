@@ -14,7 +14,7 @@ import { callId } from '../support/calls.ts'
 import { namesIn, testFolder } from '../support/folders.ts'
 import { close, makeCalls, open, type Site, testSite } from '../support/ledgers.ts'
 
-const SOON = { timeout: 15_000, interval: 10 }
+const SOON = { interval: 10 }
 const DAY_MS = 86_400_000
 
 function retired(producer: string, changes: Partial<RetiredProducer> = {}): RetiredProducer {

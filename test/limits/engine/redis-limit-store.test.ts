@@ -6,6 +6,7 @@ import { until } from '../../../src/lib/repeat.ts'
 import { RedisLimitStore } from '../../../src/limits/sharing/redis-limit-store.ts'
 import { withRedis } from '../../../src/store/connection/redis.ts'
 import { CLOCK_OFFSET_MS } from '../../clock/clock.ts'
+import { patienceMs } from '../../support/patience.ts'
 import { startPrivateRedis, type TestServer } from '../../support/servers/servers.ts'
 
 let server: TestServer
@@ -26,7 +27,7 @@ const request = (token: string, newToken: string, writes: readonly string[]) => 
 beforeAll(async () => {
   server = await startPrivateRedis()
   store = new RedisLimitStore({ redisUrl: server.url, redisPrefix: 'test:', log: SILENT_LOG, onConnected })
-  await until(() => store.exchange(request('?', '', [])).catch(() => null), { timeoutMs: 5_000 })
+  await until(() => store.exchange(request('?', '', [])).catch(() => null), { timeoutMs: patienceMs() })
 })
 
 afterAll(async () => {
@@ -59,7 +60,7 @@ test('a Redis that is silent counts as away within a moment, and is used again o
   await expect(store.exchange(request('?', '', []))).rejects.toThrow()
   server.thaw()
   expect(
-    await until(() => store.exchange(request('?', '', [])).catch(() => null), { timeoutMs: 10_000 }),
+    await until(() => store.exchange(request('?', '', [])).catch(() => null), { timeoutMs: patienceMs() }),
   ).not.toBeNull()
 })
 
@@ -67,11 +68,11 @@ test('each connection to Redis is announced, as another server may have taken ov
   const before = connections
   expect(before).toBeGreaterThan(0)
   await withRedis(server.url, 5_000, SILENT_LOG, (redis) => redis.call('CLIENT', 'KILL', 'TYPE', 'normal'))
-  await expect.poll(() => connections, { timeout: 20_000 }).toBeGreaterThan(before)
+  await expect.poll(() => connections).toBeGreaterThan(before)
 })
 
 test('since when Redis keeps what it has is said, and begins again once it was flushed', async () => {
-  const ask = async () => await until(() => store.keptSince().catch(() => null), { timeoutMs: 10_000 })
+  const ask = async () => await until(() => store.keptSince().catch(() => null), { timeoutMs: patienceMs() })
   const first = await ask()
   const second = await ask()
   expect(second?.beganMs).toBe(first?.beganMs)
@@ -86,7 +87,7 @@ test('a gateway hears on its channel for as long as it lives', async () => {
   const one = listenForKeyChanges(server.url, 'test:', SILENT_LOG, () => {}, 'one', [
     gatewayChannel('test:', 'one'),
   ])
-  await expect.poll(() => store.findDeaf(['one', 'two']), { timeout: 20_000 }).toEqual(['two'])
+  await expect.poll(() => store.findDeaf(['one', 'two'])).toEqual(['two'])
   one.close()
-  await expect.poll(() => store.findDeaf(['one', 'two']), { timeout: 20_000 }).toEqual(['one', 'two'])
+  await expect.poll(() => store.findDeaf(['one', 'two'])).toEqual(['one', 'two'])
 })

@@ -75,9 +75,7 @@ test('a report of a gateway that says nothing of running calls is read as if all
   expect(share).toEqual({ ceiling: 9, used: [7], pending: 0, wants: false })
 })
 
-test('a client that sends all the time gets all of its tokens, and no more', {
-  timeout: 60_000,
-}, async () => {
+test('a client that sends all the time gets all of its tokens, and no more', async () => {
   const amount = 400_000
   const fleet = new Fleet([limitOf('t', { kind: 'tokens', amount: BigInt(amount) })], 3)
   const running: {

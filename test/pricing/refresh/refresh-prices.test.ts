@@ -8,13 +8,14 @@ import { putNewerBundle } from '../../../src/pricing/refresh/take-prices.ts'
 import { BUNDLED_SOURCE, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { quiet } from '../../rollup/records.ts'
+import { TEST_TIMEOUT_MS } from '../../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { changedBundle } from './changed-bundle.ts'
 import { type PriceServer, startPriceServer } from './price-server.ts'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')
-const LIMITS = { totalMs: 5_000, maxBytes: 4_000_000 }
+const LIMITS = { totalMs: TEST_TIMEOUT_MS, maxBytes: 4_000_000 }
 
 let database: TestDatabase
 let pool: Postgres

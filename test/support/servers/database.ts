@@ -36,6 +36,8 @@ async function createDatabase(adminUrl: string, purpose: string, template: strin
   await administer(adminUrl, `create database ${name} template ${template} strategy file_copy`)
   const url = new URL(adminUrl)
   url.pathname = `/${name}`
+  // A machine that is busy with other tests answers late, and most tests are not about that.
+  url.searchParams.set('connect_timeout', '60')
   await moveClock(url.href)
   return {
     url: url.href,

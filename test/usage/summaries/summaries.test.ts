@@ -161,7 +161,7 @@ test('answers are those of daily_usage, whatever is summed up and written in bet
     { seed: SEED, numRuns: RUNS },
   )
   expect(fromSums).toBeGreaterThan(0)
-}, 300_000)
+})
 
 test('a day that is written again is read from daily_usage until it is summed up again', async () => {
   const one = aRecord({ arrivedAtMs: Date.parse('2026-02-10T12:00:00Z') })
@@ -346,4 +346,4 @@ test('what has no cost, the models in use and all requests are the same from sum
     { seed: SEED, numRuns: RUNS },
   )
   await kept.drop()
-}, 300_000)
+})

@@ -134,9 +134,7 @@ test('usage seen is written once a second for all calls, the last of each', asyn
   }
   journal.saveSnapshot(callId(3), '{}')
   await close(3)
-  await vi.waitFor(async () => expect((await contentsOf(folder)).seen).toEqual(['{"n":500}', '{"m":500}']), {
-    timeout: 5_000,
-  })
+  await vi.waitFor(async () => expect((await contentsOf(folder)).seen).toEqual(['{"n":500}', '{"m":500}']))
   expect(disk.writes - before).toBe(2)
 })
 
@@ -267,7 +265,7 @@ describe('a disk that refuses', () => {
     disk.failure = diskFull()
     expect(await open(1)).not.toBeNull()
     disk.failure = null
-    await vi.waitFor(() => expect(journal.refuses).toBe(false), { timeout: 5_000 })
+    await vi.waitFor(() => expect(journal.refuses).toBe(false))
     expect(reserve.makes).toBe(1)
     expect(await open(2)).toBeNull()
     expect(await close(2)).toBeNull()
@@ -282,7 +280,7 @@ describe('a disk that refuses', () => {
     expect(await close(2)).not.toBeNull()
     expect(await close(3)).not.toBeNull()
     disk.failure = null
-    await vi.waitFor(() => expect(journal.last).toBe(3), { timeout: 5_000 })
+    await vi.waitFor(() => expect(journal.last).toBe(3))
     expect(await contentsOf(folder)).toMatchObject({
       open: [],
       calls: [
@@ -299,7 +297,7 @@ describe('a disk that refuses', () => {
     disk.failure = diskFull()
     expect(await Promise.all([close(1), open(3), open(4)])).not.toContain(null)
     disk.failure = null
-    await vi.waitFor(() => expect(journal.last).toBe(1), { timeout: 5_000 })
+    await vi.waitFor(() => expect(journal.last).toBe(1))
     expect(await Promise.all([open(5), open(6)])).toEqual([null, null])
     expect((await contentsOf(folder)).open.sort()).toEqual([2, 5, 6].map(callId))
   })

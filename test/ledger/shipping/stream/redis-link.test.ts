@@ -3,6 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { databaseName } from '../../../../src/domain/redis/redis-names.ts'
 import { encodeEntry, serialiseRecord } from '../../../../src/ledger/entry.ts'
 import { RedisLink } from '../../../../src/ledger/shipping/stream/redis-link.ts'
+import { busyness } from '../../../support/patience.ts'
 import { testRedisPrefix } from '../../../support/servers/redis.ts'
 import { callRecord } from '../../support/calls.ts'
 import { logLines } from '../../support/log-lines.ts'
@@ -57,7 +58,7 @@ test('a Redis that is connected and refuses is said once, and again only when it
     await drop()
   })
   const append = async () => {
-    await vi.waitFor(() => expect(link.connected).toBe(true), { timeout: 10_000 })
+    await vi.waitFor(() => expect(link.connected).toBe(true))
     return await link.append(stream, PRODUCER, [{ sequence: 1, body: BODY }])
   }
   // Of another type: every entry is refused, and each refusal ends the connection.
@@ -87,17 +88,17 @@ test('a Redis that connects and refuses is connected to less and less often, unt
     redis.disconnect()
     await drop()
   })
-  await vi.waitFor(() => expect(connections).toBe(6), { timeout: 10_000 })
+  await vi.waitFor(() => expect(connections).toBe(6))
   // Pauses of 50, 100, 200, 400 and 800 ms.
   expect(performance.now() - startedAtMs).toBeGreaterThan(1_500)
   await redis.del(stream)
-  await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(1), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await redis.xlen(stream)).toBe(1))
   // The next failure is the first again.
   await redis.set(stream, 'no stream')
   const [before, failedAtMs] = [connections, performance.now()]
   await expect(link.append(stream, PRODUCER, [{ sequence: 2, body: BODY }])).rejects.toThrow()
-  await vi.waitFor(() => expect(connections).toBe(before + 1), { timeout: 10_000 })
-  expect(performance.now() - failedAtMs).toBeLessThan(1_000)
+  await vi.waitFor(() => expect(connections).toBe(before + 1))
+  expect(performance.now() - failedAtMs).toBeLessThan(1_000 * busyness())
 })
 
 test('nothing is sent under a prefix of another database, whichever is known first, and it is said once', async () => {
@@ -122,7 +123,7 @@ test('nothing is sent under a prefix of another database, whichever is known fir
   expect(log.lines.map(({ event }) => event)).toEqual(['redis.prefix_of_another'])
   // The other deployment has gone.
   await redis.del(databaseName(prefix))
-  await vi.waitFor(() => expect(link.connected).toBe(true), { timeout: 10_000 })
+  await vi.waitFor(() => expect(link.connected).toBe(true))
   expect(await link.append(`${prefix}calls`, PRODUCER, [{ sequence: 1, body: BODY }])).toHaveLength(1)
 })
 

@@ -91,9 +91,7 @@ describe('a log that is garbled at any byte', () => {
   ]
   test.each(garblings)(
     'a log with %s anywhere: no call is counted twice, and nothing synced is lost in silence',
-    {
-      timeout: 60_000,
-    },
+    {},
     async (_, attack) => {
       const { disk, log } = await prepared
       const proof = lastProof(disk)
@@ -118,7 +116,7 @@ describe('a log that is garbled at any byte', () => {
     },
   )
 
-  test('a log that is cut at any byte is read up to there', { timeout: 60_000 }, async () => {
+  test('a log that is cut at any byte is read up to there', async () => {
     const { disk, log } = await prepared
     const frames = framesOf(disk)
     await attackEverywhere(
@@ -152,9 +150,7 @@ describe('a log that is garbled at any byte', () => {
     }
   })
 
-  test('a log with two frames in each other’s place, or one in that of another segment', {
-    timeout: 60_000,
-  }, async () => {
+  test('a log with two frames in each other’s place, or one in that of another segment', async () => {
     const { disk, log } = await prepared
     const proof = lastProof(disk)
     const frames = framesOf(disk).filter(({ path, frame }) => path < proof.path || frame.end <= proof.at)

@@ -77,9 +77,7 @@ function expectNoneVanished(found: Found, { truth, journal }: SampleLog): void {
 const SEEDS = Array.from({ length: rounds({ short: 50, long: 150 }) }, (_, seed) => seed + 1)
 
 describe('a process that is killed', () => {
-  test('a process that is killed at any write leaves all that it had answered', {
-    timeout: 60_000,
-  }, async () => {
+  test('a process that is killed at any write leaves all that it had answered', async () => {
     for (const seed of SEEDS) {
       const random = randomFrom(seed)
       const disk = new MemoryDisk()
@@ -93,9 +91,7 @@ describe('a process that is killed', () => {
     }
   })
 
-  test('an adopter that is killed at any write leaves the log to the next one as it was', {
-    timeout: 60_000,
-  }, async () => {
+  test('an adopter that is killed at any write leaves the log to the next one as it was', async () => {
     for (const seed of SEEDS.slice(0, rounds({ short: 12, long: 40 }))) {
       const random = randomFrom(seed)
       const disk = new MemoryDisk()
@@ -118,9 +114,7 @@ describe('a process that is killed', () => {
   })
 })
 
-test('power loss at any moment loses nothing that was synced, and makes up nothing', {
-  timeout: 60_000,
-}, async () => {
+test('power loss at any moment loses nothing that was synced, and makes up nothing', async () => {
   for (const seed of SEEDS) {
     const random = randomFrom(seed)
     const disk = new MemoryDisk()

@@ -1,0 +1,46 @@
+import { availableParallelism, loadavg } from 'node:os'
+import { expect, vi } from 'vitest'
+
+/** The one time that a test waits for a condition, on an idle machine. */
+export const PATIENCE_MS = 20_000
+
+/** The end of a test that hangs, on an idle machine. No test measures by it. */
+export const TEST_TIMEOUT_MS = 120_000
+
+/** A machine that is busier has other problems. */
+const MOST = 20
+
+/**
+ * How many times longer work takes on this machine now than alone on it: as many processes as wait for a core. A limit of
+ * time that a test measures by is multiplied by it, since a busy machine is slow, not wrong.
+ */
+export function busyness(): number {
+  return Math.min(MOST, Math.max(1, (loadavg()[0] ?? 0) / availableParallelism()))
+}
+
+export function patienceMs(): number {
+  return PATIENCE_MS * busyness()
+}
+
+/**
+ * Waits of this test file, `expect.poll` and those of `vi`, end after `patienceMs`, which no call has to name. The
+ * configuration alone cannot do that: it knows the machine only as it is when the run begins, and not the waits of `vi`,
+ * whose own end is a second.
+ */
+export function waitPatiently(testTimeoutMs: number): void {
+  const limit = testTimeoutMs * busyness()
+  vi.setConfig({ testTimeout: limit, hookTimeout: limit })
+  if (expect.poll.name === pollPatiently.name) return // files share a process
+  Object.assign(expect, { poll: pollPatiently })
+  Object.assign(vi, { waitFor, waitUntil })
+}
+
+const own = { poll: expect.poll, waitFor: vi.waitFor, waitUntil: vi.waitUntil }
+
+const pollPatiently: typeof own.poll = (ask, options) => own.poll(ask, { timeout: patienceMs(), ...options })
+const waitFor: typeof own.waitFor = (ask, options) => own.waitFor(ask, withPatience(options))
+const waitUntil: typeof own.waitUntil = (ask, options) => own.waitUntil(ask, withPatience(options))
+
+function withPatience<Options extends object>(options: number | Options | undefined) {
+  return typeof options === 'number' ? options : { timeout: patienceMs(), ...options }
+}
