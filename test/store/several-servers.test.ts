@@ -28,11 +28,12 @@ function open(url: string, readsOnly = false): Postgres {
 }
 
 /** The database's URL with another server before its own. */
-function withFirst(host: string, parameters = ''): string {
+function withFirst(host: string, parameters: Readonly<Record<string, string>> = {}): string {
   const url = new URL(database.url)
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
   const { username, password, pathname, search } = url
   const server = url.host === '' ? '' : `,${url.host}`
-  return `postgres://${username}:${password}@${host}${server}${pathname}${search}${parameters}`
+  return `postgres://${username}:${password}@${host}${server}${pathname}${search}`
 }
 
 test('a server that is away is passed over, by as many connections as begin at once', async () => {
@@ -45,13 +46,13 @@ test('a server that accepts and never answers is passed over in time', async () 
   const silent = createServer()
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const { port } = silent.address() as AddressInfo
-  const pool = open(withFirst(`127.0.0.1:${port}`, '?connect_timeout=1'))
+  const pool = open(withFirst(`127.0.0.1:${port}`, { connect_timeout: '1' }))
   expect((await pool.query('select 1 as it')).rows).toEqual([{ it: 1 }])
   silent.close()
 })
 
 test('with none that will do, the error names each server and its reason, and no password', async () => {
-  const pool = open(withFirst('127.0.0.1:1', '?target_session_attrs=standby'))
+  const pool = open(withFirst('127.0.0.1:1', { target_session_attrs: 'standby' }))
   const failure = await pool.query('select 1').then(
     () => '',
     ({ message }: Error) => message,

@@ -3,8 +3,11 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { loadGatewayConfig } from '../../../src/config/config.ts'
+import { type RunningGateway, runGateway } from '../../../src/gateway/run-gateway.ts'
 import { announceKeyChange } from '../../../src/keys/key-version.ts'
 import { revokeKey } from '../../../src/keys/keys.ts'
+import { createLog } from '../../../src/lib/log.ts'
 import { busyness } from '../../support/patience.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { CHAT_USAGE, chatAnswer, event, startUpstream, type TestUpstream } from '../../support/upstream.ts'
@@ -16,45 +19,45 @@ const quiet = { info() {}, warn() {}, error() {} }
 let upstream: TestUpstream
 let stack: TestStack
 let folder: string
-let single: HeardGateway
 /** Two processes on one port, which take connections in turn. */
 let cluster: HeardGateway
-let withoutRedis: HeardGateway
+let withoutRedis: RunningGateway
+/** By URL, those two and the one of the stack. */
+let gateways: readonly string[]
 
 beforeAll(async () => {
   upstream = await startUpstream()
   stack = await startStack(upstream.url)
   folder = await mkdtemp(join(tmpdir(), 'tallygate-test-revocation-'))
-  const env = { ...stack.env, JOURNAL_DIR: join(folder, 'journal'), LOG_LEVEL: 'info' }
-  ;[single, cluster, withoutRedis] = await Promise.all([
-    startHeardGateway(env),
-    startHeardGateway({ ...env, GATEWAY_PROCESSES: '2' }),
-    startHeardGateway({ ...env, REDIS_URL: 'redis://127.0.0.1:1', JOURNAL_DIR: join(folder, 'other') }),
-  ])
+  const env = { ...stack.env, JOURNAL_DIR: join(folder, 'journal') }
+  cluster = await startHeardGateway({ ...env, LOG_LEVEL: 'info', GATEWAY_PROCESSES: '2' })
+  const apart = { ...env, REDIS_URL: 'redis://127.0.0.1:1', JOURNAL_DIR: join(folder, 'other') }
+  withoutRedis = await runGateway(loadGatewayConfig(apart), createLog('silent', 'test'))
+  gateways = [stack.url, cluster.url, `http://127.0.0.1:${withoutRedis.address.port}`]
   const takesCalls = () => cluster.output().match(/the gateway takes calls/g)?.length === 2
   await vi.waitUntil(takesCalls)
 })
 
 afterAll(async () => {
-  await Promise.all([single, cluster, withoutRedis].map((gateway) => gateway?.end('SIGTERM')))
+  await Promise.all([cluster?.end('SIGTERM'), withoutRedis?.stop()])
   await stack?.stop()
   await upstream?.close()
   if (folder !== undefined) await rm(folder, { recursive: true, force: true })
 })
 
 /** A call on a connection of its own. */
-async function status(gateway: HeardGateway, client: TestClient): Promise<number> {
+async function status(url: string, client: TestClient): Promise<number> {
   const text = requestText('/v1/x', [`Authorization: Bearer ${client.key}`])
-  return (await exchange(gateway.url, text)).status
+  return (await exchange(url, text)).status
 }
 
 /** Calls without a pause until a row of them was refused; milliseconds from now to the sending of the last that was not. */
-async function timeToDeath(gateway: HeardGateway, client: TestClient): Promise<number> {
+async function timeToDeath(url: string, client: TestClient): Promise<number> {
   const startedAt = performance.now()
   let lastTakenAt = startedAt
   for (let refused = 0; refused < 10; ) {
     const sentAt = performance.now()
-    const answered = await status(gateway, client)
+    const answered = await status(url, client)
     if (answered === 403) refused += 1
     else {
       expect(answered).toBe(200)
@@ -67,7 +70,6 @@ async function timeToDeath(gateway: HeardGateway, client: TestClient): Promise<n
 
 test('a revoked key is taken by no process of any gateway after a second', async () => {
   const client = await stack.addClient('revoked')
-  const gateways = [single, cluster, withoutRedis]
   for (const gateway of gateways) {
     for (let call = 0; call < 4; call += 1) expect(await status(gateway, client)).toBe(200)
   }
@@ -80,10 +82,10 @@ test('an announced revocation is seen at once by all that have Redis', async () 
   const shortestMs: number[] = []
   for (let round = 0; round < 3; round += 1) {
     const client = await stack.addClient(`announced ${round}`)
-    for (let call = 0; call < 4; call += 1) expect(await status(cluster, client)).toBe(200)
+    for (let call = 0; call < 4; call += 1) expect(await status(cluster.url, client)).toBe(200)
     await revokeKey(stack.pool, client.keyId)
     expect(await announceKeyChange(stack.env.REDIS_URL ?? '', stack.redisPrefix, quiet)).toBe(true)
-    shortestMs.push(await timeToDeath(cluster, client))
+    shortestMs.push(await timeToDeath(cluster.url, client))
   }
   expect(Math.min(...shortestMs)).toBeLessThan(300 * busyness())
 })
@@ -105,7 +107,7 @@ test('an answer that is running when its key is revoked ends whole and is counte
   })
   const response = await answering
   await revokeKey(stack.pool, client.keyId)
-  await timeToDeath(cluster, client)
+  await timeToDeath(cluster.url, client)
   response.write(event({ choices: [], usage: CHAT_USAGE }))
   response.end('data: [DONE]\n\n')
   expect(await running.text()).toMatch(/Hello.*\[DONE\]\n\n$/s)

@@ -30,7 +30,7 @@ beforeAll(async () => {
   quiet = await stack.addClient('quiet')
   gateway = await startGatewayProcess({ ...stack.env, JOURNAL_DIR: folder })
   idle = await startGatewayProcess({ ...stack.env, JOURNAL_DIR: folder })
-}, 120_000)
+})
 
 afterAll(async () => {
   for (const process of [gateway, idle]) {
@@ -40,7 +40,7 @@ afterAll(async () => {
   await stack?.stop()
   await crowd?.stop()
   await rm(folder, { recursive: true, force: true })
-}, 120_000)
+})
 
 /** One metered call; how long it took, in milliseconds. */
 async function timeOfCall({ url }: GatewayProcess, client: TestClient): Promise<number> {
@@ -86,11 +86,11 @@ test('beside 1,500 hung calls, bombs, 60 MB bodies and clients that never read, 
     `p99 ${p99.toFixed(1)} ms, idle ${idleP99.toFixed(1)} ms; ${upstreamCalls} calls upstream; ${JSON.stringify(statuses)}; ${beforeMb.toFixed(0)} MB before, ${residentMb(gateway).toFixed(0)} MB at its end`,
   )
   expect.soft(p99).toBeLessThan(idleP99 + 50)
-  await expect.poll(() => residentMb(gateway), { timeout: 60_000 }).toBeLessThan(beforeMb + 64)
+  await expect.poll(() => residentMb(gateway)).toBeLessThan(beforeMb + 64)
   // The probes' own calls are the upstream's too.
   expect((await stack.usageOf(noisy, upstreamCalls - 2 * SAMPLES)).requests).toBe(upstreamCalls - 2 * SAMPLES)
   expect((await stack.usageOf(quiet, 100 + 2 * SAMPLES)).requests).toBe(100 + 2 * SAMPLES)
-}, 300_000)
+})
 
 test('1,000 clients that hang up at once are read to their ends: each is exact, memory is bounded, and no one is refused', async () => {
   const leavers: TestClient[] = []
@@ -134,4 +134,4 @@ test('1,000 clients that hang up at once are read to their ends: each is exact, 
       { timeout: 60_000 },
     )
     .toEqual([{ source: 'reported', calls: LEAVERS, least: 100, most: 100 }])
-}, 300_000)
+})
