@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { DEFAULTS } from './test/support/suites.ts'
 
 /**
  * Real client libraries through the gateway, `npm run clients`. They are installed from their registries, and some need
@@ -6,11 +7,9 @@ import { defineConfig } from 'vitest/config'
  */
 export default defineConfig({
   test: {
+    ...DEFAULTS,
     include: ['test/clients/real/**/*.clients.ts'],
     globalSetup: ['test/support/servers/global-setup.ts', 'test/clients/real/install.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    pool: 'forks',
     fileParallelism: false,
   },
 })

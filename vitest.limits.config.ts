@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { DEFAULTS } from './test/support/suites.ts'
 
 /**
  * Limits of real processes, `npm run test:limits`: four gateways on one budget, stores that go away, midnights, and a
@@ -6,11 +7,10 @@ import { defineConfig } from 'vitest/config'
  */
 export default defineConfig({
   test: {
+    ...DEFAULTS,
     include: ['test/limits/proof/**/*.limits.ts'],
     globalSetup: ['test/support/servers/global-setup.ts'],
     testTimeout: 600_000,
-    hookTimeout: 120_000,
-    pool: 'forks',
     fileParallelism: false,
   },
 })

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { DEFAULTS } from './test/support/suites.ts'
 
 /**
  * Redis as people run it, `npm run test:redis`: clusters, Sentinels, TLS, users with few rights, sockets, and failovers
@@ -6,11 +7,10 @@ import { defineConfig } from 'vitest/config'
  */
 export default defineConfig({
   test: {
+    ...DEFAULTS,
     include: ['test/redis/**/*.redis.ts'],
     globalSetup: ['test/support/servers/global-setup.ts'],
     testTimeout: 180_000,
-    hookTimeout: 120_000,
-    pool: 'forks',
     fileParallelism: false,
   },
 })

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { DEFAULTS } from './test/support/suites.ts'
 
 /**
  * The attacks on real routers, `npm run test:routers`. They install the routers, so `npm test` leaves them
@@ -6,11 +7,9 @@ import { defineConfig } from 'vitest/config'
  */
 export default defineConfig({
   test: {
+    ...DEFAULTS,
     include: ['test/routers/**/*.routers.ts'],
     globalSetup: ['test/support/servers/global-setup.ts', 'test/routers/support/global-setup.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    pool: 'forks',
     fileParallelism: false,
   },
 })

@@ -4,8 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis, type RedisOptions } from 'ioredis'
-import { sendSignal, startDetached } from '../../../src/standalone/processes/detached-process.ts'
+import {
+  type Command,
+  sendSignal,
+  startDetached,
+} from '../../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
+import { findRedisProgram } from '../../../src/standalone/servers/redis-program.ts'
 import { stopWithMe } from '../../support/stop-with-me.ts'
 
 /** One server of any kind, with a configuration of its own. */
@@ -25,7 +30,7 @@ export interface RedisNode {
 
 export interface NodeOptions {
   readonly sentinel?: boolean
-  /** By default the first of redis-server and valkey-server that is installed. */
+  /** By default the one that `npm start` runs. */
   readonly program?: string
   readonly lines: (port: number) => readonly string[]
   /** Where the test itself connects, if not to the plain port. */
@@ -38,20 +43,21 @@ export function findServer(...names: string[]): string | null {
 }
 
 export async function startNode(options: NodeOptions): Promise<RedisNode> {
-  const program = options.program ?? findServer('redis-server', 'valkey-server')
-  if (program === null) throw new Error('no redis-server is installed')
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-redis-node-'))
   const port = await findFreePort()
   const file = join(folder, 'redis.conf')
   const common = [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, 'daemonize no', 'protected-mode no']
   await writeFile(file, [...common, ...options.lines(port), ''].join('\n'))
+  // As npm start has it: installed, or unpacked beside the project.
+  const command: Command =
+    options.program === undefined
+      ? (await findRedisProgram({ say: () => {}, ask: async () => false })).command(file, port)
+      : { file: options.program, args: [file] }
+  const program = command.file
   const end = stopWithMe(folder)
   const run = async () => {
-    const args = options.sentinel === true ? [file, '--sentinel'] : [file]
-    const started = await startDetached(
-      { file: program, args },
-      { cwd: folder, logFile: join(folder, 'log') },
-    )
+    const args = options.sentinel === true ? [...command.args, '--sentinel'] : command.args
+    const started = await startDetached({ ...command, args }, { cwd: folder, logFile: join(folder, 'log') })
     end.add(started.pid)
     return started
   }
