@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Frame, LogPosition, SegmentBegin } from '../../src/ledger/journal/segments/format/frames.ts'
-import { segmentName } from '../../src/ledger/journal/segments/format/segment-files.ts'
+import { segmentName } from '../../src/ledger/journal/segments/format/frames.ts'
 import { SegmentReader } from '../../src/ledger/journal/segments/format/segment-reader.ts'
 
 export const SEGMENT_FILE = /^(\d{8,10})\.log$/

@@ -1,5 +1,5 @@
 import type { LedgerSnapshot } from '../domain/documents/ledger-document.ts'
-import { readJournalSizes } from '../ledger/recovery/journal-sizes.ts'
+import { readJournalSizes } from '../ledger/recovery/producer-folder.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { reasonOf } from '../lib/reason-of.ts'
 import type { Postgres } from '../store/connection/postgres.ts'

@@ -1,9 +1,8 @@
 import type { Logger } from '../lib/logger.ts'
 import { repeat } from '../lib/repeat.ts'
-import type { JournalCap } from './journal-cap.ts'
 import type { Adoption } from './recovery/adoption.ts'
 import type { DatabaseBinding } from './recovery/journal-database-id.ts'
-import type { RetiredProducerCheck } from './recovery/retired-producer-check.ts'
+import type { RetiredProducerCheck } from './recovery/retired-producers.ts'
 import type { Producers } from './shipping/producers.ts'
 
 /** How often committed offsets are read while something is not committed. */
@@ -13,6 +12,42 @@ const SAMPLE_INTERVAL_MS = 1_000
 const ADOPTION_INTERVAL_MS = 5_000
 const PRUNE_INTERVAL_MAX_MS = 30_000
 const PRUNE_INTERVAL_MIN_MS = 100
+
+/** Below this part of the cap the journal counts as recovered, so that one at the cap does not log every second. */
+const RECOVERED_BELOW = 0.9
+
+/** Logs when uncommitted records reach JOURNAL_MAX_BYTES, so that no new call is recorded, and when that is over. */
+export class JournalCap {
+  readonly #producers: Pick<Producers, 'uncommittedBytes'>
+  readonly #maxBytes: number
+  readonly #log: Logger
+  #isFull = false
+
+  constructor(producers: Pick<Producers, 'uncommittedBytes'>, maxBytes: number, log: Logger) {
+    this.#producers = producers
+    this.#maxBytes = maxBytes
+    this.#log = log
+  }
+
+  /** To be called about once a second. */
+  check(): void {
+    const { uncommittedBytes } = this.#producers
+    const maxBytes = this.#maxBytes
+    if (!this.#isFull && uncommittedBytes >= maxBytes) {
+      this.#isFull = true
+      this.#log.error(
+        { event: 'journal.full', uncommittedBytes, maxBytes },
+        'uncommitted records have reached JOURNAL_MAX_BYTES: the journal takes no new calls',
+      )
+    } else if (this.#isFull && uncommittedBytes < maxBytes * RECOVERED_BELOW) {
+      this.#isFull = false
+      this.#log.info(
+        { event: 'journal.recovered', uncommittedBytes, maxBytes },
+        'uncommitted records are below JOURNAL_MAX_BYTES again',
+      )
+    }
+  }
+}
 
 export interface HousekeepingOptions {
   readonly producers: Producers

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import type { Logger } from '../lib/logger.ts'
-import { DiskReserve } from './journal/disk-reserve.ts'
 import type { JournalStore } from './journal/journal-store.ts'
-import { finishProducer } from './recovery/finish-producer.ts'
+import { DiskReserve } from './journal/journal-store.ts'
 import { createProducerFolder, type ProducerFolder, RESERVE_FILE } from './recovery/producer-folder.ts'
+import { finishProducer } from './recovery/retired-producers.ts'
 import type { Producer } from './shipping/producer.ts'
 import type { Producers } from './shipping/producers.ts'
 

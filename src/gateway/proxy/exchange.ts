@@ -12,8 +12,7 @@ import { ObservedAnswer } from '../recording/observed-answer.ts'
 import type { QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import { type DeliveredCall, Delivery } from './delivery.ts'
-import { DoubtedAnswer } from './failures/doubted-answer.ts'
-import { failureCauseOf } from './failures/failure-cause.ts'
+import { DoubtedAnswer, failureCauseOf } from './failures.ts'
 import type { Unattended } from './unattended.ts'
 
 /**

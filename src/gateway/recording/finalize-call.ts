@@ -1,12 +1,166 @@
-import { type CallRecord, type OpenCall, responseUseOf } from '../../call/call-record.ts'
-import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
-import { type BilledUnit, type BilledUnits, NO_UNITS, NO_USAGE, type TokenUsage } from '../../call/usage.ts'
+import {
+  type CallRecord,
+  firstJobs,
+  type JobUse,
+  type OpenCall,
+  responseUseOf,
+} from '../../call/call-record.ts'
+import { type JobObservation, NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
+import { useOf } from '../../call/record-fields.ts'
+import {
+  BILLED_UNITS,
+  type BilledUnit,
+  type BilledUnits,
+  MAX_COUNT,
+  NO_UNITS,
+  NO_USAGE,
+  TOKEN_CLASSES,
+  type TokenUsage,
+  type UsageSource,
+} from '../../call/usage.ts'
+import { cleanModel, cleanText } from '../../domain/clean-text.ts'
+import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { objectsOfInterrupted } from '../../objects/record-objects.ts'
 import { endpointContextOfCut } from '../routing/route.ts'
-import { buildCallRecord } from './build-call-record.ts'
 import type { CallResult } from './call-result.ts'
-import type { Pricing } from './pricing.ts'
-import { decodeUsageSnapshot } from './usage-snapshot.ts'
+import { priceResult, wasServed } from './price-result.ts'
+import type { PricedCall, Pricing } from './pricing.ts'
+import { decodeUsageSnapshot } from './snapshot-saver.ts'
+
+const MAX_RAW_USAGE_BYTES = 8192
+const MAX_RESPONSE_ID_BYTES = 256
+const MAX_TIER_BYTES = 64
+/** Above this no column could hold it; no call costs that. */
+const MAX_PICO = 10n ** 38n
+
+/**
+ * Every field, those too that may be absent: a new one does not compile until it has a source. What is known before
+ * the call goes upstream has its source in `buildOpenCall`.
+ */
+type BuiltRecord = Required<OpenCall> & Required<Omit<CallRecord, 'objects' | 'chargedPico' | keyof OpenCall>>
+
+/**
+ * Prices a call and makes its record. Whatever the client and the upstream wrote, the record can be stored:
+ * strings are cleaned and bounded. Counts that no call can have make the whole usage `invalid`, not a sum
+ * that cannot be undone.
+ *
+ * @param usage the final counts, which may have estimates in them
+ */
+function buildCallRecord(
+  result: CallResult,
+  observed: Observation,
+  usage: TokenUsage,
+  usageSource: UsageSource,
+  pricing: Pricing,
+): BuiltRecord {
+  const priced = priceResult(result, observed, usage, usageSource, pricing)
+  const { call, latencyUs, ttftUs, status } = result
+  const { responseId, units } = observed
+  const isSane = hasSaneCounts(usage, units)
+  const costPico = isSane && priced.kind === 'priced' ? priced.costPico : null
+  const reportedModel = cleanModel(observed.model)
+  // Each field by its name: a copy of `call` that is added to takes five times the memory of the record.
+  return {
+    callId: call.callId,
+    arrivedAtMs: call.arrivedAtMs,
+    clientId: call.clientId,
+    keyId: call.keyId,
+    upstream: call.upstream,
+    provider: call.provider,
+    method: call.method,
+    path: call.path,
+    requestedModel: call.requestedModel,
+    webSocket: call.webSocket,
+    reportedModel,
+    model: billedModel(result, reportedModel, observed, usageSource, priced, pricing),
+    status,
+    outcome: result.outcome,
+    usageSource: isSane ? usageSource : 'invalid',
+    usage: isSane ? usage : NO_USAGE,
+    units: isSane ? units : NO_UNITS,
+    usageRaw: observed.raw === null ? null : cleanText(observed.raw, MAX_RAW_USAGE_BYTES),
+    latencyUs: latencyUs === null ? null : Math.max(0, Math.round(latencyUs)),
+    ttftUs: ttftUs === null ? null : Math.max(0, Math.round(ttftUs)),
+    costPico: costPico === null ? null : costPico.toString(),
+    priceId: isSane ? (priced.priceId ?? null) : null,
+    price: isSane ? (priced.definition ?? null) : null,
+    responseId: responseId === null ? null : cleanText(responseId, MAX_RESPONSE_ID_BYTES),
+    answerId: cleanAnswerId(observed),
+    serviceTier: cleanTier(observed.serviceTier),
+    reportedCostPico: picoText(observed.reportedCostPico),
+    ownCostPico: isSane ? picoText(priced.reported?.ownCostPico ?? null) : undefined,
+    costDiffers: isSane && priced.reported?.differs === true ? true : undefined,
+    partlyUnpriced: isSane && priced.kind === 'priced' && priced.isPartly === true ? true : undefined,
+    responseUse: responseId === null ? undefined : result.endpoint.responseUse,
+    unpricedReason: isSane ? (priced.kind === 'unpriced' ? priced.reason : undefined) : 'invalid_usage',
+    suspect: isAbove(costPico, pricing.alertAbovePico) ? true : undefined,
+    failedInBody: observed.failed,
+    jobs: observed.jobs === undefined ? undefined : jobUses(result, observed.jobs, pricing),
+  }
+}
+
+/** Jobs beyond what a record takes are not priced: their prices' definitions would be lost with them. */
+function jobUses(
+  result: CallResult,
+  jobs: readonly JobObservation[],
+  pricing: Pricing,
+): readonly JobUse[] | undefined {
+  const uses: JobUse[] = []
+  for (const job of firstJobs(jobs)) {
+    const record = buildCallRecord(result, job, job.usage, job.usageSource, pricing)
+    if (record.responseId !== null) uses.push({ ...useOf(record), id: record.responseId, isFile: job.isFile })
+  }
+  return uses.length === 0 ? undefined : uses
+}
+
+/**
+ * The name that a call is totalled under: the reported one of a success, else the requested one if it is
+ * known.
+ */
+function billedModel(
+  { call, status }: CallResult,
+  reported: string | null,
+  observed: Observation,
+  usageSource: UsageSource,
+  priced: PricedCall,
+  pricing: Pricing,
+): string {
+  const { requestedModel, webSocket } = call
+  // The success of a WebSocket session is 101: only its messages name the model.
+  const hasSucceeded = status !== null && ((status >= 200 && status < 300) || (webSocket && status === 101))
+  if (reported !== null && hasSucceeded) return reported
+  if (requestedModel === null) return NO_MODEL
+  const isKnown = wasServed(status, observed, usageSource, priced) || pricing.knowsModel(call, requestedModel)
+  return isKnown ? requestedModel : UNKNOWN_MODEL
+}
+
+/** Kept only beside another `responseId`: a response that can be fetched again is named by that. */
+function cleanAnswerId({ answerId, responseId }: Observation): string | undefined {
+  if (answerId === undefined || answerId === '' || answerId === responseId) return undefined
+  return cleanText(answerId, MAX_RESPONSE_ID_BYTES)
+}
+
+function cleanTier(tier: string | null): string | undefined {
+  return tier === null || tier === '' ? undefined : cleanText(tier, MAX_TIER_BYTES)
+}
+
+function picoText(pico: bigint | null): string | undefined {
+  return pico === null || pico < 0n || pico >= MAX_PICO ? undefined : pico.toString()
+}
+
+function isAbove(costPico: bigint | null, limitPico: bigint | null | undefined): boolean {
+  return costPico !== null && limitPico !== null && limitPico !== undefined && costPico > limitPico
+}
+
+function hasSaneCounts(usage: TokenUsage, units: BilledUnits): boolean {
+  for (const name of TOKEN_CLASSES) if (!isSaneCount(usage[name])) return false
+  for (const name of BILLED_UNITS) if (!isSaneCount(units[name])) return false
+  return true
+}
+
+function isSaneCount(count: number | null): boolean {
+  return count === null || (Number.isSafeInteger(count) && count >= 0 && count <= MAX_COUNT)
+}
 
 /**
  * The record of a call whose counts need no estimate: figures that the upstream reported stand as they are.

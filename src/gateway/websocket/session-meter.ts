@@ -10,7 +10,7 @@ import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
 import type { CallServices } from '../proxy/exchange.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
-import { encodeUsageSnapshot } from '../recording/usage-snapshot.ts'
+import { encodeUsageSnapshot } from '../recording/snapshot-saver.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import { ClientMessages } from './client-messages.ts'
 

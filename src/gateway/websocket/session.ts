@@ -9,13 +9,18 @@ import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { countRefusal } from '../admission/admit.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import type { CallServices } from '../proxy/exchange.ts'
-import { failureCauseOf } from '../proxy/failures/failure-cause.ts'
+import { failureCauseOf } from '../proxy/failures.ts'
 import type { CallResult } from '../recording/call-result.ts'
 import { priceResult } from '../recording/price-result.ts'
 import type { PricedCall, QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
-import { relayRejection } from './rejected-handshake.ts'
-import { acceptanceText, type HandshakeEvents, refuse, sendHandshake } from './send-handshake.ts'
+import {
+  acceptanceText,
+  type HandshakeEvents,
+  refuse,
+  relayRejection,
+  sendHandshake,
+} from './send-handshake.ts'
 import type { SessionMeter } from './session-meter.ts'
 import { type MeteredSession, openMeter, recordSession } from './session-meter.ts'
 import { POLICY_VIOLATION, SessionStreams, type StreamEvents } from './session-streams.ts'

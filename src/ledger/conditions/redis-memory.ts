@@ -4,7 +4,7 @@ import { type RedisMemory, readRedisMemory } from '../../store/connection/redis-
 import { selectGatewayJournals } from '../../store/ledger/gateway-journals.ts'
 import { selectStreams } from '../../store/ledger/ledger-database.ts'
 import { BATCH_ROWS } from '../shipping/batch-appender.ts'
-import { CROWDED_ENTRIES, ENTRY_BYTES, mostStreamBytes } from '../shipping/stream/crowding.ts'
+import { CROWDED_ENTRIES, ENTRY_BYTES, mostStreamBytes } from '../shipping/stream/stream-register.ts'
 
 /** Beside what the streams take: limits, the job queue, connections, copies on write. */
 const WITH_THE_REST = 2

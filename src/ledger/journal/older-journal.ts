@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isProducer } from '../entry.ts'
-import { segmentNumbers } from './segments/format/segment-files.ts'
+import { segmentNumbers } from './segments/format/frames.ts'
 
 /** In a producer's folder: an empty SQLite file, held locked by who has the journal open. */
 export const JOURNAL_FILE = 'journal.db'

@@ -1,8 +1,8 @@
 import type { Logger } from '../../lib/logger.ts'
 import type { Producer } from '../shipping/producer.ts'
 import type { Producers } from '../shipping/producers.ts'
-import { finishProducer } from './finish-producer.ts'
 import type { ProducerFolder } from './producer-folder.ts'
+import { finishProducer } from './retired-producers.ts'
 
 /** A dead producer that this process manages. */
 export interface AdoptedProducer {

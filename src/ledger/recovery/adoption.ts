@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Logger } from '../../lib/logger.ts'
 import type { JournalStore } from '../journal/journal-store.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
+import type { OffsetReading } from '../shipping/committed-offset-reader.ts'
 import type { Producers } from '../shipping/producers.ts'
-import type { OffsetReading } from '../shipping/retention.ts'
 import { adoptJournal, type BuildInterrupted } from './adopt-journal.ts'
 import { type AdoptedProducer, AdoptedProducers } from './adopted-producers.ts'
 import { isDatabaseMismatch, readJournalDatabaseId, writeJournalDatabaseId } from './journal-database-id.ts'
@@ -18,7 +18,6 @@ import {
   writeCountedFile,
 } from './resting-producers.ts'
 import { readRetiredProducer } from './retired-producers.ts'
-import { RetryTimes } from './retry-times.ts'
 
 /**
  * Each costs some descriptors and memory. Where there are more, those rest of which everything was counted, and which
@@ -43,6 +42,42 @@ export interface AdoptionOptions {
   readonly log: Logger
   /** Monotonic milliseconds. */
   readonly now: () => number
+}
+
+/** A journal that cannot be adopted now is tried again, less and less often. */
+const RETRY_MIN_MS = 5_000
+const RETRY_MAX_MS = 300_000
+
+/** When each producer's journal may be tried again. By the monotonic clock. */
+class RetryTimes {
+  readonly #times = new Map<string, { readonly atMs: number; readonly delayMs: number }>()
+
+  /** Tells whether the journal may be tried now. */
+  isDue(producer: string): boolean {
+    return performance.now() >= (this.#times.get(producer)?.atMs ?? 0)
+  }
+
+  /** A try failed. Returns the milliseconds until the next one. */
+  postpone(producer: string): number {
+    const delayMs = this.#times.get(producer)?.delayMs ?? RETRY_MIN_MS
+    const nextDelayMs = Math.min(delayMs * 2, RETRY_MAX_MS)
+    this.#times.set(producer, { atMs: performance.now() + delayMs, delayMs: nextDelayMs })
+    return delayMs
+  }
+
+  /** Only something outside can change what was found: the longest time passes before the next try. */
+  postponeLong(producer: string): void {
+    this.#times.set(producer, { atMs: performance.now() + RETRY_MAX_MS, delayMs: RETRY_MAX_MS })
+  }
+
+  clear(producer: string): void {
+    this.#times.delete(producer)
+  }
+
+  /** Drops the times of all producers but these. */
+  keepOnly(producers: readonly string[]): void {
+    for (const producer of this.#times.keys()) if (!producers.includes(producer)) this.#times.delete(producer)
+  }
 }
 
 /** Finds the journals of dead producers and manages them until nothing in them is needed. */

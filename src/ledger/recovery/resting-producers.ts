@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from '../durable-file.ts'
-import { type OffsetReading, prunableUpTo } from '../shipping/retention.ts'
+import { type OffsetReading, prunableUpTo } from '../shipping/committed-offset-reader.ts'
 
 /** In a producer's folder, once it rested: the highest of its records, all of which were counted. */
 export const COUNTED_FILE = 'counted'

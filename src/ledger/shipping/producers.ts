@@ -2,13 +2,12 @@ import type { Logger } from '../../lib/logger.ts'
 import type { RedisMemory } from '../../store/connection/redis-state.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { LedgerDatabase } from '../ledger-database.ts'
+import type { OffsetReading } from './committed-offset-reader.ts'
 import { CommittedOffsetReader } from './committed-offset-reader.ts'
 import { Producer } from './producer.ts'
-import type { OffsetReading } from './retention.ts'
-import { crowdedFrom } from './stream/crowding.ts'
 import { RedisLink } from './stream/redis-link.ts'
 import type { StreamLink } from './stream/stream-link.ts'
-import { StreamRegister } from './stream/stream-register.ts'
+import { crowdedFrom, StreamRegister } from './stream/stream-register.ts'
 
 export interface ProducersOptions {
   readonly redisUrl: string

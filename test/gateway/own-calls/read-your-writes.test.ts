@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  ReadYourWrites,
-  type ReadYourWritesOptions,
-} from '../../../src/gateway/own-calls/read-your-writes.ts'
+import { ReadYourWrites, type ReadYourWritesOptions } from '../../../src/gateway/own-calls/own-calls.ts'
 import { busyness } from '../../support/patience.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'

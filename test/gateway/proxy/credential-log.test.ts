@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { failureCauseOf } from '../../../src/gateway/proxy/failures/failure-cause.ts'
+import { failureCauseOf } from '../../../src/gateway/proxy/failures.ts'
 import { CredentialLog } from '../../../src/gateway/recording/call-log.ts'
 import { UpstreamError } from '../../../src/http/client/answer-handler.ts'
 import { GatewayError } from '../../../src/http/errors.ts'

@@ -6,7 +6,7 @@ import {
   decodeUsageSnapshot,
   encodeUsageSnapshot,
   type UsageSnapshot,
-} from '../../../src/gateway/recording/usage-snapshot.ts'
+} from '../../../src/gateway/recording/snapshot-saver.ts'
 
 const NULLS =
   '"usage":{"inputTokens":null,"outputTokens":null,"cacheReadTokens":null,"cacheWriteTokens":null,' +

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { DiskReserve } from '../../../src/ledger/journal/disk-reserve.ts'
+import { DiskReserve } from '../../../src/ledger/journal/journal-store.ts'
 import { testFolder } from '../support/folders.ts'
 
 test('the reserve really holds its space, gives it up at once, and can be made again', async () => {

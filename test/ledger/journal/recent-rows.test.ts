@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { JournalRow } from '../../../src/ledger/journal/journal.ts'
-import { RecentRows } from '../../../src/ledger/journal/recent-rows.ts'
+import { RecentRows } from '../../../src/ledger/journal/segments/log-records.ts'
 
 const row = (sequence: number, body = 'x') => ({ sequence, bytesTotal: sequence, body })
 const sequences = (rows: readonly { sequence: number }[]) => rows.map(({ sequence }) => sequence)

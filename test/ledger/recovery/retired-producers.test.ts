@@ -2,9 +2,9 @@ import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
-import { finishProducer } from '../../../src/ledger/recovery/finish-producer.ts'
 import { createProducerFolder } from '../../../src/ledger/recovery/producer-folder.ts'
 import {
+  finishProducer,
   type RetiredProducer,
   RetiredProducers,
   readRetiredProducer,

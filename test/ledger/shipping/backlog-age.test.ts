@@ -1,6 +1,6 @@
 // @seconds: a backlog of a day.
 import { expect, test } from 'vitest'
-import { BacklogAge } from '../../../src/ledger/shipping/backlog-age.ts'
+import { BacklogAge } from '../../../src/ledger/shipping/producer.ts'
 
 test('the backlog is as old as its oldest record, to a second', () => {
   const age = new BacklogAge(0)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nextCheckInMs, provenLoss, sequencesToCheck } from '../../../src/ledger/shipping/loss-detection.ts'
+import { nextCheckInMs, provenLoss, sequencesToCheck } from '../../../src/ledger/shipping/loss-detector.ts'
 
 test('looked for are the record that the roll-up waits for and the newest', () => {
   expect(sequencesToCheck(7, 7)).toEqual([])

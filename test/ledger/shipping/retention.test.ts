@@ -6,7 +6,7 @@ import {
   prunableUpTo,
   READINGS,
   withReading,
-} from '../../../src/ledger/shipping/retention.ts'
+} from '../../../src/ledger/shipping/committed-offset-reader.ts'
 
 const KEEP_MS = 300_000
 

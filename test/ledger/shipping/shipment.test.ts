@@ -5,7 +5,7 @@ import {
   SHIP_WINDOW_BYTES,
   SHIP_WINDOW_ENTRIES,
   sentAfterCommit,
-} from '../../../src/ledger/shipping/shipment.ts'
+} from '../../../src/ledger/shipping/shipping-progress.ts'
 
 const state = { prunedTo: 0, synced: 100, sent: 40, committedOffset: 30, hintedOffset: 0 }
 

@@ -2,8 +2,7 @@ import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSyn
 import { join } from 'node:path'
 import { FrameWriter } from '../../../src/ledger/journal/segments/format/frame-writer.ts'
 import type { Frame } from '../../../src/ledger/journal/segments/format/frames.ts'
-import { SegmentReader } from '../../../src/ledger/journal/segments/format/segment-reader.ts'
-import { scanSegment } from '../../../src/ledger/journal/segments/format/segment-scan.ts'
+import { SegmentReader, scanSegment } from '../../../src/ledger/journal/segments/format/segment-reader.ts'
 
 /** The files of a producer's log, in order. */
 export function segmentPaths(folder: string): string[] {

@@ -1,13 +1,13 @@
 import type { SequenceRange } from '../../../src/domain/sequence-range.ts'
-import { provenLoss, type Sighting, sequencesToCheck } from '../../../src/ledger/shipping/loss-detection.ts'
 import {
   countedTo,
   type OffsetReading,
   prunableUpTo,
   withReading,
-} from '../../../src/ledger/shipping/retention.ts'
+} from '../../../src/ledger/shipping/committed-offset-reader.ts'
+import { provenLoss, type Sighting, sequencesToCheck } from '../../../src/ledger/shipping/loss-detector.ts'
 import { type SentEntry, SentIds } from '../../../src/ledger/shipping/sent-ids.ts'
-import { gapBefore, nextShipment, sentAfterCommit } from '../../../src/ledger/shipping/shipment.ts'
+import { gapBefore, nextShipment, sentAfterCommit } from '../../../src/ledger/shipping/shipping-progress.ts'
 import type { JournalModel, SyncUnderWay } from '../journal/journal.ts'
 import type { Sent } from '../stream.ts'
 import { Violation } from '../violation.ts'

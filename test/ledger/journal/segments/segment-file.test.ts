@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { segmentName, segmentNumbers } from '../../../../src/ledger/journal/segments/format/segment-files.ts'
+import { segmentName, segmentNumbers } from '../../../../src/ledger/journal/segments/format/frames.ts'
 import { type LogDisk, systemDisk } from '../../../../src/ledger/journal/segments/log-disk.ts'
-import { SegmentFile } from '../../../../src/ledger/journal/segments/segment-file.ts'
+import { SegmentFile } from '../../../../src/ledger/journal/segments/log-segment.ts'
 import { testFolder } from '../../support/folders.ts'
 
 /** A disk that takes so many bytes more, in pieces of 5, and that may not even cut what it took. */

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { serialiseOpenCall } from '../../../../src/call/codec/record-codec.ts'
 import { serialiseRecord } from '../../../../src/ledger/entry.ts'
-import type { DiskReserve } from '../../../../src/ledger/journal/disk-reserve.ts'
+import type { DiskReserve } from '../../../../src/ledger/journal/journal-store.ts'
 import { callId, callRecord } from '../../support/calls.ts'
 import { testFolder } from '../../support/folders.ts'
 import { adoptedJournal, closed, contentsOf, diskFull, testJournal } from '../../support/journals.ts'

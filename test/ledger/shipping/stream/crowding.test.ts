@@ -4,7 +4,7 @@ import {
   crowdedFrom,
   ENTRY_BYTES,
   mostStreamBytes,
-} from '../../../../src/ledger/shipping/stream/crowding.ts'
+} from '../../../../src/ledger/shipping/stream/stream-register.ts'
 
 const MIB = 1_048_576
 

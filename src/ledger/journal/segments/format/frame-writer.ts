@@ -1,14 +1,16 @@
 import { crc32 } from 'node:zlib'
-import { checksumSeed, placedSeed, putNumber } from './frame-numbers.ts'
 import {
   BEGIN_FLAGS,
   CLOSE_NUMBERS_BYTES,
+  checksumSeed,
   FRAME_CHECKSUM_AT,
   FRAME_HEADER_BYTES,
   FRAME_KIND_AT,
   FRAME_KINDS,
   FRAME_LENGTH_AT,
   FRAME_MAGIC,
+  placedSeed,
+  putNumber,
   type SegmentBegin,
   type SyncProof,
 } from './frames.ts'

@@ -1,3 +1,5 @@
+import { crc32 } from 'node:zlib'
+
 /**
  * Frames, the pieces a segment consists of, all numbers little endian:
  *
@@ -113,4 +115,48 @@ export interface CloseFrame {
   readonly bytesTotal: number
   /** The body's first byte; it reaches to the frame's end. */
   readonly bodyAt: number
+}
+
+const WORD = 2 ** 32
+
+/** Writes a whole number from 0 to `Number.MAX_SAFE_INTEGER`, as 8 bytes. */
+export function putNumber(view: DataView, at: number, value: number): void {
+  view.setUint32(at, value, true) // What is above 32 bits is cut off.
+  view.setUint32(at + 4, value / WORD, true)
+}
+
+/** Reads what `putNumber` wrote. */
+export function getNumber(view: DataView, at: number): number {
+  return view.getUint32(at, true) + view.getUint32(at + 4, true) * WORD
+}
+
+/**
+ * The start of the checksums in a segment: a frame that was copied from another segment, or is left of another
+ * journal's file, is not believed.
+ *
+ * @param salt the journal's; 0 for the frame `begin`, which tells it.
+ */
+export function checksumSeed(segment: number, salt: number): number {
+  const numbers = Buffer.alloc(8)
+  numbers.writeUInt32LE(segment, 0)
+  numbers.writeUInt32LE(salt, 4)
+  return crc32(numbers)
+}
+
+/** The start of the checksum of a frame at `position`: one that stands somewhere else is not believed. */
+export function placedSeed(seed: number, position: number): number {
+  return (seed ^ position) >>> 0
+}
+
+const SEGMENT_NAME = /^(\d{8,10})\.log$/
+
+/** A segment's file in its producer's folder. Segments are numbered 1, 2, 3, ... in the order of the log. */
+export function segmentName(segment: number): string {
+  return `${segment.toString().padStart(8, '0')}.log`
+}
+
+/** The numbers of the segments among the names of a folder, rising. */
+export function segmentNumbers(names: readonly string[]): number[] {
+  const numbers = names.map((name) => Number(SEGMENT_NAME.exec(name)?.[1] ?? 0))
+  return numbers.filter((number) => number > 0).sort((a, b) => a - b)
 }

@@ -1,15 +1,13 @@
 import { join } from 'node:path'
 import { FrameWriter } from '../format/frame-writer.ts'
-import { SEGMENT_VERSION } from '../format/frames.ts'
-import { segmentName } from '../format/segment-files.ts'
+import { SEGMENT_VERSION, segmentName } from '../format/frames.ts'
 import { SegmentReader } from '../format/segment-reader.ts'
 import type { LogDisk } from '../log-disk.ts'
-import { LogSegment } from '../log-segment.ts'
+import { LogSegment, SegmentFile } from '../log-segment.ts'
 import { RecordIndex } from '../record-index.ts'
-import { SegmentFile } from '../segment-file.ts'
 import type { SyncedState } from '../upkeep/log-sync.ts'
 import type { RecoveredLog } from './recover-log.ts'
-import { Slices } from './slices.ts'
+import { Slices } from './recover-log.ts'
 
 const WRITE_BYTES = 1024 * 1024
 

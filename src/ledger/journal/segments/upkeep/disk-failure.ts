@@ -1,5 +1,5 @@
 import type { Logger } from '../../../../lib/logger.ts'
-import type { DiskReserve } from '../../disk-reserve.ts'
+import type { DiskReserve } from '../../journal-store.ts'
 
 /** How often a journal whose disk refused tries again. */
 const RETRY_MIN_MS = 1_000

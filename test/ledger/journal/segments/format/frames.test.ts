@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { FrameWriter } from '../../../../../src/ledger/journal/segments/format/frame-writer.ts'
 import type { Frame, SegmentBegin } from '../../../../../src/ledger/journal/segments/format/frames.ts'
-import { SegmentReader } from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'
 import {
   type BadRegion,
+  SegmentReader,
   scanSegment,
-} from '../../../../../src/ledger/journal/segments/format/segment-scan.ts'
+} from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'
 
 const SALT = 0xdeadbeef
 const BEGIN: SegmentBegin = {

@@ -2,8 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { FrameWriter } from '../../../../../src/ledger/journal/segments/format/frame-writer.ts'
-import { SEGMENT_VERSION } from '../../../../../src/ledger/journal/segments/format/frames.ts'
-import { segmentName } from '../../../../../src/ledger/journal/segments/format/segment-files.ts'
+import { SEGMENT_VERSION, segmentName } from '../../../../../src/ledger/journal/segments/format/frames.ts'
 import { systemDisk } from '../../../../../src/ledger/journal/segments/log-disk.ts'
 import {
   type RecoveredLog,

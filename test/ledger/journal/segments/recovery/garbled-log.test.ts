@@ -1,8 +1,10 @@
 // @seconds: logs that are garbled all over
 import { describe, expect, test } from 'vitest'
 import type { Frame } from '../../../../../src/ledger/journal/segments/format/frames.ts'
-import { SegmentReader } from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'
-import { scanSegment } from '../../../../../src/ledger/journal/segments/format/segment-scan.ts'
+import {
+  SegmentReader,
+  scanSegment,
+} from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'
 import { rounds } from '../../../../support/rounds.ts'
 import { callId } from '../../../support/calls.ts'
 import { MemoryDisk } from '../../../support/memory-disk.ts'

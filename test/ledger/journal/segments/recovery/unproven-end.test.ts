@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { FrameWriter } from '../../../../../src/ledger/journal/segments/format/frame-writer.ts'
-import { SegmentReader } from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'
-import { scanSegment } from '../../../../../src/ledger/journal/segments/format/segment-scan.ts'
+import {
+  SegmentReader,
+  scanSegment,
+} from '../../../../../src/ledger/journal/segments/format/segment-reader.ts'
 import { callId } from '../../../support/calls.ts'
 import { MemoryDisk } from '../../../support/memory-disk.ts'
 import { adopt } from '../../../support/recovered-truth.ts'
