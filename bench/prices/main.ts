@@ -7,6 +7,7 @@ import type { Exchange } from './exchange.ts'
 import { exchangeFor } from './exchange-for.ts'
 import { askThroughGateway } from './gateway.ts'
 import { modelsDevData, readGroups } from './groups.ts'
+import { independentText } from './independent.ts'
 import { judge } from './judge.ts'
 import type { Skipped } from './listing.ts'
 import { type PriceCase, priceCasesOf } from './price-cases.ts'
@@ -68,6 +69,7 @@ const unknownHosts = {
 }
 const summary = summarize(verdicts, notAsked, skipped, unknownHosts, today)
 process.stdout.write(asText(summary))
+process.stdout.write(await independentText(Date.now()))
 if (values.provider === undefined || values.out !== undefined) {
   const folder = values.out ?? new URL('../results/', import.meta.url).pathname
   await mkdir(folder, { recursive: true })
