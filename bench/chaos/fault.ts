@@ -8,7 +8,7 @@ export interface Fault {
   /** What it takes away: no other fault of the same part at the same time. */
   readonly part: 'gateways' | 'workers' | 'redis' | 'postgres' | 'wires'
   /** It destroys what others may not touch meanwhile, or reads what they would hide: nothing else happens beside it. */
-  readonly alone: boolean
+  readonly alone?: true
   /** What it needs and this machine or run does not have, in words; `null`, or absent: nothing. */
   missing?(world: World): string | null
   /**

@@ -20,7 +20,6 @@ export const diskFaults: readonly Fault[] = [
   {
     name: 'journal disk full',
     part: 'gateways',
-    alone: false,
     async inject({ gateways, recordFolder }, random) {
       const gateway = pickRunning(gateways, random)
       const files = gateway.takers().map(({ pid }) => refusalFile(recordFolder, pid))
@@ -38,7 +37,6 @@ export const diskFaults: readonly Fault[] = [
   {
     name: FULL_FILE_SYSTEM,
     part: 'gateways',
-    alone: false,
     missing: ({ journalDisk }) => (typeof journalDisk === 'string' ? journalDisk : null),
     async inject({ gateways, journalDisk }) {
       if (typeof journalDisk === 'string') throw new NotNow(journalDisk)

@@ -10,7 +10,6 @@ const wires: readonly Fault[] = [
   {
     name: 'connections cut',
     part: 'wires',
-    alone: false,
     async inject(world, random) {
       for (let times = 0; times < CUT_TIMES; times += 1) {
         pickStore(world, random).cut(0.5, () => random.below(1_000) / 1_000)
@@ -21,7 +20,6 @@ const wires: readonly Fault[] = [
   {
     name: 'connections late',
     part: 'wires',
-    alone: false,
     async inject(world, random) {
       const proxy = pickStore(world, random)
       proxy.delay(random.between(20, 300))
@@ -32,7 +30,6 @@ const wires: readonly Fault[] = [
   {
     name: 'connections half open',
     part: 'wires',
-    alone: false,
     async inject(world, random) {
       const proxy = pickStore(world, random)
       proxy.stall()
@@ -45,7 +42,6 @@ const wires: readonly Fault[] = [
   {
     name: 'answers lost',
     part: 'wires',
-    alone: false,
     async inject(world, random) {
       const proxy = pickStore(world, random)
       proxy.loseAnswers()
@@ -56,7 +52,6 @@ const wires: readonly Fault[] = [
   {
     name: 'connections doubled',
     part: 'wires',
-    alone: false,
     async inject({ proxies: { redis } }, random) {
       redis.duplicate(true)
       redis.cut(1, () => 0) // the new ones are sent twice
@@ -68,7 +63,6 @@ const wires: readonly Fault[] = [
   {
     name: 'upstream cut',
     part: 'wires',
-    alone: false,
     async inject({ proxies: { upstream } }, random) {
       for (let times = 0; times < CUT_TIMES; times += 1) {
         upstream.cut(0.5, () => random.below(1_000) / 1_000)

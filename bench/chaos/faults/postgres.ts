@@ -18,7 +18,6 @@ export const postgresFaults: readonly Fault[] = [
   {
     name: 'postgres restart',
     part: 'postgres',
-    alone: false,
     async inject({ postgres }, random) {
       await postgres.kill()
       await delay(random.between(0, 1_500))
@@ -28,7 +27,6 @@ export const postgresFaults: readonly Fault[] = [
   {
     name: 'postgres frozen',
     part: 'postgres',
-    alone: false,
     async inject({ postgres }) {
       postgres.freeze()
       await delay(FROZEN_MS)

@@ -36,7 +36,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'gateway kill -9',
     part: 'gateways',
-    alone: false,
     async inject({ gateways }, random) {
       const gateway = pickRunning(gateways, random)
       await gateway.kill()
@@ -47,25 +46,21 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'gateway dies at a byte',
     part: 'gateways',
-    alone: false,
     inject: (world, random) => dieAt(random.pick(['client', 'upstream']), world, random),
   },
   {
     name: 'gateway dies as the usage is out',
     part: 'gateways',
-    alone: false,
     inject: (world, random) => dieAt('usage', world, random),
   },
   {
     name: 'gateway dies at a commit',
     part: 'gateways',
-    alone: false,
     inject: (world, random) => dieAt('commit', world, random),
   },
   {
     name: 'kill -9 of one process of a cluster',
     part: 'gateways',
-    alone: false,
     missing: ({ gateways }) =>
       gateways.some(({ processes }) => processes > 1) ? null : 'no gateway has several processes',
     inject: killOneOfCluster,
@@ -73,7 +68,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'one process of a cluster frozen',
     part: 'gateways',
-    alone: false,
     missing: ({ gateways }) =>
       gateways.some(({ processes }) => processes > 1) ? null : 'no gateway has several processes',
     async inject({ gateways }, random) {
@@ -87,7 +81,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'gateway SIGTERM',
     part: 'gateways',
-    alone: false,
     async inject({ gateways }, random) {
       const gateway = pickRunning(gateways, random)
       await endPolitely(gateway)
@@ -97,7 +90,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'gateway stays dead',
     part: 'gateways',
-    alone: false,
     async inject({ gateways }, random, watch) {
       const gateway = pickRunning(gateways, random)
       const killedMs = performance.now()
@@ -111,7 +103,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'number of shards changed',
     part: 'gateways',
-    alone: false,
     async inject({ gateways }, random) {
       const gateway = pickRunning(gateways, random)
       gateway.useShards(random.between(1, MOST_SHARDS))
@@ -123,7 +114,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'worker kill -9',
     part: 'workers',
-    alone: false,
     async inject({ workers }, random) {
       const worker = pickRunning(workers, random)
       await worker.kill()
@@ -134,7 +124,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'worker SIGTERM',
     part: 'workers',
-    alone: false,
     async inject({ workers }, random) {
       const worker = pickRunning(workers, random)
       await worker.stop(WORKER_GRACE_MS)
@@ -154,7 +143,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'clock step',
     part: 'gateways',
-    alone: false,
     async inject({ gateways, workers }, random) {
       const running = random.shuffle([...gateways, ...workers].filter((child) => child.running))
       if (running.length === 0) throw new NotNow('no gateway is running')
@@ -165,7 +153,6 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'worker frozen in a transaction',
     part: 'workers',
-    alone: false,
     async inject(world, random) {
       const worker = await freezeInTransaction(world, random)
       await delay(FROZEN_MS)
@@ -176,7 +163,6 @@ export const processFaults: readonly Fault[] = [
     // It goes on with what it had read, while another reads the same shards.
     name: 'worker stopped beyond its lease',
     part: 'workers',
-    alone: false,
     async inject({ workers }, random) {
       const worker = pickRunning(workers, random)
       worker.freeze()

@@ -20,7 +20,6 @@ export const redisFaults: readonly Fault[] = [
   {
     name: 'redis restart',
     part: 'redis',
-    alone: false,
     async inject({ redis }, random) {
       await redis.kill()
       await delay(random.between(0, 1_500))
@@ -30,7 +29,6 @@ export const redisFaults: readonly Fault[] = [
   {
     name: 'redis frozen',
     part: 'redis',
-    alone: false,
     async inject({ redis }) {
       redis.freeze()
       await delay(FROZEN_MS)
@@ -40,7 +38,6 @@ export const redisFaults: readonly Fault[] = [
   {
     name: 'redis FLUSHALL',
     part: 'redis',
-    alone: false,
     async inject(world) {
       await withRedis(world, (redis) => redis.flushall())
     },
@@ -48,7 +45,6 @@ export const redisFaults: readonly Fault[] = [
   {
     name: 'redis loses the last second',
     part: 'redis',
-    alone: false,
     async inject({ redis }, random) {
       const [now, before] = [join(redis.folder, APPEND_ONLY), join(redis.folder, 'a-second-ago')]
       await cp(now, before, { recursive: true, preserveTimestamps: true })
@@ -62,7 +58,6 @@ export const redisFaults: readonly Fault[] = [
   {
     name: 'redis replaced by an empty one',
     part: 'redis',
-    alone: false,
     async inject({ redis }) {
       await redis.kill()
       await rm(join(redis.folder, APPEND_ONLY), { recursive: true, force: true })
@@ -78,7 +73,6 @@ export const redisFaults: readonly Fault[] = [
   {
     name: 'the same job twice at once',
     part: 'redis',
-    alone: false,
     async inject({ redis, streams }) {
       const connection = connect(redis.url)
       const queue = new Queue('jobs', { connection, prefix: queuePrefix('tallygate:') })

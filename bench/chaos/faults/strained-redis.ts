@@ -27,7 +27,6 @@ export const strainedRedisFaults: readonly Fault[] = [
   {
     name: 'redis slow',
     part: 'redis',
-    alone: false,
     async inject({ redis }) {
       const until = performance.now() + SLOW_MS
       while (performance.now() < until) {
