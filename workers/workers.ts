@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
 import { booksDiffer } from '../src/corrections/conditions.ts'
 import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
@@ -6,6 +7,7 @@ import { utcDayOf } from '../src/domain/utc-day.ts'
 import { settledWithin } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { repeat } from '../src/lib/repeat.ts'
+import { VERSION } from '../src/lib/version.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
@@ -15,6 +17,7 @@ import { createRollUp } from '../src/rollup/roll-up.ts'
 import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/ledger-database.ts'
+import { NOTHING_REPORTED } from '../src/store/processes/process-report.ts'
 import { keepAnnounced } from '../src/store/processes/processes-table.ts'
 import { StoreClock } from '../src/store/processes/store-clock.ts'
 import { RedisWatch } from '../src/store/redis-probe/redis-probe.ts'
@@ -84,6 +87,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     log,
   })
   const clock = new StoreClock({ log })
+  const startedAtMs = Date.now()
   const callDays = createCallDays(pool, callRetentionDays, log, clock.now)
   const gapCheck = createGapCheck(
     options.gapPatienceMs === undefined ? {} : { patienceMs: options.gapPatienceMs },
@@ -205,7 +209,19 @@ export function startWorkers(options: WorkersOptions): Workers {
     await queue.keepScheduled([...schedules, ...streams.map(rollUpOf)])
   }, SCHEDULE_EVERY_MS)
 
-  const announced = keepAnnounced({ pool, kind: 'worker', connections: { max: MAX_CONNECTIONS }, clock })
+  const announced = keepAnnounced({
+    pool,
+    kind: 'worker',
+    connections: { max: MAX_CONNECTIONS },
+    clock,
+    report: async () => ({
+      ...NOTHING_REPORTED,
+      host: hostname(),
+      startedAtMs,
+      version: VERSION,
+      shards: [...shards.counted()],
+    }),
+  })
   return {
     sums: shards.sums,
     async close() {

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
@@ -189,8 +190,8 @@ function parsePrices(
   return { priceOverrides: prices.overrides, priceMarkups: markups.markups, priceSettings }
 }
 
-/** The TLS certificate and key: PEM files that exist and match. */
-interface TlsFiles {
+/** The TLS certificate and key: PEM files that exist, match, and are not over. */
+export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
 }
@@ -207,6 +208,11 @@ function readTlsFiles(env: Environment, problems: string[]): TlsFiles | null {
     createSecureContext({ cert, key })
   } catch (error) {
     problems.push(`TLS_CERT_FILE: is not a PEM certificate that matches TLS_KEY_FILE: ${messageOf(error)}`)
+    return null
+  }
+  const endsAt = new Date(new X509Certificate(cert).validTo)
+  if (endsAt.getTime() <= Date.now()) {
+    problems.push(`TLS_CERT_FILE: the certificate ended ${endsAt.toISOString()}: renew it`)
     return null
   }
   return { certFile, keyFile }

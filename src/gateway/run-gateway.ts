@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -16,6 +15,7 @@ import { openLedger } from '../ledger/running-ledger.ts'
 import { withinDeadline } from '../lib/deadline.ts'
 import type { Activity } from '../lib/idle-memory.ts'
 import type { Logger } from '../lib/log.ts'
+import { VERSION } from '../lib/version.ts'
 import { openLimits } from '../limits/open-limits.ts'
 import { buildMetrics } from '../metrics/metrics.ts'
 import { ObjectIndex } from '../objects/object-index.ts'
@@ -41,9 +41,12 @@ import { shareRatios } from './estimation/learning/share-ratios.ts'
 import { CallEstimates } from './expected-use/call-estimates.ts'
 import { buildGateway } from './gateway.ts'
 import { openGatewayPools } from './gateway-pools.ts'
+import { watchCertificate } from './health/certificate.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { type GatewayState, readinessOf } from './health/readiness.ts'
 import { nameGateway, recordJournal, recordPrices } from './health/recorded-state.ts'
+import { hashConfiguration, reportGateway } from './health/report-process.ts'
+import { UpstreamHealth } from './health/upstream-health.ts'
 import { watchWorkers } from './health/worker-watch.ts'
 import { createJobSettler } from './jobs/job-settler.ts'
 import { openOwnCalls } from './own-calls/own-calls.ts'
@@ -72,10 +75,6 @@ const RECORD_GRACE_MS = 5_000
 const SHIP_GRACE_MS = 3_000
 /** By then the stores are not needed any more: one that does not answer is abandoned. */
 const STORES_GRACE_MS = 500
-
-const VERSION: string = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-).version
 
 /** A running gateway process. */
 export interface RunningGateway {
@@ -150,6 +149,8 @@ export async function runGateway(
   })
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
+  let configuration = hashConfiguration(config)
+  const certificate = config.tls === null ? null : watchCertificate(config.tls, log)
   const state = (): GatewayState => {
     const { redisConnected, oldestUncommittedMs, journalWritable } = ledger.stats()
     return {
@@ -168,6 +169,7 @@ export async function runGateway(
       limitsDegraded: limits.isDegraded(),
       clockOff: clock.isOff,
       clockOffsetMs: clock.provenOffsetMs,
+      certificateEndsAtMs: certificate?.endsAtMs ?? null,
       connectionShortage: lanes.shortage,
     }
   }
@@ -193,7 +195,8 @@ export async function runGateway(
     state,
     version: VERSION,
   })
-  const observer = logCalls(metrics.observer, log)
+  const upstreamHealth = new UpstreamHealth()
+  const observer = upstreamHealth.watch(logCalls(metrics.observer, log))
   const unattended = new Unattended()
   const objects = new Objects(
     new ObjectIndex({
@@ -239,10 +242,7 @@ export async function runGateway(
       now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },
-    tls:
-      config.tls === null
-        ? null
-        : { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) },
+    tls: certificate?.pem ?? null,
     listModels: () => reloadable.listModels(),
     summariseUsage: async (query) => {
       const wholeUntilMs = await ownCalls.wholeUntilMs(query.client.id)
@@ -282,6 +282,7 @@ export async function runGateway(
     now,
   })
   await admin.listen({ host: config.adminHost, port: config.adminPort })
+  certificate?.serve(app.server)
   const drainer = openConnectionDrainer(app.server)
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
@@ -294,7 +295,23 @@ export async function runGateway(
     now,
     log,
   })
-  const announced = keepAnnounced({ pool: polls, kind: 'gateway', connections: lanes, clock })
+  const announced = keepAnnounced({
+    pool: polls,
+    kind: 'gateway',
+    connections: lanes,
+    clock,
+    report: reportGateway({
+      version: VERSION,
+      adminAddress: admin.server.address() as AddressInfo,
+      configuration: () => configuration,
+      prices: () => reloadable.recordedPrices().configuration.hash,
+      ledger,
+      journalDir: config.journalDir,
+      certificateEndsAtMs: () => certificate?.endsAtMs ?? null,
+      shards: streamNames(config.redisPrefix, config.streamShards),
+      upstreams: upstreamHealth,
+    }),
+  })
   const followed = followPrices(following, stored, (newer) => {
     reloadable.takePrices(newer)
     recording.record()
@@ -309,6 +326,9 @@ export async function runGateway(
     },
     reload: (changed) => {
       reloadable.reload(changed)
+      upstreamHealth.reset()
+      configuration = hashConfiguration(changed)
+      certificate?.reload()
       recording.record()
     },
     async drain() {
@@ -318,6 +338,7 @@ export async function runGateway(
     async stop() {
       stopping = true
       reloadable.stopListing()
+      certificate?.stop()
       const closed = app.close()
       // `close` waits for connections, and a call whose client has left has none.
       const ended = closed.then(() => unattended.idle())

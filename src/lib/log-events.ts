@@ -131,6 +131,9 @@ export const LOG_EVENTS = {
   'schema.message': 'what the migration tool says',
   'schema.migrated': 'a migration was applied',
 
+  'tls.certificate_loaded': 'clients get the certificate that the files have now',
+  'tls.certificate_refused': 'the certificate that the files have now cannot be served; the former stays',
+
   'upstream.api_unserved':
     'calls speak an API that no upstream without a path prefix serves: they are refused',
   'upstream.connections_not_closed': 'connections of a former configuration could not be closed',

@@ -17,6 +17,7 @@ import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
+import { selectHeartbeats } from '../store/processes/processes-table.ts'
 import type { Reports } from '../store/replica/reports.ts'
 import { answerOperator } from '../usage/query/answer-usage.ts'
 import { checkPrices, selectUnpricedUse } from '../usage/unpriced-use.ts'
@@ -177,6 +178,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     },
   })
   adminHealth(app, {
+    selectHeartbeats: () => stored(selectHeartbeats(pool)),
     runChecks: async () =>
       renderFindings(
         await runChecks({

@@ -14,6 +14,7 @@ export function settled(text: string, others: Readonly<Record<string, string>> =
     .replace(/PostgreSQL \d+(?:\.\d+)*/g, 'PostgreSQL <version>')
     .replace(/(?:Redis|Valkey) \d+(?:\.\d+)*/g, 'Redis <version>')
     .replace(/\b(v?)\d+\.\d+\.\d+\b(?!\.)/g, '$1<version>')
+    .replace(/(silent(?:_seconds": | for ))\d+/g, '$1<n>')
     .replace(/[ \t]+$/gm, '')
 }
 

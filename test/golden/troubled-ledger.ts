@@ -4,6 +4,7 @@ import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
 import { recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
 import { recordGatewayJournal } from '../../src/store/ledger/gateway-journals.ts'
+import { NOTHING_REPORTED } from '../../src/store/processes/process-report.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord } from '../rollup/records.ts'
@@ -75,12 +76,38 @@ export async function openTroubledLedger(
     maxBytes: 10 * MIB,
     oldestUncommittedMs: 30_000,
   })
+  const own = { ...NOTHING_REPORTED, host: 'host', startedAtMs: at(60), version: '1.0.0' }
   await announceProcess(pool, {
     process: 'host:1',
     kind: 'gateway',
     maxConnections: 8,
     clockOffsetMs: 90_000,
+    report: {
+      ...own,
+      shards: [],
+      diskBytes: 100 * MIB,
+      diskFreeBytes: 5 * MIB,
+      certificateEndsAtMs: noon + 2 * 86_400_000,
+      upstreams: [
+        {
+          upstream: 'openai',
+          calls: 4,
+          failures: { credential_refused: 4 },
+          failedInARow: 4,
+          servedInARow: 0,
+          refusesCredential: true,
+        },
+      ],
+    },
   })
+  await announceProcess(pool, {
+    process: 'other:2',
+    kind: 'worker',
+    maxConnections: 10,
+    clockOffsetMs: 0,
+    report: { ...own, host: 'other', shards: [], upstreams: [] },
+  })
+  await pool.query(`update tallygate.processes set at = now() - interval '20 s' where process = 'other:2'`)
   const url = 'https://prices.example/data.json'
   const refused = { outcome: 'refused', problem: 'it lists 3 of 1481 models', url, etag: null } as const
   await recordPriceRefresh(pool, 'genai-prices', { ...refused, outcome: 'unchanged', problem: null })

@@ -42,6 +42,7 @@ const STATE: ProcessState = {
   limitsDegraded: false,
   clockOff: true,
   clockOffsetMs: 2_000,
+  certificateEndsAtMs: null,
   connectionShortage: null,
 }
 

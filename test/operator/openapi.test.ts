@@ -7,6 +7,8 @@ import { CALL_ERROR_NAMES, ERRORS } from '../../src/http/errors.ts'
 import { health } from '../../src/http/listener.ts'
 import { buildOpenApi } from '../../src/operator/openapi/document.ts'
 import type { Method } from '../../src/operator/openapi/types.ts'
+import { NOTHING_REPORTED } from '../../src/store/processes/process-report.ts'
+import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
 import { type Operator, startOperator } from './support/operator.ts'
@@ -229,6 +231,24 @@ test('answers are what the document says, field by field', async () => {
   check('/admin/v1/ledger', 'get', '200', (await ask('/admin/v1/ledger')).document)
   check('/admin/v1/ledger/gaps', 'get', '200', (await ask('/admin/v1/ledger/gaps')).document)
   check('/admin/v1/doctor', 'get', '200', (await ask('/admin/v1/doctor')).document)
+  const upstreams = [
+    {
+      upstream: 'a',
+      calls: 1,
+      failures: { dns: 1 },
+      failedInARow: 1,
+      servedInARow: 0,
+      refusesCredential: false,
+    },
+  ]
+  await announceProcess(operator.pool, {
+    process: 'a:1',
+    kind: 'gateway',
+    maxConnections: 8,
+    clockOffsetMs: 3,
+    report: { ...NOTHING_REPORTED, host: 'a', startedAtMs: 0, version: '1', shards: ['calls'], upstreams },
+  })
+  check('/admin/v1/gateways', 'get', '200', (await ask('/admin/v1/gateways')).document)
   check('/healthz', 'get', '200', (await ask('/healthz')).document)
   check('/readyz', 'get', '200', (await ask('/readyz')).document)
 })

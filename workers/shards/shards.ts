@@ -17,6 +17,8 @@ export interface Shards {
    * @throws When Redis does not answer. What fails later is logged, and the shard given back.
    */
   drain(stream: string): Promise<void>
+  /** The streams that are counted here now. */
+  counted(): readonly string[]
   readonly sums: Readonly<ShardSums>
   /** Stops counting, and leaves all shards to the others at once. */
   close(): Promise<void>
@@ -166,6 +168,7 @@ export function startShards(options: ShardsOptions): Shards {
     get streams() {
       return streams
     },
+    counted: () => [...running.keys()],
     drain,
     sums,
     async close() {

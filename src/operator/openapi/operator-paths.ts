@@ -185,6 +185,13 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       },
     }),
   },
+  '/admin/v1/gateways': {
+    get: guarded({
+      operationId: 'listProcesses',
+      summary: 'What gateways and workers last said of themselves, within a day.',
+      responses: { '200': json('The processes.', list(ref('Process'))), ...errors(...COMMON) },
+    }),
+  },
   '/admin/v1/doctor': {
     get: guarded({
       operationId: 'examine',

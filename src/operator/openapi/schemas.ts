@@ -1,4 +1,5 @@
 import { PRICE_SCHEMAS } from './price-schemas.ts'
+import { PROCESS_SCHEMA } from './process-schema.ts'
 import { ERROR_SCHEMAS } from './responses.ts'
 import { list, object, ref, text } from './schema-parts.ts'
 import type { Schema } from './types.ts'
@@ -34,6 +35,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     },
     ['advice'],
   ),
+
+  Process: PROCESS_SCHEMA,
 
   Examination: object({
     ok: { type: 'boolean', description: 'Nothing is wrong.' },

@@ -1,6 +1,9 @@
+import { CERTIFICATES } from './certificates.ts'
 import { CLOCKS } from './clocks.ts'
 import { CONNECTIONS } from './connections.ts'
+import { DISKS } from './disks.ts'
 import { MIGRATIONS, POSTGRES } from './postgres.ts'
+import { CONFIGURATIONS, PROCESSES, RELEASES } from './processes.ts'
 import { REDIS } from './redis.ts'
 import { REPLICA } from './replica.ts'
 import { UPSTREAMS } from './upstreams.ts'
@@ -13,7 +16,12 @@ export const STORE_CONDITIONS = [
   CLOCKS,
   CONNECTIONS,
   REPLICA,
+  PROCESSES,
+  RELEASES,
+  CONFIGURATIONS,
+  UPSTREAMS,
+  DISKS,
+  CERTIFICATES,
   REDIS,
   WORKERS,
-  UPSTREAMS,
 ] as const

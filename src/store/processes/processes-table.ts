@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { repeat } from '../../lib/repeat.ts'
 import type { Postgres } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
+import { type ProcessReport, parseReport } from './process-report.ts'
 import type { StoreClock } from './store-clock.ts'
 
 export type ProcessKind = 'gateway' | 'worker'
@@ -15,11 +16,23 @@ export interface RunningProcess {
   readonly maxConnections: number
   /** How far Postgres's clock is ahead of its own; `null`: not known. */
   readonly clockOffsetMs: number | null
+  /** Absent: it has nothing else to say. */
+  readonly report?: ProcessReport | null
+}
+
+/** A process that ran within a day, and did not say that it stops. */
+export interface Heartbeat extends RunningProcess {
+  readonly report: ProcessReport | null
+  readonly saidAt: Date
+  /** Since it was last heard of. */
+  readonly silentMs: number
 }
 
 /** How often a process says it, at least. */
-export const ANNOUNCE_MS = 10_000
-/** A process that has not said it for so long has stopped, or cannot reach Postgres. */
+export const ANNOUNCE_MS = 5_000
+/** A process that was not heard of for so long is silent. */
+export const HEARTBEAT_LATE_MS = 15_000
+/** For so long the connections of a silent process may be open still: no other takes them. */
 const SILENT_SECONDS = 45
 
 /** SQL: a process that runs. */
@@ -27,12 +40,18 @@ export const LIVE = `at > now() - make_interval(secs => ${SILENT_SECONDS})`
 
 /** @throws When Postgres is away. */
 export async function announceProcess(pool: Postgres, running: RunningProcess): Promise<void> {
-  const { process, kind, maxConnections, clockOffsetMs } = running
+  const { process, kind, maxConnections, clockOffsetMs, report = null } = running
   await pool.query(
-    `insert into ${SCHEMA}.processes (process, kind, max_connections, clock_offset_ms) values ($1, $2, $3, $4)
+    `insert into ${SCHEMA}.processes (process, kind, max_connections, clock_offset_ms, report) values ($1, $2, $3, $4, $5)
      on conflict (process, kind) do update set max_connections = excluded.max_connections,
-       clock_offset_ms = excluded.clock_offset_ms, at = now()`,
-    [process, kind, maxConnections, clockOffsetMs === null ? null : Math.round(clockOffsetMs)],
+       clock_offset_ms = excluded.clock_offset_ms, report = excluded.report, at = now()`,
+    [
+      process,
+      kind,
+      maxConnections,
+      clockOffsetMs === null ? null : Math.round(clockOffsetMs),
+      report === null ? null : JSON.stringify(report),
+    ],
   )
 }
 
@@ -42,6 +61,32 @@ export async function withdrawProcess(
   { process, kind }: Pick<RunningProcess, 'process' | 'kind'>,
 ): Promise<void> {
   await pool.query(`delete from ${SCHEMA}.processes where process = $1 and kind = $2`, [process, kind])
+}
+
+/** All that were heard of within a day and did not say that they stop, by their names. */
+export async function selectHeartbeats(pool: Postgres): Promise<readonly Heartbeat[]> {
+  const { rows } = await pool.query<{
+    process: string
+    kind: ProcessKind
+    max_connections: number
+    clock_offset_ms: string | null
+    report: unknown
+    at: Date
+    silent_ms: string
+  }>(
+    `select process, kind, max_connections, clock_offset_ms, report, at,
+       extract(epoch from clock_timestamp() - at) * 1000 as silent_ms
+     from ${SCHEMA}.processes where at > now() - interval '1 day' order by kind, process`,
+  )
+  return rows.map((row) => ({
+    process: row.process,
+    kind: row.kind,
+    maxConnections: row.max_connections,
+    clockOffsetMs: row.clock_offset_ms === null ? null : Number(row.clock_offset_ms),
+    report: parseReport(row.report),
+    saidAt: row.at,
+    silentMs: Number(row.silent_ms),
+  }))
 }
 
 /** Those that run, by their names. */
@@ -113,6 +158,8 @@ interface AnnounceOptions {
   /** The connections that it may take; with `allow` it gets its part of Postgres's connections each time. */
   readonly connections: { readonly max: number; readonly allow?: (connections: number) => void }
   readonly clock: StoreClock
+  /** What else it says of itself. */
+  readonly report: () => Promise<ProcessReport | null>
 }
 
 const CHECK_MS = 1_000
@@ -123,7 +170,7 @@ const ignore = () => {}
  * Says in Postgres that this process runs, for `doctor` and for alerts: how many connections it may take, and how far
  * its clock is off. It says so at once where that begins or ends. Without Postgres it waits.
  */
-export function keepAnnounced({ pool, kind, connections, clock }: AnnounceOptions): {
+export function keepAnnounced({ pool, kind, connections, clock, report }: AnnounceOptions): {
   stop(): Promise<void>
 } {
   const name = { process: `${hostname()}:${process.pid}`, kind }
@@ -132,7 +179,8 @@ export function keepAnnounced({ pool, kind, connections, clock }: AnnounceOption
     const state = clock.offsetMs === null ? 'unknown' : clock.isOff ? 'off' : 'right'
     const isDue = said?.clock !== state || performance.now() - said.atMs >= ANNOUNCE_MS
     if (!isDue) return
-    const running = { ...name, maxConnections: connections.max, clockOffsetMs: clock.provenOffsetMs }
+    const { max: maxConnections } = connections
+    const running = { ...name, maxConnections, clockOffsetMs: clock.provenOffsetMs, report: await report() }
     const isSaid = await announceProcess(pool, running).then(
       () => true,
       () => false,

@@ -28,7 +28,13 @@ test('a process is there while it says so: one that was killed is gone after a m
   await announceProcess(pool, killed)
   const clock = new StoreClock({ log: quiet })
   clock.learn(Date.now(), clock.asks())
-  const announced = keepAnnounced({ pool, kind: 'worker', connections: { max: 10 }, clock })
+  const announced = keepAnnounced({
+    pool,
+    kind: 'worker',
+    connections: { max: 10 },
+    clock,
+    report: async () => null,
+  })
   await expect
     .poll(() => selectProcesses(pool))
     .toEqual([

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
+import type { GatewayConfig } from '../../config/config.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { NOTHING_REPORTED, type ProcessReport } from '../../store/processes/process-report.ts'
+import type { UpstreamHealth } from './upstream-health.ts'
+
+/** Gateways that differ by these alone have one configuration: each host has its own. */
+const OF_A_HOST: ReadonlySet<string> = new Set([
+  'host',
+  'port',
+  'adminHost',
+  'adminPort',
+  'publicUrl',
+  'tls',
+  'journalDir',
+  'dataDir',
+  'logLevel',
+  'gatewayProcesses',
+  'databaseUrl',
+  'databaseReadUrl',
+  'redisUrl',
+])
+
+/** What gateways of one deployment must have alike, as a hash: keys of upstreams are in it and not to be read from it. */
+export function hashConfiguration(config: GatewayConfig): string {
+  const text = JSON.stringify(config, (key, value: unknown) => {
+    if (OF_A_HOST.has(key)) return undefined
+    if (typeof value === 'bigint') return `${value}`
+    if (value instanceof Map || value instanceof Set) return [...value]
+    return value instanceof RegExp ? value.source : value
+  })
+  return createHash('sha256').update(text).digest('hex').slice(0, 16)
+}
+
+export interface ReportOptions {
+  readonly version: string
+  readonly adminAddress: AddressInfo
+  readonly configuration: () => string
+  readonly prices: () => string
+  readonly ledger: Pick<Ledger, 'stats'>
+  readonly journalDir: string
+  readonly certificateEndsAtMs: () => number | null
+  readonly shards: readonly string[]
+  readonly upstreams: UpstreamHealth
+}
+
+/** What a gateway process says of itself every five seconds. */
+export function reportGateway(options: ReportOptions): () => Promise<ProcessReport> {
+  const { version, adminAddress, ledger, journalDir, upstreams } = options
+  const startedAtMs = Date.now()
+  return async () => {
+    const { openCalls, journalWritable } = ledger.stats()
+    const disk = await statfs(journalDir).catch(() => null)
+    return {
+      ...NOTHING_REPORTED,
+      host: hostname(),
+      startedAtMs,
+      version,
+      adminAddress: `${adminAddress.address}:${adminAddress.port}`,
+      configuration: options.configuration(),
+      prices: options.prices(),
+      openCalls,
+      journalWritable,
+      diskBytes: disk === null ? null : disk.bsize * disk.blocks,
+      diskFreeBytes: disk === null ? null : disk.bsize * disk.bavail,
+      certificateEndsAtMs: options.certificateEndsAtMs(),
+      shards: [...options.shards],
+      upstreams: upstreams.report(),
+    }
+  }
+}

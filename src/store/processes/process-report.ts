@@ -1,0 +1,59 @@
+import { z } from 'zod'
+
+/** How calls to one upstream went in the last five minutes, at one process. */
+const upstreamReport = z.object({
+  upstream: z.string(),
+  calls: z.number(),
+  /** By cause. */
+  failures: z.record(z.string(), z.number()),
+  /** Since the last call that succeeded, and since the last one that failed. */
+  failedInARow: z.number(),
+  servedInARow: z.number(),
+  /** The upstream refused the gateway's credential, and has taken it for no call since. */
+  refusesCredential: z.boolean(),
+})
+
+const processReport = z.object({
+  host: z.string(),
+  startedAtMs: z.number(),
+  version: z.string(),
+  /** Of the operator's listener. */
+  adminAddress: z.string().nullable(),
+  /** A hash of what gateways must have alike; and of what they price by. */
+  configuration: z.string().nullable(),
+  prices: z.string().nullable(),
+  openCalls: z.number().nullable(),
+  /** Whether the disk takes what is written to the journal, and its size. */
+  journalWritable: z.boolean().nullable(),
+  diskBytes: z.number().nullable(),
+  diskFreeBytes: z.number().nullable(),
+  /** The end of the certificate for clients. */
+  certificateEndsAtMs: z.number().nullable(),
+  /** The streams that this process writes to, or counts. */
+  shards: z.array(z.string()),
+  upstreams: z.array(upstreamReport),
+})
+
+export type UpstreamReport = z.output<typeof upstreamReport>
+
+/** What a gateway or worker says of itself; `null`: it has none of it, or does not know. */
+export type ProcessReport = z.output<typeof processReport>
+
+/** What a process has nothing of. */
+export const NOTHING_REPORTED = {
+  adminAddress: null,
+  configuration: null,
+  prices: null,
+  openCalls: null,
+  journalWritable: null,
+  diskBytes: null,
+  diskFreeBytes: null,
+  certificateEndsAtMs: null,
+  shards: [],
+  upstreams: [],
+} as const satisfies Partial<ProcessReport>
+
+/** `null`: there is none, or one of another release that cannot be read. */
+export function parseReport(value: unknown): ProcessReport | null {
+  return processReport.safeParse(value).data ?? null
+}
