@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type LimitOrder, setLimits } from '../../src/limits/table/change-limits.ts'
-import { removeLimits } from '../../src/limits/table/remove-limits.ts'
+import { type LimitOrder, removeLimits, setLimits } from '../../src/limits/table/change-limits.ts'
 import { jsonShape } from '../overhead/load/shapes.ts'
 import { Rig } from '../overhead/rig.ts'
 import { quantile } from '../stand/figures.ts'

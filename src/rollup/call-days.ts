@@ -3,7 +3,7 @@ import type { Logger } from '../lib/logger.ts'
 import { lockPartitions } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../store/connection/postgres.ts'
 import { addCallDay, selectCallDays, selectToday } from '../usage/calls/call-partitions.ts'
-import { isPassing } from './refusal.ts'
+import { isPassing } from './rolled-up.ts'
 
 /** The days whose calls are kept, remembered for a while: they change once a day. */
 export interface CallDays {

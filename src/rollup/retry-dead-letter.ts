@@ -9,7 +9,7 @@ import { selectCallDays } from '../usage/calls/call-partitions.ts'
 import { Outbox } from '../usage/outbox/outbox.ts'
 import { isOutboxInUse } from '../usage/outbox/outbox-state.ts'
 import { countRecords, createCountingMemory } from './count-records.ts'
-import { recordRefusalOf } from './refusal.ts'
+import { recordRefusalOf } from './rolled-up.ts'
 
 export type Retried =
   | { readonly kind: 'counted'; readonly record: CallRecord }

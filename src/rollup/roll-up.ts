@@ -2,15 +2,31 @@ import type { SequenceRange } from '../domain/sequence-range.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { lockForRollUp } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
-import { addProducers, lockOffsets, moveOffsets, type OffsetMove } from '../store/ledger/committed-offsets.ts'
+import {
+  addProducers,
+  type GapRow,
+  lockOffsets,
+  moveOffsets,
+  type OffsetMove,
+  replaceGaps,
+  selectGaps,
+} from '../store/ledger/committed-offsets.ts'
 import { addDeadLetters, type DeadLetter } from '../store/ledger/dead-letters.ts'
-import { type GapRow, replaceGaps, selectGaps } from '../store/ledger/gaps.ts'
 import { type CallSink, callsInto, isPartitionMissing, keptCalls } from '../usage/calls/add-calls.ts'
 import type { CallDays } from './call-days.ts'
 import { type Decision, decide } from './contiguous.ts'
 import { type CountingMemory, countRecords, createCountingMemory, DayBusy } from './count-records.ts'
-import { isLostRace, NOT_A_RECORD, type Refusal, recordRefusalOf } from './refusal.ts'
-import { BUSY, type Candidate, mergeRolledUp, type RolledUp, type RollUp } from './rolled-up.ts'
+import {
+  BUSY,
+  type Candidate,
+  isLostRace,
+  mergeRolledUp,
+  NOT_A_RECORD,
+  type Refusal,
+  type RolledUp,
+  type RollUp,
+  recordRefusalOf,
+} from './rolled-up.ts'
 
 export interface RollUpOptions {
   readonly pool: Postgres

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { budgetPeriodOf } from '../../src/limits/budget-period.ts'
-import { amountAt, type Limit } from '../../src/limits/limit.ts'
+import { amountAt, budgetPeriodOf, type Limit } from '../../src/limits/limit.ts'
 
 test.each([
   ['day', '2028-02-29', '2028-02-29', '2028-02-29'],

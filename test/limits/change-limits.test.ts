@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { selectLimitsOf } from '../../src/limits/shown-limits.ts'
-import { setLimits } from '../../src/limits/table/change-limits.ts'
+import { removeLimits, setLimits } from '../../src/limits/table/change-limits.ts'
 import { selectLimitChanges } from '../../src/limits/table/limit-changes.ts'
 import { raiseLimits, topUpBudget } from '../../src/limits/table/raise-limits.ts'
 import { addRefusedCalls, selectRefusedCalls } from '../../src/limits/table/refused-calls.ts'
-import { removeLimits } from '../../src/limits/table/remove-limits.ts'
 import { budget, type LimitDatabase, openLimitDatabase, requestsAMinute, scopeOf } from './limit-database.ts'
 
 let database: LimitDatabase

@@ -3,6 +3,7 @@ import { settledWithin } from '../../src/lib/deadline.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { atMostEvery, repeat } from '../../src/lib/repeat.ts'
 import type { Drain, Drained } from '../../src/rollup/drain/drain.ts'
+import type { RolledUp } from '../../src/rollup/rolled-up.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import type { Leases } from './leases.ts'
 
@@ -180,4 +181,19 @@ export function startShards(options: ShardsOptions): Shards {
       await settledWithin(leases.close(), LEASES_END_MS)
     },
   }
+}
+
+/** Logs what a transaction could not count. Once it is committed, nothing names it again but the tables. */
+export function reportLosses(log: Logger, stream: string, { gaps, deadLetters }: RolledUp): void {
+  for (const { producer, from, to, reason } of gaps) {
+    log.error(
+      { event: 'rollup.gap', stream, producer, from, to, reason },
+      'records are missing: recorded as a gap',
+    )
+  }
+  if (deadLetters > 0)
+    log.error(
+      { event: 'rollup.dead_letters', stream, deadLetters },
+      'records could not be counted: see dead_letters',
+    )
 }

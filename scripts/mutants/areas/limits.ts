@@ -41,19 +41,19 @@ export const limits: Area = {
       says: 'a gateway that reaches no store spends what others have taken over',
     },
     {
-      file: 'src/limits/budget-period.ts',
+      file: 'src/limits/limit.ts',
       find: '.getUTCDay() + 6) % 7',
       replace: '.getUTCDay()) % 7',
       says: "a week's budget begins on Sunday",
     },
     {
-      file: 'src/limits/budget-period.ts',
+      file: 'src/limits/limit.ts',
       find: 'toDay: addDays(nextMonth, -1)',
       replace: 'toDay: nextMonth',
       says: "a month's budget counts a day of the next",
     },
     {
-      file: 'src/limits/limit-amounts.ts',
+      file: 'src/limits/limit-document.ts',
       find: "fraction.padEnd(12, '0')",
       replace: "fraction.padEnd(11, '0')",
       says: 'a budget is a tenth of what was written',

@@ -3,7 +3,7 @@ import type { Condition } from '../../store/conditions/condition.ts'
 import { type RedisMemory, readRedisMemory } from '../../store/connection/redis-state.ts'
 import { selectGatewayJournals } from '../../store/ledger/gateway-journals.ts'
 import { selectStreams } from '../../store/ledger/ledger-database.ts'
-import { BATCH_ROWS } from '../shipping/batch-appender.ts'
+import { BATCH_ROWS } from '../shipping/shipper.ts'
 import { CROWDED_ENTRIES, ENTRY_BYTES, mostStreamBytes } from '../shipping/stream/stream-register.ts'
 
 /** Beside what the streams take: limits, the job queue, connections, copies on write. */

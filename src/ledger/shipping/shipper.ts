@@ -2,12 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { serialiseGapMarker } from '../../call/codec/record-codec.ts'
 import type { SequenceRange } from '../../domain/sequence-range.ts'
 import type { Logger } from '../../lib/logger.ts'
-import type { Journal } from '../journal/journal.ts'
-import { BatchAppender } from './batch-appender.ts'
+import type { Journal, JournalRow } from '../journal/journal.ts'
 import type { CommittedOffsetReader } from './committed-offset-reader.ts'
 import { LossDetector } from './loss-detector.ts'
-import type { ShippingProgress } from './shipping-progress.ts'
-import { gapBefore, nextShipment, type Shipment } from './shipping-progress.ts'
+import { gapBefore, nextShipment, type Shipment, type ShippingProgress } from './shipping-progress.ts'
 import type { StreamLink } from './stream/stream-link.ts'
 import { WakeSignal } from './wake-signal.ts'
 
@@ -27,6 +25,42 @@ export interface ShipperOptions {
   readonly offsets: Pick<CommittedOffsetReader, 'read'>
   readonly log: Logger
   readonly now: () => number
+}
+
+/** In one batch at most. */
+export const BATCH_ROWS = 500
+const BATCH_ROWS_MIN = 8
+
+/** Appends batches of one producer to its stream. Batches shrink while answers fail and grow again after. */
+class BatchAppender {
+  readonly #link: StreamLink
+  readonly #stream: string
+  readonly #producer: string
+  #maxRows = BATCH_ROWS
+
+  constructor(link: StreamLink, stream: string, producer: string) {
+    this.#link = link
+    this.#stream = stream
+    this.#producer = producer
+  }
+
+  /** How many records the next batch may have. */
+  get maxRows(): number {
+    return this.#maxRows
+  }
+
+  /** The ids of the rows that are on the stream, from the first on; none when the answer is not clear. */
+  async append(rows: readonly Pick<JournalRow, 'sequence' | 'body'>[]): Promise<readonly string[]> {
+    try {
+      const ids = await this.#link.append(this.#stream, this.#producer, rows)
+      this.#maxRows = Math.min(this.#maxRows * 2, BATCH_ROWS)
+      return ids
+    } catch {
+      // The link logs it and connects again; a smaller batch may get through where this one took too long.
+      this.#maxRows = Math.max(this.#maxRows >>> 1, BATCH_ROWS_MIN)
+      return []
+    }
+  }
 }
 
 interface GapFillerOptions {

@@ -5,8 +5,8 @@ import type { Condition } from '../../store/conditions/condition.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { WANTED } from '../alerts/raise-alerts.ts'
-import { budgetPeriodOf } from '../budget-period.ts'
 import type { BudgetPeriod } from '../limit.ts'
+import { budgetPeriodOf } from '../limit.ts'
 import { SPENT_OF_BUDGETS } from './spent-budgets.ts'
 
 /** More than these are found the next time. */

@@ -1,6 +1,5 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import type { PeriodDays } from '../budget-period.ts'
-import type { Limit } from '../limit.ts'
+import type { Limit, PeriodDays } from '../limit.ts'
 import { evenShare } from '../sharing/share-sizes.ts'
 
 /** What is known of a budget's spending beside this gateway's own. */

@@ -1,7 +1,6 @@
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
-import { budgetPeriodOf } from '../budget-period.ts'
 import { coversModel } from '../covers-model.ts'
-import { amountAt, type Limit } from '../limit.ts'
+import { amountAt, budgetPeriodOf, type Limit } from '../limit.ts'
 import type { GatewayLives } from '../sharing/gateway-lives.ts'
 import { KnownGateways } from '../sharing/known-gateways.ts'
 import { viewRate, viewSpent } from '../sharing/others-views.ts'

@@ -14,7 +14,7 @@ import {
 } from '../../operations/answers.ts'
 import type { Listing } from '../../operations/operation.ts'
 import { BUDGET_PERIODS, LIMIT_KINDS, WHEN_ALONE } from '../limit.ts'
-import { describeSort } from '../limit-amounts.ts'
+import { describeSort } from '../limit-document.ts'
 import { LIMIT_ACTIONS } from '../table/limit-changes.ts'
 
 const AMOUNT = 'US dollars as exact text for a budget, else a whole number'

@@ -8,9 +8,8 @@ import { invalid, notFound } from '../../operations/refuse.ts'
 import type { BudgetPeriod, LimitKind } from '../limit.ts'
 import { renderLimit } from '../limit-document.ts'
 import { selectDefaultLimits, selectLimitsOf, showLimits } from '../shown-limits.ts'
-import { type LimitScope, setLimits } from '../table/change-limits.ts'
+import { type FilteredSort, type LimitScope, removeLimits, setLimits } from '../table/change-limits.ts'
 import { raiseLimits, topUpBudget } from '../table/raise-limits.ts'
-import { type FilteredSort, removeLimits } from '../table/remove-limits.ts'
 import { LIMIT_LISTING, type LimitDocument, SHOWN_LIMIT } from './limit-answers.ts'
 import {
   amountField,

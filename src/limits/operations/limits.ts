@@ -27,11 +27,10 @@ import {
   selectLimitsOf,
   showLimits,
 } from '../shown-limits.ts'
-import { setLimits } from '../table/change-limits.ts'
+import { removeLimits, setLimits } from '../table/change-limits.ts'
 import { renderLimitChange, selectLimitChanges } from '../table/limit-changes.ts'
 import { raiseLimits, topUpBudget } from '../table/raise-limits.ts'
 import { REFUSED_GROUPS, selectRefusedCalls } from '../table/refused-calls.ts'
-import { removeLimits } from '../table/remove-limits.ts'
 import {
   CHANGE_LISTING,
   LIMIT_CHANGE,

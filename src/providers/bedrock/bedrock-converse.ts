@@ -6,8 +6,7 @@ import { createBodyReader } from '../reading/body-reader.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
-import { bedrockModel, bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
-import { converseUsage, tierServed } from './bedrock-usage.ts'
+import { bedrockModel, bedrockModelInPath, converseUsage, isStreamPath, tierServed } from './bedrock-usage.ts'
 import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
 
 /**

@@ -13,12 +13,13 @@ import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import type { EventMessage } from '../wires/eventstream.ts'
 import { converseText } from './bedrock-converse.ts'
-import { bedrockModelInPath, isStreamPath } from './bedrock-path.ts'
 import {
   type BedrockUsage,
+  bedrockModelInPath,
   converseUsage,
   headerUsage,
   invocationMetricsUsage,
+  isStreamPath,
   rootUsage,
   tierServed,
 } from './bedrock-usage.ts'

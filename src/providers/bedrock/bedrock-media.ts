@@ -4,7 +4,7 @@ import { searchUnitsOf, secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../re
 import { carriesError } from '../reading/body-format.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { bedrockModel, bedrockModelInPath } from './bedrock-path.ts'
+import { bedrockModel, bedrockModelInPath } from './bedrock-usage.ts'
 
 const PREFILTER = ['error']
 /** "A query with up to 100 documents ... of 512 tokens, the query's in it": https://aws.amazon.com/bedrock/pricing */

@@ -6,8 +6,7 @@ import { createBodyReader } from '../reading/body-reader.ts'
 import { type JsonObject, member, textIn } from '../reading/json-value.ts'
 import { listCost } from '../reading/reported-cost.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
-import { type JobFormat, jobDialect, madeAtMs } from './job-list.ts'
-import { createJobSums, observeJobs } from './job-sums.ts'
+import { createJobSums, type JobFormat, jobDialect, madeAtMs, observeJobs } from './job-list.ts'
 
 /**
  * A session of Anthropic's agents, fetched by its id. Its usage grows until it has ended, and counts then: the tokens

@@ -5,8 +5,7 @@ import { asBuffer } from '../wires/elements.ts'
 import { compileProjection, type Extracted, JsonScanner } from '../wires/json.ts'
 import { createArraySplitter } from '../wires/json-array.ts'
 import { scanJson } from '../wires/scan-json.ts'
-import { madeAtMs } from './job-list.ts'
-import { createJobSums, observeJobs } from './job-sums.ts'
+import { createJobSums, madeAtMs, observeJobs } from './job-list.ts'
 
 const PROJECTION = compileProjection({
   done: 'value',

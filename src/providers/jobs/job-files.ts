@@ -4,7 +4,7 @@ import { bodyFormat, type Fields } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { member, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
-import { createJobSums, observeJobs } from './job-sums.ts'
+import { createJobSums, observeJobs } from './job-list.ts'
 
 const BODY = { model: 'value', modelVersion: 'value', usage: 'usage', usageMetadata: 'usage' } as const
 const FIELDS: Fields = { response: { ...BODY, body: BODY } }

@@ -9,8 +9,15 @@ import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { compileProjection, JsonScanner } from '../wires/json.ts'
-import { createListAccumulator, type JobFormat, jobDialect, jobListDialect, madeAtMs } from './job-list.ts'
-import { createJobSums, observeJobs } from './job-sums.ts'
+import {
+  createJobSums,
+  createListAccumulator,
+  type JobFormat,
+  jobDialect,
+  jobListDialect,
+  madeAtMs,
+  observeJobs,
+} from './job-list.ts'
 
 const ENDED = new Set(['completed', 'expired', 'cancelled', 'failed'])
 

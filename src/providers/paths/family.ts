@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
-import { bedrockModelInPath } from '../bedrock/bedrock-path.ts'
+import { bedrockModelInPath } from '../bedrock/bedrock-usage.ts'
 import type { Dialect } from '../dialect.ts'
 import { deploymentIn } from '../dialect.ts'
 import { googleModelInPath } from '../google/google-path.ts'

@@ -62,3 +62,75 @@ export async function moveOffsets(session: PostgresSession, moves: readonly Offs
   if (rowCount !== moves.length)
     throw new Error('a committed offset was moved by another transaction in spite of its lock')
 }
+
+/** Sequences of this producer that were passed over and have not come since, in order. */
+export async function readGaps(pool: Postgres, producer: string): Promise<SequenceRange[]> {
+  const { rows } = await pool.query<{ from_seq: string; to_seq: string }>(
+    `select from_seq, to_seq from ${SCHEMA}.ledger_gaps
+     where producer = $1 and filled_at is null order by from_seq`,
+    [producer],
+  )
+  return rows.map((row) => ({ from: Number(row.from_seq), to: Number(row.to_seq) }))
+}
+
+/** A row of `ledger_gaps`. */
+export interface GapRow extends SequenceRange {
+  readonly producer: string
+  readonly reason: string
+  /** `null`: now. */
+  readonly recordedAt: Date | null
+  /** Its records came after all, in this transaction. */
+  readonly filled: boolean
+}
+
+/** The unfilled gaps of these producers, by producer, in order. The locks on the producers' rows protect them. */
+export async function selectGaps(
+  session: PostgresSession,
+  producers: readonly string[],
+): Promise<ReadonlyMap<string, (GapRow & { readonly id: string })[]>> {
+  const { rows } = await session.query<{
+    id: string
+    producer: string
+    from_seq: string
+    to_seq: string
+    reason: string
+    recorded_at: Date
+  }>(
+    `select id, producer, from_seq, to_seq, reason, recorded_at from ${SCHEMA}.ledger_gaps
+     where producer = any($1) and filled_at is null order by producer, from_seq`,
+    [producers],
+  )
+  const gaps = new Map<string, (GapRow & { readonly id: string })[]>()
+  for (const row of rows) {
+    const ofProducer = gaps.get(row.producer) ?? []
+    gaps.set(row.producer, ofProducer)
+    ofProducer.push({
+      id: row.id,
+      producer: row.producer,
+      from: Number(row.from_seq),
+      to: Number(row.to_seq),
+      reason: row.reason,
+      recordedAt: row.recorded_at,
+      filled: false,
+    })
+  }
+  return gaps
+}
+
+/** Deletes the gaps `replaced`, by their ids, and adds `rows`. */
+export async function replaceGaps(
+  session: PostgresSession,
+  replaced: readonly string[],
+  rows: readonly GapRow[],
+): Promise<void> {
+  if (replaced.length > 0) {
+    await session.query(`delete from ${SCHEMA}.ledger_gaps where id = any($1)`, [replaced])
+  }
+  await session.query(
+    `insert into ${SCHEMA}.ledger_gaps (producer, from_seq, to_seq, reason, recorded_at, filled_at)
+     select producer, "from", "to", reason, coalesce("recordedAt", now()), case when filled then now() end
+     from json_to_recordset($1) as g (producer text, "from" bigint, "to" bigint, reason text,
+       "recordedAt" timestamptz, filled boolean)`,
+    [JSON.stringify(rows)],
+  )
+}

@@ -1,8 +1,7 @@
 import type { Postgres } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
 import type { StoreClock } from '../processes/store-clock.ts'
-import { readCommittedOffsets } from './committed-offsets.ts'
-import { readGaps } from './gaps.ts'
+import { readCommittedOffsets, readGaps } from './committed-offsets.ts'
 
 /** The requests of a gateway's ledger to Postgres, as queries to `pool`. Every answer rejects when Postgres is away. */
 export function buildLedgerDatabase(pool: Postgres) {

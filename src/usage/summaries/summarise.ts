@@ -9,8 +9,8 @@ import {
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { lockPrices } from '../price-definitions.ts'
 import { firstOfNextMonth, isClosed } from './summarised.ts'
+import { writeDay, writeMonth } from './summary-tables.ts'
 import { writeUnpricedRows } from './unpriced-rows.ts'
-import { writeDay, writeMonth } from './write-summaries.ts'
 
 /** What one run has summed up, and what it could not. */
 export interface Summed {

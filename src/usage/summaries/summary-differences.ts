@@ -3,9 +3,15 @@ import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { queryLong } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { firstOfMonth, firstOfNextMonth, selectSummarised } from './summarised.ts'
-import { columnsOfFields, SUMMARY_COLUMNS, SUMMARY_TABLES, type SummaryTables } from './summary-tables.ts'
+import {
+  columnsOfFields,
+  SUMMARY_COLUMNS,
+  SUMMARY_TABLES,
+  SUMS_OF_ROWS,
+  SUMS_OF_SUMS,
+  type SummaryTables,
+} from './summary-tables.ts'
 import { selectUnpricedRowDifferences, UNPRICED_ROWS } from './unpriced-rows.ts'
-import { SUMS_OF_ROWS, SUMS_OF_SUMS } from './write-summaries.ts'
 
 /** A sum of a day or a month that is not what its rows add up to, both as text; `null`: there is no row. */
 export interface SummaryDifference {
