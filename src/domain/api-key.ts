@@ -18,12 +18,12 @@ export function createKey(): string {
   return checked + checksum(checked)
 }
 
-/** Whether `text` could be a key of ours, by form and checksum. Says nothing of whether it exists. */
+/** Tells whether `text` could be a key of ours, by form and checksum. Says nothing of whether it exists. */
 export function isKeyShaped(text: string): boolean {
   return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, CHECKED_LENGTH)))
 }
 
-/** What is kept of a key at rest: HMAC-SHA256 under the pepper, 32 bytes. */
+/** The part of a key that is kept at rest: HMAC-SHA256 under the pepper, 32 bytes. */
 export function hashKey(key: string, pepper: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }

@@ -41,7 +41,7 @@ export function canonicalPath(path: string): string | null {
   let canonical = ''
   for (const raw of decoded.split(/[/\\]/)) {
     const parameters = raw.indexOf(';')
-    // What follows the colon may be a part of the parameter, or one of Google's methods: servers differ.
+    // The text behind the colon may be a part of the parameter, or one of Google's methods: servers differ.
     if (parameters !== -1 && raw.includes(':', parameters)) return null
     const segment = (parameters === -1 ? raw : raw.slice(0, parameters)).trim()
     if (segment === '..') return null

@@ -21,15 +21,16 @@ const MONTH = '(?:0[1-9]|1[0-2])-20[0-9]{2}'
 const VERSION = '-v[0-9]{1,2}|:[0-9]{1,2}'
 
 /**
- * What may follow a model's name without making it another model, as a regular expression that JavaScript and Postgres
- * read alike. `@20250929` and `@default` are Vertex's, `-v1:0` and `:0` Bedrock's. Four digits are a month and a day.
- * Mistral's year and month (`-2411`) do not count as a date: its models of one name have had different prices.
+ * Revisions, which may follow a model's name without making it another model, as a regular expression that JavaScript
+ * and Postgres read alike. `@20250929` and `@default` are Vertex's, `-v1:0` and `:0` Bedrock's. Four digits are a month
+ * and a day. Mistral's year and month (`-2411`) do not count as a date: its models of one name have had different
+ * prices.
  */
 export const REVISION_PATTERN = `(?:[-@](?:${DATE}|${DAY}|${MONTH}|latest|preview|default)|${VERSION})+$`
 const REVISION = new RegExp(REVISION_PATTERN)
 /**
- * Of these, what is safe after a name that the catalog lists for itself. Hosts of open weights sell `-0813` at another
- * price than what it revises.
+ * Those of them that are safe after a name that the catalog lists for itself. Hosts of open weights sell `-0813` at
+ * another price than what it revises.
  */
 const SURE_REVISION = new RegExp(`(?:[-@]${DATE}|@(?:latest|default)|${VERSION})+$`)
 /** `gemini-pro-latest` names whichever model is newest; `grok-4.3-latest` stays the same model. */
@@ -57,7 +58,7 @@ export function versionOf(name: string): string | null {
 }
 
 /**
- * Whether two names are the same model: the same but for the revision, and for where it is found
+ * Tells whether two names are the same model: the same but for the revision, and for where it is found
  * (`models/`, `accounts/fireworks/models/`, `openai/`).
  */
 export function isSameModel(one: string, other: string): boolean {

@@ -1,7 +1,7 @@
 const MAX_NAME_LENGTH = 128
 
 /**
- * Whether a text can be the name of a client or the label of a key: 1 to 128 characters that can be seen, no
+ * Tells whether a text can be the name of a client or the label of a key: 1 to 128 characters that can be seen, no
  * spaces around it. What is shown in terminals, logs and pages must not move a cursor or change its direction.
  */
 export function isName(text: string): boolean {
@@ -14,7 +14,7 @@ export function isName(text: string): boolean {
   )
 }
 
-/** Whether a text is a model pattern: an exact name, or a prefix followed by `*`. */
+/** Tells whether a text is a model pattern: an exact name, or a prefix followed by `*`. */
 export function isModelPattern(text: string): boolean {
   return /^[^*\s\p{Cc}]*\*?$/u.test(text) && text !== '' && text.isWellFormed()
 }

@@ -12,16 +12,17 @@ export class PathPatternError extends Error {}
 
 const PATTERN = /^(?:([A-Za-z]+(?:,[A-Za-z]+)*|\*) +)?((?:\/|\*\*)\S*)$/
 
-/** Whether {@link compilePathPatterns} accepts `text`. */
+/** Tells whether {@link compilePathPatterns} accepts `text`. */
 export function isPathPattern(text: string): boolean {
   return PATTERN.test(text.trim())
 }
 
 /**
  * Compiles patterns such as `POST /v1/files/*` or `GET,DELETE /v1/files/*`: methods (none or `*`: any; GET includes
- * HEAD), then a whole canonical path (no query, no slash at its end) in which `*` is anything but a slash and `**` is anything; letter case does not count. The
- * function made gives the first pattern that matches, as it was written, or `null`. Time is bounded by the
- * length of the path times that of the pattern, whatever they hold. Throws {@link PathPatternError}.
+ * HEAD), then a whole canonical path (no query, no slash at its end) in which `*` is anything but a slash and `**` is
+ * anything; letter case does not count. The function made gives the first pattern that matches, as it was written, or
+ * `null`. Time is bounded by the length of the path times that of the pattern, whatever they hold. Throws
+ * {@link PathPatternError}.
  */
 export function compilePathPatterns(
   patterns: readonly string[],
@@ -107,7 +108,10 @@ function matchesGlob(glob: string, path: string): boolean {
 
 /** Which calls may pass, as the configuration says it for all calls, one upstream, or one key. */
 export interface PathRules {
-  /** Patterns such as `POST /v1/realtime/*`, on the canonical path as the upstream gets it; they win over `deny` beside them. */
+  /**
+   * Patterns such as `POST /v1/realtime/*`, on the canonical path as the upstream gets it; they win over `deny` beside
+   * them.
+   */
   readonly allow: readonly string[]
   readonly deny: readonly string[]
   /** How calls on paths without a dialect are treated; `null`: as the wider rules say. */

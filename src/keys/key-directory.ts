@@ -27,7 +27,7 @@ export interface KeyDirectoryOptions {
 
 export interface KeyDirectoryStats {
   readonly keys: number
-  /** Whether Postgres answered the last poll. */
+  /** Tells whether Postgres answered the last poll. */
   readonly storeReachable: boolean
   /** Milliseconds since the last successful poll; `null`: none yet. */
   readonly staleMs: number | null
@@ -40,7 +40,7 @@ export interface KeyDirectory {
    * Postgres, shared by all that wait.
    */
   find(key: string): CallerLookup | Promise<CallerLookup>
-  /** Whether the keys were read at least once. */
+  /** Tells whether the keys were read at least once. */
   readonly ready: boolean
   /** Resolves when the keys were read for the first time. */
   whenReady(): Promise<void>

@@ -22,7 +22,7 @@ export async function lockKeyVersion(session: PostgresSession): Promise<void> {
 
 /** Which state of the keys the store has, and when. */
 export interface KeyState extends TableState {
-  /** What the server's clock said, milliseconds since 1970. */
+  /** The reading of the server's clock, milliseconds since 1970. */
   readonly nowMs: number
 }
 

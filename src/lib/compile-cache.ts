@@ -2,7 +2,9 @@ import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 
-/** Where programs keep what Node compiled, unless the environment's NODE_COMPILE_CACHE names another folder. */
+/**
+ * The folder where programs keep what Node compiled, unless the environment's NODE_COMPILE_CACHE names another folder.
+ */
 export const COMPILED_FOLDER = fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url))
 
 /**
@@ -39,7 +41,7 @@ export function keepOptimizedCode(): void {
   setFlagsFromString('--retain-maps-for-n-gc=1000')
   // They do not, where V8 prefers memory to speed.
   setFlagsFromString('--no-memory-reducer-favors-memory')
-  // What is compiled once stays, however long it is not called.
+  // Code that is compiled once stays, however long it is not called.
   setFlagsFromString('--no-flush-bytecode')
   setFlagsFromString('--heap-growing-percent=50')
 }

@@ -16,7 +16,7 @@ export class FairQueue<T> {
     return this.#length
   }
 
-  /** Of all items together, as passed to {@link push}. */
+  /** Size of all items together, as passed to {@link push}. */
   get bytes(): number {
     return this.#bytes
   }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** What a process has done so far, and what it is doing. */
+/** The work that a process has done so far, and that it is doing. */
 export interface Activity {
   /** Tasks under way. */
   readonly underWay: number
@@ -68,7 +68,7 @@ type CollectGarbage = (options: { readonly type: 'major'; readonly flavor: 'last
 function collectAll(): void {
   setFlagsFromString('--expose-gc')
   const gc: CollectGarbage = runInNewContext('gc')
-  // What is loaded from now on would otherwise be kept, and looked for, as code for other flags.
+  // Code that is loaded from now on would otherwise be kept, and looked for, as code for other flags.
   setFlagsFromString('--no-expose-gc')
   gc({ type: 'major', flavor: 'last-resort' })
 }

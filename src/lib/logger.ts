@@ -1,6 +1,6 @@
 import type { LogEvent } from './log-events.ts'
 
-/** What a log line carries beside its message: the stable code of its event, and any more fields. */
+/** The fields of a log line beside its message: the stable code of its event, and any more fields. */
 export interface LogFields {
   readonly event: LogEvent
   readonly [field: string]: unknown

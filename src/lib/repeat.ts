@@ -42,7 +42,7 @@ export async function until<T>(
 
 /** Lets something through at most once in a time. */
 export interface Gate {
-  /** Whether it may pass now. */
+  /** Tells whether it may pass now. */
   passes(): boolean
   /** The next one passes at once. Returns whether any has passed since the gate was opened last. */
   reopen(): boolean

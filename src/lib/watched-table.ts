@@ -2,7 +2,7 @@ import { DeadlineError, withinDeadline } from './deadline.ts'
 import type { LogEvent } from './log-events.ts'
 import type { Logger } from './logger.ts'
 
-/** What is announced may be missed: a change is known within half a second and the time that a poll takes. */
+/** An announcement may be missed: a change is known within half a second and the time that a poll takes. */
 const POLL_MS = 500
 /** All who ask for a refresh share one, at most twenty a second, however many ask. */
 const REFRESH_SPACING_MS = 50
@@ -20,11 +20,11 @@ export interface TableState {
 
 export interface WatchedTableOptions<State extends TableState, Changes> {
   readonly readState: () => Promise<State>
-  /** What changed after a version; `null`: so much that all is to be read. */
+  /** The rows that changed after a version; `null`: so much that all is to be read. */
   readonly readChanges: (version: bigint) => Promise<Changes | null>
   /** All rows, in pages. */
   readonly readAll: () => AsyncIterator<Changes>
-  /** What is in memory. A reading of all rows removes what none of its updates had. */
+  /** The rows in memory. A reading of all rows removes what none of its updates had. */
   readonly memory: {
     beginReading(): void
     update(changes: Changes): void
@@ -110,7 +110,7 @@ export class WatchedTable<State extends TableState, Changes> {
   readonly #announcements: { close(): void } | null
   readonly #refresh = new SharedRefresh(() => this.#read(), REFRESH_SPACING_MS)
   readonly #firstRead = Promise.withResolvers<void>()
-  /** What was read last; `null`: nothing yet. */
+  /** The state that was read last; `null`: nothing yet. */
   #state: State | null = null
   /** `null`: never yet. Monotonic milliseconds. */
   #answeredAtMs: number | null = null
@@ -127,7 +127,7 @@ export class WatchedTable<State extends TableState, Changes> {
     this.#poll()
   }
 
-  /** Whether all rows were read at least once. */
+  /** Tells whether all rows were read at least once. */
   get ready(): boolean {
     return this.#answeredAtMs !== null
   }
@@ -137,7 +137,7 @@ export class WatchedTable<State extends TableState, Changes> {
     return this.#firstRead.promise
   }
 
-  /** Whether Postgres answered the last poll; `null`: none has ended yet. */
+  /** Tells whether Postgres answered the last poll; `null`: none has ended yet. */
   get isReachable(): boolean | null {
     return this.#isReachable
   }

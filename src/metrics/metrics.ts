@@ -29,7 +29,7 @@ import {
 } from './worker-metrics.ts'
 
 export interface GatewayMetricsOptions {
-  /** Whether the configuration lists a model or there is a price for it: only then may it be a label. */
+  /** Tells whether the configuration lists a model or there is a price for it: only then may it be a label. */
   readonly knowsModel: (call: OpenCall, model: string) => boolean
   readonly ledger: () => LedgerStats
   readonly keys: () => KeyDirectoryStats
@@ -45,10 +45,10 @@ export interface GatewayMetricsOptions {
   readonly kafka: () => Promise<KafkaBacklog | null>
   /** Rates and budgets of this process. */
   readonly limits: LimitFigures
-  /** What conditions show of this process. */
+  /** The figures of this process that conditions show. */
   readonly gauges: readonly StateGauge[]
   readonly state: () => ProcessState
-  /** Of this release. */
+  /** Version of this release. */
   readonly version: string
 }
 

@@ -4,7 +4,7 @@ import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type
 /** The metrics of a process, as they travel between processes. */
 type Figures = MetricObjectWithValues<MetricValue<string>>[]
 
-/** Of a process for all, and of the primary for those of one. */
+/** The time limit of a process for all, and of the primary for those of one. */
 const ASKED = 'tallygate:metrics?'
 const ANSWERED = 'tallygate:metrics'
 const ASKED_OF_ONE = 'tallygate:metrics of one?'

@@ -162,7 +162,7 @@ interface LimitSharing {
   readonly isDegraded: boolean
 }
 
-/** What limits tell of themselves. Both are asked at every scrape. */
+/** The figures that limits give of themselves. Both are asked at every scrape. */
 export interface LimitFigures {
   readonly stats: () => LimitSharing
   /** Refused calls by reason, since the start. */

@@ -29,7 +29,7 @@ export interface Supervisor {
   readonly adminUrl: string
   readonly adminToken: string
   readonly demoKey: string
-  /** What `/v1/models` answered the demo key. */
+  /** The answer of `/v1/models` to the demo key. */
   readonly models: Answer
   /**
    * Stops in order: no new calls, running ones end, what is in the streams is counted, then everything else. Nothing is

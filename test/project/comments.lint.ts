@@ -6,10 +6,14 @@ import { expect, test } from 'vitest'
 const FOLDERS = [
   'src/call',
   'src/http',
+  'src/keys',
   'src/ledger',
+  'src/lib',
+  'src/metrics',
   'src/objects',
   'src/providers',
   'src/rollup',
+  'src/standalone',
   'src/store',
 ]
 

@@ -43,7 +43,7 @@ interface AlertText {
   readonly kind: string
   /** What makes such an alert, in the words of the API description and of the command line. */
   readonly meaning: string
-  /** Whether it is about one client, so that a receiver of one client may ask for it. */
+  /** Tells whether it is about one client, so that a receiver of one client may ask for it. */
   readonly ofClient: boolean
 }
 

@@ -1,17 +1,17 @@
 /** What a gateway process knows of itself and of its stores, without asking them. */
 export interface ProcessState {
-  /** Whether keys and the time are known. */
+  /** Tells whether keys and the time are known. */
   readonly keysReady: boolean
-  /** Whether the last poll of the keys in Postgres succeeded. */
+  /** Tells whether the last poll of the keys in Postgres succeeded. */
   readonly postgresReachable: boolean
-  /** Whether the last check of Redis found nothing that keeps records from being counted. */
+  /** Tells whether the last check of Redis found nothing that keeps records from being counted. */
   readonly redisUsable: boolean
   readonly redisConnected: boolean
   /** How long the oldest record has waited to be counted; 0: none waits. */
   readonly oldestUncommittedMs: number
   /** JOURNAL_MAX_BYTES. */
   readonly journalMaxBytes: number
-  /** Whether the disk takes what is written to the journal. */
+  /** Tells whether the disk takes what is written to the journal. */
   readonly journalWritable: boolean
   /** The journal has room, and its disk takes writes. */
   readonly canTakeCalls: boolean

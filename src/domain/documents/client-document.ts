@@ -1,4 +1,4 @@
-/** What operators are shown of a client. */
+/** The fields of a client that operators are shown. */
 export interface ListedClient {
   readonly id: string
   readonly name: string

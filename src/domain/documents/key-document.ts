@@ -1,4 +1,4 @@
-/** What operators are shown of a key. */
+/** The fields of a key that operators are shown. */
 export interface ListedKey {
   readonly id: string
   /** The client's name. */

@@ -21,7 +21,7 @@ export const TLS_MODES = [
 ] as const
 export type TlsMode = (typeof TLS_MODES)[number]
 
-/** What a URL may say beside user, hosts and database. */
+/** The parameters that a URL may have beside user, hosts and database. */
 const READ = [
   'host',
   'port',

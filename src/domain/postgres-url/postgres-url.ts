@@ -34,7 +34,7 @@ export interface PostgresUrl {
   readonly tlsNewest: string | null
   readonly channelBinding: boolean
   readonly connectTimeoutSeconds: number | null
-  /** Whether each process tries the hosts in an order of its own. */
+  /** Tells whether each process tries the hosts in an order of its own. */
   readonly shuffled: boolean
   readonly applicationName: string | null
   /** Settings of the server, as its command line has them: `-c name=value`. */
@@ -108,7 +108,7 @@ export function parsePostgresUrl(text: string): Parsed<PostgresUrl> {
   }
 }
 
-/** Whether every server that the URL accepts refuses to be written to. */
+/** Tells whether every server that the URL accepts refuses to be written to. */
 export function isReadOnlyUrl({ sessionAttrs }: Pick<PostgresUrl, 'sessionAttrs'>): boolean {
   return sessionAttrs === 'read-only' || sessionAttrs === 'standby' || sessionAttrs === 'prefer-standby'
 }

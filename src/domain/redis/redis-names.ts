@@ -64,8 +64,8 @@ export function databaseName(redisPrefix: string): string {
 }
 
 /**
- * Whether names with this prefix have the hash tags that a cluster needs: the prefix has no braces, or one pair with
- * text in it, which then is the tag of all names.
+ * Tells whether names with this prefix have the hash tags that a cluster needs: the prefix has no braces, or one pair
+ * with text in it, which then is the tag of all names.
  */
 export function fitsCluster(redisPrefix: string): boolean {
   return /^[^{}]*(?:\{[^{}]+\}[^{}]*)?$/.test(redisPrefix)

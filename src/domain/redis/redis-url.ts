@@ -16,7 +16,7 @@ interface Shared extends Credentials {
   readonly family: 0 | 4 | 6
 }
 
-/** Where Redis is, and how to log in. */
+/** The address of Redis, and how to log in. */
 export type RedisAddress =
   | (Shared & { readonly kind: 'server'; readonly hosts: readonly RedisHost[]; readonly database: number })
   | (Shared & { readonly kind: 'socket'; readonly path: string; readonly database: number })

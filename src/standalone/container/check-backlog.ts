@@ -6,7 +6,7 @@ import { STORE_CONDITIONS } from '../../store/conditions/store-conditions.ts'
 import { openPostgres } from '../../store/connection/postgres.ts'
 import { openRedis } from '../../store/connection/redis.ts'
 
-/** What check-worker.ts runs: the conditions that make a worker ill. Exit code 0 or 1, the reason on stderr. */
+/** Run by check-worker.ts: the conditions that make a worker ill. Exit code 0 or 1, the reason on stderr. */
 const GIVE_UP_MS = 8_000
 const WATCHED: readonly Pick<Condition, 'failsWorker'>[] = [...STORE_CONDITIONS, ...LEDGER_CONDITIONS]
 

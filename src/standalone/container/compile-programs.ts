@@ -17,7 +17,7 @@ const PROGRAMS = [
   ['src/standalone/container/write-secrets.ts'],
 ] as const
 
-/** What starts in less than a second must have ended by then. */
+/** A program that starts in less than a second must have ended by then. */
 const END_WITHIN_MS = 60_000
 
 const { NODE_COMPILE_CACHE = '', PATH = '' } = process.env

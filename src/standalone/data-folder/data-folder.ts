@@ -12,7 +12,7 @@ import {
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** What the process that holds a data folder says of itself. */
+/** The process that holds a data folder says this of itself. */
 export interface Holder {
   readonly pid: number
   readonly state: 'starting' | 'running' | 'stopping'

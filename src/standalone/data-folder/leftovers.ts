@@ -16,7 +16,7 @@ interface RecordedProcess {
   readonly folder?: { readonly path: string; readonly identity: string }
 }
 
-/** Where servers work, in the data folder. */
+/** The folders in which servers work, in the data folder. */
 const SERVER_FOLDERS = ['redis', 'postgres/data']
 
 /** The processes that this run started, on disk, so that the next run finds them after a kill -9. */
@@ -67,7 +67,7 @@ function identify(path: string): Folder {
   return { path: realpathSync(path), identity }
 }
 
-/** Of the processes recorded without their folder only servers outlive the run, and these work in it. */
+/** Only servers outlive the run among the processes recorded without their folder, and these work in it. */
 function isOf(folder: Folder, recorded: RecordedProcess): boolean {
   if (recorded.folder !== undefined) return recorded.folder.identity === folder.identity
   const at = workingFolderIdentity(recorded.pid)

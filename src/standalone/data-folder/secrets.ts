@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { writeFileAtomically } from './data-folder.ts'
 
-/** What `npm start` creates once and keeps, so that the next start finds its data and the user's key. */
+/** The secrets that `npm start` creates once and keeps, so that the next start finds its data and the user's key. */
 export interface Secrets {
   readonly postgresPassword: string
   readonly redisPassword: string

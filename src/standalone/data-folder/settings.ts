@@ -50,7 +50,7 @@ export function readSettings(env: Environment): Settings {
   }
 }
 
-/** Where a listener is reached from this machine, for a URL. */
+/** The host at which a listener is reached from this machine, for a URL. */
 export function reachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '') return '127.0.0.1'
   if (host === '::') return '[::1]'

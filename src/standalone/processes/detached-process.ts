@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { until } from '../../lib/repeat.ts'
 
-/** What to run, and as whom. */
+/** A program to run, and as whom. */
 export interface Command {
   readonly file: string
   readonly args: readonly string[]

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
 /**
- * Below the ports that systems give to outgoing connections (from 32,768 on Linux, 49,152 elsewhere): a server that is started
- * again must find its port free, and any program's connection might have taken one of those.
+ * Below the ports that systems give to outgoing connections (from 32,768 on Linux, 49,152 elsewhere): a server that is
+ * started again must find its port free, and any program's connection might have taken one of those.
  */
 const LOWEST_PORT = 20_000
 const HIGHEST_PORT = 32_700
@@ -20,7 +20,7 @@ export async function findFreePort(): Promise<number> {
   )
 }
 
-/** Whether something else already listens on this address; null: it is free. */
+/** Tells whether something else already listens on this address; null: it is free. */
 export async function whyPortIsTaken(host: string, port: number): Promise<string | null> {
   const server = createServer()
   return await new Promise((resolve) => {

@@ -67,7 +67,7 @@ async function clearStaleLock(file: string): Promise<void> {
   if (unused) rmSync(file, { force: true })
 }
 
-/** Whether the lock is a copy: it names another folder, whose own lock names the same postmaster. */
+/** Tells whether the lock is a copy: it names another folder, whose own lock names the same postmaster. */
 function isOfOtherData(data: string, pid: number, named: string | undefined): boolean {
   const ours = folderIdentity(data)
   if (named === undefined || folderIdentity(named) === ours || workingFolderIdentity(pid) === ours)
@@ -159,7 +159,8 @@ async function makeCluster(runAs: RunAs, initdb: string, options: PrivatePostgre
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--locale=C',
-      // The password is random: to hash it thousands of times, as for one that could be guessed, costs a connection most.
+      // The password is random: to hash it thousands of times, as for one that could be guessed, costs a connection
+      // most.
       ...(options.durable ? [] : ['--no-sync', '--set=scram_iterations=1']),
     ]
     const made = await startDetached(runAs(initdb, flags), {
@@ -225,7 +226,10 @@ export async function findPrograms(): Promise<{ readonly initdb: string; readonl
   return programs
 }
 
-/** npm keeps neither symbolic links nor, always, the executable bit; the package's install script restores them, unless npm blocked it. */
+/**
+ * npm keeps neither symbolic links nor, always, the executable bit; the package's install script restores them, unless
+ * npm blocked it.
+ */
 function repairPrograms(native: string, program: string): void {
   chmodSync(program, 0o755)
   const links: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))

@@ -14,10 +14,10 @@ export interface Dialogue {
   ask(prompt: string): Promise<boolean>
 }
 
-/** Where package managers install servers; the PATH of an ordinary user may lack it. */
+/** Folders into which package managers install servers; the PATH of an ordinary user may lack it. */
 const USUAL_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin', '/opt/valkey/bin']
 
-/** Where Redis is looked for on this machine. */
+/** The places on this machine where Redis is searched for. */
 export interface RedisPlaces {
   /** Folders of programs. */
   readonly folders: readonly string[]

@@ -14,7 +14,7 @@ const STEP_TIMEOUT_MS = 180_000
 // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg-query fills these in
 const INSTALLED_FORMAT = '${Package} ${db:Status-Status}\\n'
 
-/** What a command wrote to stdout, or why it failed. */
+/** The output of a command, or why it failed. */
 type Outcome = { readonly said: string } | { readonly problem: string }
 
 /** Debian, Ubuntu, and what is built on them. */
