@@ -356,6 +356,8 @@ export async function runGateway(
       ownCalls.close()
       redis.disconnect()
       const storesClosed = (async () => {
+        // First: a process that does not say that it stops is taken for one that was killed.
+        await announced.stop()
         const limitsClosed = limits.close()
         await admin.close()
         await reloadable.close()
@@ -366,7 +368,6 @@ export async function runGateway(
         await journalRecording.stop()
         await kafkaBacklog.stop()
         await workerWatch.stop()
-        await announced.stop()
         await Promise.all([limitsClosed, pools.end()])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {

@@ -74,7 +74,7 @@ export const DISKS: Condition = {
     kind: 'disk',
     meaning: `the disk of a journal is ${FILLED_PERCENT} % full, or takes nothing more`,
     ofClient: false,
-    when: 'each minute',
+    when: 'often',
     finders: [({ pool }, { today }) => findFullDisks(pool, today)],
   },
 }

@@ -102,7 +102,7 @@ export const PROCESSES: Condition = {
     kind: 'silent',
     meaning: 'a gateway or worker ended without a word, or does not reach Postgres',
     ofClient: false,
-    when: 'each minute',
+    when: 'often',
     finders: [({ pool }, { today }) => findSilent(pool, today)],
   },
 }

@@ -97,7 +97,7 @@ export const UPSTREAMS: Condition = {
     kind: 'upstream',
     meaning: 'calls to an upstream fail, by cause',
     ofClient: false,
-    when: 'each minute',
+    when: 'often',
     finders: [({ pool }, { today }) => findFailing(pool, today)],
   },
   rules: [
