@@ -1,10 +1,10 @@
 // Breaks the product in many ways, one at a time, in a copy of it, and runs the tests: each has to be seen by `npm test`.
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { AREAS } from './areas.ts'
-import { type Mutant, mutate } from './mutant.ts'
+import { type Mutant, mutate, readSources } from './mutant.ts'
 
 const chosen = process.argv[2]
 const areas = AREAS.filter(({ name }) => chosen === undefined || name === chosen)
@@ -34,15 +34,22 @@ function firstFailure(tests: readonly string[]): string | null {
   return /FAIL +(?:\|\w+\|)? *(.*)/.exec(output)?.[1] ?? output.trim().slice(-300)
 }
 
-function see(mutant: Mutant, tests: readonly string[]): string | null {
-  const path = join(copy, mutant.file)
-  const source = readFileSync(path, 'utf8')
-  writeFileSync(path, mutate(source, mutant))
+const sources = readSources(copy)
+
+interface Sight {
+  readonly file: string
+  /** The first test that failed; `null`: none did. */
+  readonly by: string | null
+}
+
+function see(mutant: Mutant, tests: readonly string[]): Sight {
+  const { file, text } = mutate(sources, mutant)
+  writeFileSync(join(copy, file), text)
   try {
     // Those that look at this part first; if they see nothing, all of `npm test`.
-    return firstFailure(tests) ?? firstFailure([])
+    return { file, by: firstFailure(tests) ?? firstFailure([]) }
   } finally {
-    writeFileSync(path, source)
+    writeFileSync(join(copy, file), sources.get(file) ?? '')
   }
 }
 
@@ -56,9 +63,9 @@ for (const { name, tests, mutants } of areas) {
   }
   for (const mutant of mutants) {
     const startedAt = performance.now()
-    const by = see(mutant, tests)
+    const { file, by } = see(mutant, tests)
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-    console.log(`${by === null ? 'SURVIVED' : 'seen'} ${name}: ${mutant.says} (${mutant.file}, ${seconds} s)`)
+    console.log(`${by === null ? 'SURVIVED' : 'seen'} ${name}: ${mutant.says} (${file}, ${seconds} s)`)
     if (by === null) survived += 1
     else {
       seen += 1

@@ -1,8 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 /** A change that breaks the product, and which the tests have to see. */
 export interface Mutant {
-  /** From the project's root. */
-  readonly file: string
-  /** Stands exactly once in the file. */
+  /** Stands exactly once in the sources, in whatever file: code may move. */
   readonly find: string
   readonly replace: string
   /** What a user would get. */
@@ -16,9 +17,27 @@ export interface Area {
   readonly mutants: readonly Mutant[]
 }
 
-/** `source` with the change; throws where what it changes does not stand there exactly once. */
-export function mutate(source: string, { file, find, replace }: Mutant): string {
-  const times = source.split(find).length - 1
-  if (times !== 1) throw new RangeError(`${file} has ${times} times, not once: ${find}`)
-  return source.replace(find, () => replace)
+/** Text by path, from the project's root. */
+export type Sources = ReadonlyMap<string, string>
+
+/** What mutants change, in the project at `root`. */
+export function readSources(root: string): Sources {
+  const names = ['src', 'workers'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  const programs = names.filter((name) => name.endsWith('.ts'))
+  return new Map(programs.map((name) => [name, readFileSync(join(root, name), 'utf8')]))
+}
+
+/** The file with the change; throws where what it changes does not stand exactly once in all of them. */
+export function mutate(
+  sources: Sources,
+  { find, replace }: Mutant,
+): { readonly file: string; readonly text: string } {
+  const found = [...sources].flatMap(([file, text]) =>
+    Array(text.split(find).length - 1).fill({ file, text }),
+  )
+  const [only] = found
+  if (only === undefined || found.length > 1) throw new RangeError(`${found.length} times, not once: ${find}`)
+  return { file: only.file, text: only.text.replace(find, () => replace) }
 }

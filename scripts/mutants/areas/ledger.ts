@@ -5,49 +5,41 @@ export const ledger: Area = {
   tests: ['test/rollup', 'test/ledger', 'test/model'],
   mutants: [
     {
-      file: 'src/rollup/contiguous.ts',
       find: 'if (gap === undefined) continue\n      counted.push(entry)',
       replace: 'counted.push(entry)\n      if (gap === undefined) continue',
       says: 'a record that comes twice is counted twice',
     },
     {
-      file: 'src/rollup/contiguous.ts',
       find: 'left.from - right.from || Number(left.gapReason !== null) - Number(right.gapReason !== null)',
       replace: 'left.from - right.from || Number(right.gapReason !== null) - Number(left.gapReason !== null)',
       says: 'a record behind the marker of its gap is not counted',
     },
     {
-      file: 'src/rollup/contiguous.ts',
       find: '      waiting.push(entry)\n',
       replace: '      counted.push(entry)\n      committedOffset = entry.to\n',
       says: 'records that are late are lost',
     },
     {
-      file: 'src/rollup/roll-up.ts',
       find: '      if (moves.length > 0) await moveOffsets(session, moves)\n',
       replace: '',
       says: 'what was counted is counted again after a restart',
     },
     {
-      file: 'src/rollup/roll-up.ts',
       find: 'waits.has(entry) ? [] : [entry.id]',
       replace: '[entry.id]',
       says: 'what waits behind a gap is deleted',
     },
     {
-      file: 'src/rollup/roll-up.ts',
       find: 'if (letters.length > 0) {',
       replace: 'if (letters.length > 1) {',
       says: 'a record that Postgres refuses disappears',
     },
     {
-      file: 'src/rollup/responses-once.ts',
       find: 'if (created.length > 0) unspent.delete(keyOf(name))',
       replace: 'if (created.length > 0) continue',
       says: 'a response that is fetched is counted again',
     },
     {
-      file: 'src/rollup/responses-once.ts',
       find: 'isOwn || unspent.delete(keyOf(name)) ? record : withoutUsage(record)',
       replace: 'isOwn || unspent.has(keyOf(name)) ? record : withoutUsage(record)',
       says: 'a response that is fetched twice is counted twice',

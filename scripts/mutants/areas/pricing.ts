@@ -5,43 +5,36 @@ export const pricing: Area = {
   tests: ['test/pricing'],
   mutants: [
     {
-      file: 'src/pricing/price-cost.ts',
       find: '      output +\n      cacheRead +\n',
       replace: '      output +\n',
       says: 'cached tokens are billed in full',
     },
     {
-      file: 'src/pricing/price-cost.ts',
       find: '  for (const name of BILLED_UNITS) cost += terms[name] * sums[name]\n',
       replace: '',
       says: 'searches and pictures of a whole day are free',
     },
     {
-      file: 'src/pricing/price-cost.ts',
       find: '  if (size > Number.MAX_SAFE_INTEGER) return null\n',
       replace: '',
       says: 'large costs are rounded',
     },
     {
-      file: 'src/pricing/price-cost.ts',
       find: 'sum += fast[name] * (units[name] ?? 0)',
       replace: 'sum += fast[name]',
       says: 'ten searches cost as much as one',
     },
     {
-      file: 'src/pricing/catalog/catalog-cost.ts',
       find: 'scaleToInteger(factor.value, reportedPico, 1n)',
       replace: 'reportedPico',
       says: 'a markup is left out where the upstream says what a call cost',
     },
     {
-      file: 'src/pricing/catalog/catalog-cost.ts',
       find: 'if (missing !== null || first === undefined) {',
       replace: 'if (first === undefined) {',
       says: 'a part without a price is free',
     },
     {
-      file: 'src/pricing/catalog/catalog-cost.ts',
       find: 'return whole === null || whole <= inParts ? null : whole - inParts',
       replace: 'return whole',
       says: 'what a part of a session is billed by is billed twice',

@@ -37,19 +37,16 @@ export const proxy: Area = {
       says: 'an upstream reads another type than the gateway',
     },
     {
-      file: 'src/gateway/proxy/unattended.ts',
       find: '    if (ofClient >= maxPerClient) return true\n',
       replace: '',
       says: 'a client that hangs up has as many calls under way as it likes',
     },
     {
-      file: 'src/gateway/bodies/include-usage.ts',
       find: "asked.value === true || asked.value === 'other'",
       replace: 'asked.value !== null',
       says: 'a client that does not want usage is not counted',
     },
     {
-      file: 'src/gateway/proxy/dispatch.ts',
       find: "return method === 'TRACE' ? null : route.upstream.credential",
       replace: 'return route.upstream.credential',
       says: "TRACE shows a client the provider's key",

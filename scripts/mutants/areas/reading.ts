@@ -5,49 +5,41 @@ export const reading: Area = {
   tests: ['test/providers'],
   mutants: [
     {
-      file: 'src/providers/openai/openai-usage.ts',
       find: 'outputTokens: firstCount(parseCount(usage.completion_tokens), parseCount(usage.output_tokens)),',
       replace: 'outputTokens: firstCount(parseCount(usage.prompt_tokens), parseCount(usage.output_tokens)),',
       says: 'a chat answer is as long as its prompt',
     },
     {
-      file: 'src/providers/openai/openai-usage.ts',
       find: '      parseCount(usage.prompt_cache_hit_tokens),\n',
       replace: '',
       says: "DeepSeek's cached tokens are billed in full",
     },
     {
-      file: 'src/providers/google/gemini-usage.ts',
       find: 'inputTokens: addCounts(prompt, toolUse),',
       replace: 'inputTokens: prompt,',
       says: "the prompts of Gemini's tools are free",
     },
     {
-      file: 'src/providers/google/gemini-usage.ts',
       find: 'firstCount(addCounts(answer, thoughts), restOfTotal',
       replace: 'firstCount(answer, restOfTotal',
       says: "Gemini's thoughts are free",
     },
     {
-      file: 'src/providers/anthropic/anthropic-usage.ts',
       find: 'addCounts(fresh, cacheRead, cacheWrite)',
       replace: 'addCounts(fresh, cacheRead)',
       says: "prompts of Anthropic's lack what was written to the cache",
     },
     {
-      file: 'src/providers/anthropic/anthropic-usage.ts',
       find: 'parseCount(split?.ephemeral_1h_input_tokens)',
       replace: 'parseCount(split?.ephemeral_5m_input_tokens)',
       says: 'writes to the cache for an hour cost what those for five minutes do',
     },
     {
-      file: 'src/providers/reading/counts.ts',
       find: 'number < 0 || number > MAX_COUNT',
       replace: 'number > MAX_COUNT',
       says: 'a negative count takes off what others cost',
     },
     {
-      file: 'src/providers/reading/session-sum.ts',
       find: 'part.isBeside ? NO_USAGE : usage',
       replace: 'usage',
       says: "a session's tokens are those of two models",
