@@ -1,9 +1,9 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { childrenOf } from '../../bench/stand/child-processes.ts'
 import { restartDelayMs } from '../../src/gateway/server-processes.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
@@ -112,76 +112,17 @@ test('processes that cannot start are not started for ever', async () => {
   await expect(second.start()).rejects.toThrow('ended: 1')
 })
 
-test('where the system starts no other process the rest go on, and one starts as soon as it does', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-forks-'))
-  const forkPort = await findFreePort()
-  const group = fork('src/gateway/server.ts', {
+/** A group of its own, which a signal can be sent to as a terminal does; the tests below go on with what those before left. */
+let group: ChildProcess
+let output = ''
+let folder: string
+let groupPort: number
+
+function startGroup(): void {
+  group = fork('src/gateway/server.ts', {
+    detached: true,
     stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
     execArgv: ['--import', new URL('./support/failing-forks.ts', import.meta.url).href],
-    env: {
-      PATH: process.env.PATH,
-      ...clockEnvironment(),
-      ...stack.env,
-      PORT: `${forkPort}`,
-      ADMIN_PORT: '0',
-      GATEWAY_PROCESSES: '2',
-      LOG_LEVEL: 'error',
-      JOURNAL_DIR: folder,
-    },
-  })
-  let output = ''
-  group.stdout?.on('data', (chunk) => {
-    output += chunk
-  })
-  const running = () => childrenOf(group.pid ?? 0)
-  const isReady = () => fetch(`http://127.0.0.1:${forkPort}/readyz`).then(({ ok }) => ok)
-  try {
-    await untilReady(forkPort)
-    await expect.poll(running).toHaveLength(2)
-    group.kill('SIGALRM')
-    process.kill(running()[0] ?? 0, 'SIGKILL')
-    await expect.poll(() => output).toContain('gateway.process_not_started')
-    expect(running()).toHaveLength(1)
-    expect(await isReady()).toBe(true)
-    group.kill('SIGALRM')
-    await expect.poll(running).toHaveLength(2)
-    expect(await isReady()).toBe(true)
-  } finally {
-    group.kill('SIGKILL')
-    await rm(folder, { recursive: true, force: true })
-  }
-})
-
-test('SIGHUP while processes start ends none of them', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-early-'))
-  const earlyPort = await findFreePort()
-  const env = {
-    ...stack.env,
-    PORT: `${earlyPort}`,
-    ADMIN_PORT: '0',
-    GATEWAY_PROCESSES: '2',
-    JOURNAL_DIR: folder,
-  }
-  const early = testProcess('early', 'src/gateway/server.ts', env, async () => {
-    // The first of them has opened its journal, and does not listen yet.
-    await expect.poll(() => readdir(folder), { interval: 5 }).not.toEqual([])
-    early.signal('SIGHUP')
-    await untilReady(earlyPort)
-  })
-  try {
-    await early.start()
-  } finally {
-    await early.stop()
-    await rm(folder, { recursive: true, force: true })
-  }
-})
-
-test('SIGTERM to the whole group, as systemd and terminals send it, lets running streams end', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-group-'))
-  const groupPort = await findFreePort()
-  const group = fork('src/gateway/server.ts', {
-    detached: true,
-    stdio: 'ignore',
     env: {
       PATH: process.env.PATH,
       ...clockEnvironment(),
@@ -189,38 +130,81 @@ test('SIGTERM to the whole group, as systemd and terminals send it, lets running
       PORT: `${groupPort}`,
       ADMIN_PORT: '0',
       GATEWAY_PROCESSES: '2',
+      LOG_LEVEL: 'error',
       JOURNAL_DIR: folder,
     },
   })
-  const finished = Promise.withResolvers<void>()
-  try {
+  group.stdout?.on('data', (chunk) => {
+    output += chunk
+  })
+}
+
+/** Whether a new connection is answered by a process that takes calls. */
+const isReady = () =>
+  fetch(`http://127.0.0.1:${groupPort}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+describe('a group of processes', () => {
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tallygate-test-group-'))
+    groupPort = await findFreePort()
+    startGroup()
+  })
+
+  afterAll(async () => {
+    group?.kill('SIGKILL')
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+  })
+
+  const running = () => childrenOf(group.pid ?? 0)
+
+  test('SIGHUP while processes start ends none of them', async () => {
+    // The first of them has opened its journal, and does not listen yet.
+    await expect.poll(() => readdir(folder), { interval: 5 }).not.toEqual([])
+    const started = running()
+    group.kill('SIGHUP')
     await untilReady(groupPort)
-    upstream.answer(async (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.write('data: {"choices":[]}\n\n')
-      await finished.promise
-      response.end('data: [DONE]\n\n')
-    })
-    const answer = await fetch(`http://127.0.0.1:${groupPort}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'gpt-4o-mini', stream: true, messages: [] }),
-    })
-    const ended = once(group, 'exit')
-    process.kill(-(group.pid ?? 0), 'SIGTERM')
-    const isOpen = () =>
-      fetch(`http://127.0.0.1:${groupPort}/readyz`).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    await expect.poll(isOpen).toBe(false)
-    finished.resolve()
-    expect(await answer.text()).toContain('[DONE]')
-    expect(await ended).toEqual([0, null])
-  } finally {
-    finished.resolve()
-    upstream.answer(chatAnswer)
-    group.kill('SIGKILL')
-    await rm(folder, { recursive: true, force: true })
-  }
+    await expect.poll(running).toHaveLength(2)
+    expect(running()).toEqual(expect.arrayContaining(started))
+    expect(group.exitCode).toBeNull()
+  })
+
+  test('where the system starts no other process the rest go on, and one starts as soon as it does', async () => {
+    group.kill('SIGALRM')
+    process.kill(running()[0] ?? 0, 'SIGKILL')
+    await expect.poll(() => output).toContain('gateway.process_not_started')
+    expect(running()).toHaveLength(1)
+    await expect.poll(isReady).toBe(true)
+    group.kill('SIGALRM')
+    await expect.poll(running).toHaveLength(2)
+    await expect.poll(isReady).toBe(true)
+  })
+
+  test('SIGTERM to all of them, as systemd and terminals send it, lets running streams end', async () => {
+    const finished = Promise.withResolvers<void>()
+    try {
+      upstream.answer(async (_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write('data: {"choices":[]}\n\n')
+        await finished.promise
+        response.end('data: [DONE]\n\n')
+      })
+      const answer = await fetch(`http://127.0.0.1:${groupPort}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'gpt-4o-mini', stream: true, messages: [] }),
+      })
+      const ended = once(group, 'exit')
+      process.kill(-(group.pid ?? 0), 'SIGTERM')
+      await expect.poll(isReady).toBe(false)
+      finished.resolve()
+      expect(await answer.text()).toContain('[DONE]')
+      expect(await ended).toEqual([0, null])
+    } finally {
+      finished.resolve()
+      upstream.answer(chatAnswer)
+    }
+  })
 })

@@ -1,37 +1,30 @@
 import type { Area } from '../mutant.ts'
 
-const HEADERS = 'src/gateway/proxy/headers/headers.ts'
-
 export const proxy: Area = {
   name: 'proxy',
   tests: ['test/gateway/proxy', 'test/gateway/clients/transparency.test.ts', 'test/gateway/upstreams'],
   mutants: [
     {
-      file: HEADERS,
       find: 'if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) continue',
       replace: 'if ((meaning & ENDS_HERE) !== 0) continue',
       says: 'an upstream gets keys, addresses and cookies of clients',
     },
     {
-      file: HEADERS,
       find: 'if (connectionNamed?.has(name.toLowerCase()) === true) continue\n    if ((meaning & IS_SUBPROTOCOL)',
       replace: 'if ((meaning & IS_SUBPROTOCOL)',
       says: 'headers of the connection go further than it',
     },
     {
-      file: HEADERS,
       find: '      if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue\n',
       replace: '',
       says: 'an edited body goes out with two lengths',
     },
     {
-      file: HEADERS,
       find: '      if ((meaning & IS_CODING) !== 0 && isPlain === true) continue\n',
       replace: '',
       says: 'a body that was unpacked is announced as packed',
     },
     {
-      file: HEADERS,
       find: '        if (hasType) continue\n',
       replace: '',
       says: 'an upstream reads another type than the gateway',
