@@ -9,6 +9,7 @@ import type { StoredPrices } from '../../../src/pricing/refresh/stored-prices.ts
 import { judgePrices, putJudged } from '../../../src/pricing/refresh/take-prices.ts'
 import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import { TEST_TIMEOUT_MS } from '../../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { changedBundle } from './changed-bundle.ts'
@@ -29,7 +30,7 @@ const following: { stop(): Promise<void> }[] = []
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  const options = { max: 2, statementTimeoutMs: 5_000, applicationName: 'test', log }
+  const options = { max: 2, statementTimeoutMs: TEST_TIMEOUT_MS, applicationName: 'test', log }
   pool = openPostgres(database.url, options)
   away = openPostgres('postgres://nobody@127.0.0.1:1/nowhere', options)
 })
