@@ -138,7 +138,6 @@ export const EXCEPTIONS: readonly Exception[] = [
     within: /^src\/store\/ledger\/|^bench\/chaos\/dead-gateway|ledger-database|worker-process|ledger-verify/,
   },
   { reason: 'a field of the log', what: /^mark$/, within: /^src\/ledger\/shipping\/shipper/ },
-  { reason: 'a field of the JSON of ledger verify', what: /^marks$/, within: /ledger-verify/ },
   {
     reason: 'what RFC 3629 and HTML call it',
     what: /^(?:BYTE_ORDER_MARK|isByteOrderMark|byteOrderMark|hasMark)$/,

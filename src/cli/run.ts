@@ -6,15 +6,10 @@ import { explainError } from '../doctor/explain-error.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
-import { addCallsCommands } from './commands/calls.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
-import { addJobsCommands } from './commands/jobs.ts'
-import { addAdjustmentCommands } from './commands/ledger/adjustment.ts'
-import { addDeadLettersCommands } from './commands/ledger/dead-letters.ts'
-import { addLedgerCommands } from './commands/ledger/ledger.ts'
-import { addReconcileCommand } from './commands/ledger/reconcile.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices/prices.ts'
+import { addReconcileCommand } from './commands/reconcile.ts'
 import { addUsageCommand } from './commands/usage.ts'
 import { addUsageExportCommand } from './commands/usage-export.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
@@ -26,13 +21,8 @@ import { withServers } from './servers.ts'
 const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addUsageCommand,
   addUsageExportCommand,
-  addCallsCommands,
   addPricesCommands,
-  addAdjustmentCommands,
   addReconcileCommand,
-  addJobsCommands,
-  addLedgerCommands,
-  addDeadLettersCommands,
   addDoctorCommand,
   addMigrateCommand,
   (program, cli) => addOperations(program, CHAPTERS, cli),

@@ -5,9 +5,11 @@
 export const LOG_EVENTS = {
   'admin.client_changed': 'the operator renamed, disabled or enabled a client',
   'admin.client_created': 'the operator created a client',
+  'admin.cost_corrected': 'the operator adjusted, rebuilt or repriced costs',
   'admin.key_created': 'the operator created an API key',
   'admin.key_revoked': 'the operator revoked an API key',
   'admin.key_rotated': 'the operator replaced an API key',
+  'admin.letters_retried': 'the operator had dead letters counted again',
   'admin.limit_changed': 'the operator set, raised, topped up or removed a limit',
   'admin.receiver_added': 'the operator added a receiver of alerts',
   'admin.receiver_removed': 'the operator removed a receiver of alerts',

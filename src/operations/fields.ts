@@ -52,11 +52,28 @@ export function modelField(description: string) {
 }
 
 /** One model's exact name. */
-export function modelName(description: string) {
+export function modelNameField(description: string) {
   return z
     .string(TEXT_RULE)
     .refine((name) => isModelPattern(name) && !name.endsWith('*'), 'must be the exact name of one model')
     .meta({ description, [VALUE]: 'name' })
+}
+
+const USD = /^(-?)(\d{1,15})(?:\.(\d{1,12}))?$/
+
+/** An amount of US dollars, not zero, in integer pico-USD. */
+export function usdField(description: string) {
+  const rule = 'must be US dollars other than 0, such as -12.50, to 12 places at most'
+  return z
+    .union([z.string(), z.number()], rule)
+    .transform((written, context) => {
+      const [, sign, whole, fraction = ''] = USD.exec(String(written)) ?? []
+      const pico = whole === undefined ? 0n : BigInt(whole + fraction.padEnd(12, '0'))
+      if (pico !== 0n) return sign === '-' ? -pico : pico
+      context.addIssue({ code: 'custom', message: rule })
+      return z.NEVER
+    })
+    .meta({ anyOf: undefined, type: ['string', 'number'], description, [VALUE]: 'usd' })
 }
 
 /** A length of time such as `90d`, in seconds. */
@@ -105,7 +122,8 @@ export function flagField(description: string) {
 }
 
 export function countField(most: number, description: string) {
-  return z.int(`must be one integer from 1 to ${most}`).min(1).max(most).describe(description)
+  const rule = `must be one integer from 1 to ${most}`
+  return z.int(rule).min(1, rule).max(most, rule).describe(description)
 }
 
 /** A number of UTC days, today's included. */

@@ -10,7 +10,6 @@ import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
 import { findClient } from '../keys/clients.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
-import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { describeDisagreement } from '../pricing/conditions/gateway-prices.ts'
 import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
@@ -23,7 +22,6 @@ import { answerOperator } from '../usage/query/answer-usage.ts'
 import { checkPrices, selectUnpricedUse } from '../usage/unpriced-use.ts'
 import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
 import { adminHealth } from './admin-health.ts'
-import { adminJobs } from './admin-jobs.ts'
 import { type AdminPrices, adminPrices } from './admin-prices.ts'
 import { requireToken } from './admin-token.ts'
 import { adminUsage } from './admin-usage.ts'
@@ -170,12 +168,6 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     acceptDoubt: (provider, model) =>
       stored(acceptDoubts(pool, (doubt) => doubt.provider === provider && doubt.model === model, now())),
     now,
-  })
-  adminJobs(app, {
-    selectJobs: async (client) => {
-      if (client !== null && (await stored(findClient(pool, client))) === null) return null
-      return await stored(selectUnsettledJobs(pool, client))
-    },
   })
   adminHealth(app, {
     selectHeartbeats: () => stored(selectHeartbeats(pool)),

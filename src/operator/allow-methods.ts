@@ -23,7 +23,7 @@ export function allowMethods(app: FastifyInstance): void {
   })
   app.setNotFoundHandler((request, reply) => {
     const [path = ''] = request.url.split('?')
-    const taken = [...methods].find(([url]) => isUnder(url, path))?.[1]
+    const taken = methods.get(path) ?? [...methods].find(([url]) => isUnder(url, path))?.[1]
     if (taken === undefined) sendError(reply, 'not_found')
     else refuse(reply, taken)
   })

@@ -1,3 +1,10 @@
+import {
+  addAdjustmentOperation,
+  endRuleOperation,
+  listAdjustmentsOperation,
+  listRulesOperation,
+} from '../corrections/operations/adjustments.ts'
+import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
 import { ALERTS_CHAPTER } from '../doctor/operations/alerts.ts'
 import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../doctor/operations/ledger.ts'
 import {
@@ -14,7 +21,10 @@ import {
 } from '../keys/operations/keys.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
+import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
+import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
+import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 
 /** What the operations of all chapters use. */
 export interface AllPorts extends KeyPorts, LedgerPorts {}
@@ -33,11 +43,24 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   },
   LIMITS,
   ALERTS_CHAPTER,
+  CALLS_CHAPTER,
+  {
+    words: 'prices',
+    about: 'What calls cost, and why.',
+    operations: [listRulesOperation, endRuleOperation],
+  },
+  {
+    words: 'adjustment',
+    about: 'Corrections of cost, each with its reason.',
+    operations: [addAdjustmentOperation, listAdjustmentsOperation],
+  },
+  JOBS_CHAPTER,
   {
     words: 'ledger',
     about: 'Whether what was counted is right.',
-    operations: [ledgerStatus, ledgerGaps],
+    operations: [ledgerStatus, ledgerGaps, verifyOperation, rebuildOperation],
   },
+  DEAD_LETTERS_CHAPTER,
 ]
 
 export const OPERATIONS: readonly AnyOperation<AllPorts>[] = CHAPTERS.flatMap(({ operations }) => operations)

@@ -63,7 +63,7 @@ test.each([
   [['--amount-usd', '1', '--day', '2026-13-01'], 2],
   [['--amount-usd', '1', '--reason', ' '], 2],
   [['--amount-usd', '1', '--client', 'nobody'], 1],
-  [['--amount-usd', '1', '--day', addDays(TODAY, 2)], 1],
+  [['--amount-usd', '1', '--day', addDays(TODAY, 2)], 2],
 ] as const)('%j is refused', async (args, code) => {
   const before = await json(env, 'adjustment', 'list')
   const order = ['adjustment', 'add', '--client', 'acme', '--reason', 'x', ...args]

@@ -173,18 +173,6 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       },
     }),
   },
-  '/admin/v1/jobs': {
-    get: guarded({
-      operationId: 'listJobs',
-      summary:
-        'Jobs submitted and never fetched, whose use is in no totals; the oldest first, at most 1,000.',
-      parameters: [CLIENT],
-      responses: {
-        '200': json('The jobs.', list(ref('Job'))),
-        ...errors('invalid_request', ...COMMON, 'not_found'),
-      },
-    }),
-  },
   '/admin/v1/gateways': {
     get: guarded({
       operationId: 'listProcesses',

@@ -2,7 +2,7 @@ import { UNPRICED_REASONS } from '../../call/unpriced-reason.ts'
 import { countsBy } from '../../call/usage.ts'
 import { GROUP_FIELDS } from '../../usage/query/answer-usage.ts'
 import { FIGURES, type FigureText, RELIABILITY_FIGURES } from '../../usage/query/usage-figures.ts'
-import { count, list, nullableText, object, ref, text, time, timeOrNull } from './schema-parts.ts'
+import { count, list, nullableText, object, ref, text, time } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
 function schemasOf<Name extends string>(figures: Readonly<Record<Name, FigureText>>): Record<Name, Schema> {
@@ -102,16 +102,6 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
     },
     [...Object.keys(GROUP_SCHEMAS), ...Object.keys(RELIABILITY_SCHEMAS)],
   ),
-  Job: object({
-    id: text("The upstream's id of it."),
-    kind: text('batch, response, video, ...'),
-    upstream: text('Where it runs.'),
-    client: text('The name of the client that submitted it.'),
-    key_id: text('The key that it was submitted with.'),
-    model: { type: ['string', 'null'], description: 'What the request named; null: none.' },
-    created_at: time('When it was submitted.'),
-    deleted_at: timeOrNull('When it was deleted through the gateway; null: it was not.'),
-  }),
   UnpricedUse: object(
     {
       model: MODEL,

@@ -4,7 +4,6 @@ import { addPricesCheckCommand } from './prices-check.ts'
 import { addPricesDoubtsCommands } from './prices-doubts.ts'
 import { addPricesImportCommand } from './prices-import.ts'
 import { addPricesRepriceCommand } from './prices-reprice.ts'
-import { addPricesRulesCommands } from './prices-rules.ts'
 import { addPricesShowCommand } from './prices-show.ts'
 import { addPricesUpdateCommands } from './prices-update.ts'
 
@@ -14,7 +13,6 @@ export function addPricesCommands(program: Command, cli: Cli): void {
   addPricesShowCommand(prices, cli)
   addPricesCheckCommand(prices, cli)
   addPricesRepriceCommand(prices, cli)
-  addPricesRulesCommands(prices, cli)
   addPricesUpdateCommands(prices, cli)
   addPricesImportCommand(prices, cli)
   addPricesDoubtsCommands(prices, cli)

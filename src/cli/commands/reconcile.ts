@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { ANTHROPIC_URL, fetchAnthropicReport } from '../../../corrections/reconcile/anthropic.ts'
-import { ReportError } from '../../../corrections/reconcile/fetch-pages.ts'
-import { fetchOpenAiReport, OPENAI_URL } from '../../../corrections/reconcile/openai.ts'
+import { ANTHROPIC_URL, fetchAnthropicReport } from '../../corrections/reconcile/anthropic.ts'
+import { ReportError } from '../../corrections/reconcile/fetch-pages.ts'
+import { fetchOpenAiReport, OPENAI_URL } from '../../corrections/reconcile/openai.ts'
 import {
   addFigures,
   differenceOf,
@@ -9,14 +9,14 @@ import {
   type ModelDay,
   type ReconciledDay,
   reconcile,
-} from '../../../corrections/reconcile/report.ts'
-import { Failure } from '../../../doctor/failure.ts'
-import { picoToUsdText } from '../../../domain/pico-usd.ts'
-import { addDays, type UtcDay, utcDayOf } from '../../../domain/utc-day.ts'
-import { renderTable } from '../../../operations/table.ts'
-import { selectModelDays } from '../../../usage/reconciled-use.ts'
-import { parseDays } from '../../arguments.ts'
-import type { Cli } from '../../cli.ts'
+} from '../../corrections/reconcile/report.ts'
+import { Failure } from '../../doctor/failure.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
+import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import { renderTable } from '../../operations/table.ts'
+import { selectModelDays } from '../../usage/reconciled-use.ts'
+import { parseDays } from '../arguments.ts'
+import type { Cli } from '../cli.ts'
 
 interface Provider {
   readonly keyName: string
