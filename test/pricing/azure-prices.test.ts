@@ -233,3 +233,10 @@ test('all pages are fetched or none, and none from elsewhere', async () => {
   })
   expect(await fetchPricePages(server.url, null)).toMatchObject({ kind: 'unreachable' })
 })
+
+test('a page of a million rows, or nested without end, is refused and nothing is thrown', async () => {
+  server.answerText(`{"Items":[${'0,'.repeat(1_000_000)}0],"NextPageLink":null}`)
+  expect(await fetchPricePages(server.url, null)).toMatchObject({ kind: 'refused' })
+  server.answerText(`{"Items":[${'['.repeat(100_000)}${']'.repeat(100_000)}]}`)
+  expect(await fetchPricePages(server.url, null)).toMatchObject({ kind: 'refused' })
+})

@@ -6,6 +6,7 @@ const pageShape = z.looseObject({ Items: z.array(z.unknown()), NextPageLink: z.s
 
 /** A page has 1,000 rows at most, and the regions that are asked for have some 5,000. */
 const MOST_PAGES = 100
+const MOST_ROWS = 100_000
 
 /** How the data of a kind is fetched. */
 export function fetchOf(kind: PriceCatalogKind): typeof fetchPrices {
@@ -39,13 +40,28 @@ export async function fetchPricePages(
     }
     const read = parsePage(fetched.text)
     if (read === null) return { kind: 'refused', problem: 'a page is not one of a price list' }
+    if (items.length + read.Items.length > MOST_ROWS) {
+      return { kind: 'refused', problem: `it has more than ${MOST_ROWS} rows` }
+    }
     items.push(...read.Items)
     next = read.NextPageLink ?? null
     if (next !== null && !isSameHost(url, next)) {
       return { kind: 'refused', problem: `its next page is elsewhere: ${next.slice(0, 200)}` }
     }
   }
-  return { kind: 'fetched', text: JSON.stringify({ Items: items }), etag: null }
+  const text = textOf(items)
+  return text === null
+    ? { kind: 'refused', problem: 'a row is nested without end' }
+    : { kind: 'fetched', text, etag: null }
+}
+
+/** `null`: what can be read of JSON cannot always be written. */
+function textOf(items: readonly unknown[]): string | null {
+  try {
+    return JSON.stringify({ Items: items })
+  } catch {
+    return null
+  }
 }
 
 function parsePage(text: string): z.infer<typeof pageShape> | null {
