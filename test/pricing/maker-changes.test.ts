@@ -14,8 +14,8 @@ interface Listed {
 }
 
 /** A list in which Azure sells OpenAI's `m`, and lists another model itself. */
-function list({ openai, azure }: Listed): string {
-  const model = (id: string, prices: unknown) => ({ id, match: { equals: id }, prices })
+function list({ openai, azure }: Listed, more: object = {}): string {
+  const model = (id: string, prices: unknown) => ({ id, match: { equals: id }, prices, ...more })
   return JSON.stringify([
     { id: 'openai', models: [model('m', openai), model('other', at(1))] },
     {
@@ -35,7 +35,7 @@ function judged(before: string, after: string, day: string) {
 }
 
 /** US dollars for a million tokens of input, or why there is no price. */
-function priced(text: string, provider: string, day: string, isPast = false) {
+function priced(text: string, provider: string, day: string, isPast = false, tier: string | null = null) {
   const catalog = buildCatalog({ entries: catalogOfText('genai-prices@2026-11-01.0123456789ab', text) })
   const answer = (isPast ? catalog.ofPast() : catalog).priceCall({
     provider,
@@ -45,7 +45,7 @@ function priced(text: string, provider: string, day: string, isPast = false) {
     requestedModel: 'm',
     usage: { ...NO_USAGE, inputTokens: 1_000_000, outputTokens: 0 },
     units: NO_UNITS,
-    serviceTier: null,
+    serviceTier: tier,
     arrivedAtMs: Date.parse(`${day}T12:00:00Z`),
     reportedCostPico: null,
     parts: null,
@@ -125,4 +125,50 @@ test("days before the list was seen have the maker's days, and no price of the h
   ])
   expect(priced(dated, 'azure-openai', '2026-08-05', true)).toBe('unknown_day')
   expect(priced(dated, 'azure-openai', '2026-11-02', true)).toBe(1)
+})
+
+test("a maker's change of a tier is the maker's too, and a person accepts it with the price", () => {
+  const tier = (dollars: number) => ({
+    price_variants: [{ when: { service_tier: 'priority' }, prices: at(dollars) }],
+  })
+  const azure = (text: string, day: string, of: string | null) => priced(text, 'azure-openai', day, false, of)
+  const changed = judged(list({ openai: at(2) }, tier(4)), list({ openai: at(1) }, tier(3)), '2026-11-10')
+  expect(priced(changed.text, 'openai', '2026-11-11', false, 'priority')).toBe(3)
+  expect(azure(changed.text, '2026-11-11', 'priority')).toBe(4)
+  const accepted = acceptRows(
+    { text: changed.text, knownSince: '2026-11-01' },
+    changed.held,
+    Date.parse('2026-11-20T12:00:00Z'),
+  )
+  expect([
+    azure(accepted.text, '2026-11-20', 'priority'),
+    azure(accepted.text, '2026-11-21', 'priority'),
+  ]).toEqual([4, 3])
+  // Of the tier alone, it waits as well.
+  const later = judged(accepted.text, list({ openai: at(1) }, tier(2)), '2026-11-25')
+  expect(later.held).toMatchObject([
+    { provider: 'azure', model: 'm', why: expect.stringContaining('its prices at priority') },
+    { model: 'other' },
+  ])
+  expect(azure(later.text, '2026-12-10', 'priority')).toBe(3)
+  const again = acceptRows({ text: later.text }, later.held, Date.parse('2026-12-10T12:00:00Z'))
+  expect([10, 11].map((day) => azure(again.text, `2026-12-${day}`, 'priority'))).toEqual([3, 2])
+  expect(judged(again.text, list({ openai: at(1) }, tier(2)), '2026-12-20')).toEqual({
+    text: again.text,
+    held: [],
+  })
+})
+
+test("a tier that a maker has anew is the host's too from its own day on, and waits for nobody", () => {
+  const anew = {
+    price_variants: [
+      { when: { service_tier: 'priority' }, constraint: { start_date: '2026-11-20' }, prices: at(4) },
+    ],
+  }
+  const { text, held } = judged(list({ openai: at(2) }), list({ openai: at(2) }, anew), '2026-11-10')
+  expect(held).toEqual([])
+  const days = ['2026-11-19', '2026-11-20', '2026-12-20']
+  const own = days.map((day) => priced(text, 'openai', day, false, 'priority'))
+  expect(own.slice(1)).toEqual([4, 4])
+  expect(days.map((day) => priced(text, 'azure-openai', day, false, 'priority')).slice(1)).toEqual([4, 4])
 })

@@ -47,6 +47,23 @@ function isSaid(variant: VariantDocument, before: readonly VariantDocument[]): b
   return first !== undefined && JSON.stringify(first.prices) === JSON.stringify(variant.prices)
 }
 
+/** The prices at tiers that are in force on one day, without it; of a tier that comes later those of its own first day. */
+export function variantsOn(
+  variants: readonly VariantDocument[] = [],
+  day: UtcDay,
+): readonly VariantDocument[] {
+  return [...Map.groupBy(variants, ({ when }) => JSON.stringify(when)).values()].flatMap((ofTier) => {
+    const [first = ''] = ofTier.map(({ constraint }) => constraint?.start_date ?? '').sort()
+    const at = first > day ? first : day
+    const begun = ofTier.filter(({ constraint }) => (constraint?.start_date ?? '') <= at)
+    // Of each class the first one counts.
+    const rates = begun.toReversed().flatMap(({ prices }) => Object.entries(prices))
+    const prices = Object.fromEntries([...new Map(rates)].sort(([a], [b]) => (a < b ? -1 : 1)))
+    const later = first > day ? { constraint: { start_date: first } } : {}
+    return begun.slice(0, 1).map(({ when }) => ({ when, ...later, prices }))
+  })
+}
+
 /** The prices in force from `day` on, later ones too. */
 export function pricesFrom(list: readonly PricesDocument[], day: UtcDay): readonly PricesDocument[] {
   const base = baseAt(list, day)

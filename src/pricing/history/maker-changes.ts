@@ -1,8 +1,13 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { findListed, SOLD_AT_MAKERS_PRICES } from '../catalog/catalog-find.ts'
-import type { CatalogDocument, ModelDocument, PricesDocument } from '../sources/catalog-document.ts'
-import { pricesOn } from './catalog-history.ts'
+import type {
+  CatalogDocument,
+  ModelDocument,
+  PricesDocument,
+  VariantDocument,
+} from '../sources/catalog-document.ts'
+import { pricesOn, variantsOn } from './catalog-history.ts'
 import type { HeldRow } from './read-rows.ts'
 
 type AcceptedRows = ReadonlyMap<string, readonly ModelDocument[]>
@@ -55,17 +60,16 @@ export function makerChanges(
         const isOwn = model.moved_since === undefined && model.gone_since === undefined
         if (since === undefined || !isOwn) return []
         const taken = own?.models.find(({ id, sells_for: of }) => id === model.id && of === maker)
-        const before = pricesOn(taken?.prices ?? model.prices, taken === undefined ? since : from)
-        const after = pricesOn(model.prices, from)
-        const isSame = JSON.stringify(before.at(0)?.prices) === JSON.stringify(after.at(0)?.prices)
-        if (isSame || isListed(host, model, own?.models ?? [], others)) return []
-        const prices = after.slice(0, 1).map(({ prices: rates }) => ({ prices: rates }))
+        const before = stateOn(taken ?? model, taken === undefined ? since : from)
+        const after = stateOn(model, from)
+        const change = changeOf(before, after)
+        if (change === null || isListed(host, model, own?.models ?? [], others)) return []
         return [
           {
             provider: host,
             model: model.id,
-            why: `its maker changed ${priceText(before)} to ${priceText(after)}, and no list says so of this host`,
-            offered: { id: model.id, match: model.match, prices, sells_for: maker },
+            why: `its maker changed ${change}, and no list says so of this host`,
+            offered: { id: model.id, match: model.match, ...after, sells_for: maker },
           },
         ]
       })
@@ -88,12 +92,42 @@ export function followMaker(
   const maker = document.find(({ id }) => id === offered.sells_for)
   const model = maker?.models.find(({ id }) => id === offered.id)
   const since = model?.known_since ?? maker?.known_since ?? from
-  const past = old?.prices ?? pricesOn(model?.prices ?? [], since).map(({ prices }) => ({ prices }))
+  const past: HostPrices = old ?? (model === undefined ? { prices: [] } : stateOn(model, since))
   const prices = [
-    ...past,
+    ...past.prices,
     ...offered.prices.map(({ prices: rates }) => ({ constraint: { start_date: from }, prices: rates })),
   ]
-  return [...rows.filter(({ id }) => id !== offered.id), { ...offered, prices }]
+  const tiers = (offered.price_variants ?? []).map(({ constraint, ...variant }): VariantDocument => {
+    const own = constraint?.start_date ?? from
+    return { ...variant, constraint: { start_date: own > from ? own : from } }
+  })
+  // Of each tier the first one that is in force counts.
+  const variants = [...tiers, ...(past.price_variants ?? [])]
+  const { price_variants: _, ...row } = offered
+  const followed = { ...row, prices, ...(variants.length === 0 ? {} : { price_variants: variants }) }
+  return [...rows.filter(({ id }) => id !== offered.id), followed]
+}
+
+type HostPrices = Pick<ModelDocument, 'prices' | 'price_variants'>
+
+/** What a model costs on a day, by its standard price at a plain hour and at its tiers. */
+function stateOn({ prices, price_variants: variants }: HostPrices, day: UtcDay): HostPrices {
+  const standard = pricesOn(prices, day).slice(0, 1)
+  const tiers = variantsOn(variants, day)
+  return {
+    prices: standard.map(({ prices: rates }) => ({ prices: rates })),
+    ...(tiers.length === 0 ? {} : { price_variants: tiers }),
+  }
+}
+
+/** In words; `null`: nothing changed. */
+function changeOf(before: HostPrices, after: HostPrices): string | null {
+  if (JSON.stringify(before.prices) !== JSON.stringify(after.prices))
+    return `${priceText(before.prices)} to ${priceText(after.prices)}`
+  const known = new Set(before.price_variants?.map((variant) => JSON.stringify(variant)))
+  const changed = (after.price_variants ?? []).filter((variant) => !known.has(JSON.stringify(variant)))
+  if (changed.length === 0) return null
+  return `its prices at ${changed.map(({ when }) => Object.values(when).join('+')).join(', ')}`
 }
 
 function isListed(
@@ -103,7 +137,10 @@ function isListed(
   others: readonly CatalogEntries[],
 ): boolean {
   if (own.some((model) => model.id === id && model.sells_for === undefined)) return true
-  return others.some((entries) => findListed(entries, { providerId: host, name: id, makers: [] }).length > 0)
+  // A maker's own row of the name goes before a host's of which it is a revision.
+  return others.some((entries) =>
+    findListed(entries, { providerId: host, name: id, makers: [] }).some(({ fit }) => fit === 'exact'),
+  )
 }
 
 /** Input and output, US dollars for a million tokens. */

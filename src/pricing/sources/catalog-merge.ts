@@ -90,6 +90,16 @@ function pricesOf({ model, isInherited }: CatalogListing, atMs: number): PricesN
   return { ...now, prices: seen.prices, from: seen.from }
 }
 
+/** The day whose prices at a tier a listing has on `day`, as {@link pricesOf} has it of the others; not before the tier. */
+function dayOfTier({ model, isInherited }: CatalogListing, tier: string, day: UtcDay): UtcDay {
+  const { knownSince, sellsFor, variants = [] } = model
+  if (isInherited !== true || sellsFor !== undefined || knownSince === undefined) return day
+  const days = variants.flatMap((variant) => (variant.tier === tier ? [variant.from ?? ''] : [])).sort()
+  const [first = ''] = days
+  const since = first > knownSince ? first : knownSince
+  return since < day ? since : day
+}
+
 /** As {@link isKnownOn}. Of days before a host's list was seen the maker's days say nothing. */
 function isKnown({ model, now, isInherited }: Pricing, day: UtcDay): boolean {
   if (isInherited !== true || model.sellsFor !== undefined) return isKnownOn(model, now.prices, day)
@@ -132,8 +142,9 @@ function build(
     now,
     byKey,
     findTier(tier, who) {
-      for (const { layer, model: listed } of who === 'first' ? [base] : agreeing) {
-        const prices = tierPricesOn(listed, tier, day)
+      for (const listing of who === 'first' ? [base] : agreeing) {
+        const { layer, model: listed } = listing
+        const prices = tierPricesOn(listed, tier, dayOfTier(listing, tier, day))
         if (prices !== null)
           return { source: [...new Set([...sources, layer.source])].join('+'), byKey: prices }
       }
