@@ -159,13 +159,13 @@ test("a maker's change of a tier is the maker's too, and a person accepts it wit
   })
 })
 
-test("a tier that a maker has anew is the host's too from its own day on, and waits for nobody", () => {
-  const anew = {
+test('a new tier of a maker is the tier of its hosts too, and nothing waits', () => {
+  const newTier = {
     price_variants: [
       { when: { service_tier: 'priority' }, constraint: { start_date: '2026-11-20' }, prices: at(4) },
     ],
   }
-  const { text, held } = judged(list({ openai: at(2) }), list({ openai: at(2) }, anew), '2026-11-10')
+  const { text, held } = judged(list({ openai: at(2) }), list({ openai: at(2) }, newTier), '2026-11-10')
   expect(held).toEqual([])
   const days = ['2026-11-19', '2026-11-20', '2026-12-20']
   const own = days.map((day) => priced(text, 'openai', day, false, 'priority'))
