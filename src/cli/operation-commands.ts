@@ -77,7 +77,7 @@ function addOperation(
       }),
     ])
     try {
-      const input = parseFields(operation.input, withoutMissing(raw))
+      const input = parseFields(operation.input, withoutMissing(raw), 'text')
       checkTogether(operation, input)
       const who = changes?.isAudited === true ? readWho(asked.by) : operatorName()
       const answered = await cli.withServers(async (servers) => {
@@ -159,8 +159,7 @@ function explained(
 ): Error {
   const { param, hint } = detail
   const labels = new Map(placed.map(({ form, label }) => [form.name, label]))
-  // A rule of one item of a list names its place, as in `ids.0`.
-  const label = labels.get(param?.replace(/\..*/, '') ?? '') ?? (param === 'by' ? '--by' : undefined)
+  const label = labels.get(param ?? '') ?? (param === 'by' ? '--by' : undefined)
   const own = param !== undefined && label !== undefined && message.startsWith(`${param} `)
   const named = own
     ? `${label}${message.slice(param.length)}`

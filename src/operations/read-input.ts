@@ -42,6 +42,7 @@ export function formsOf(fields: OperationFields): readonly FieldForm[] {
   })
 }
 
+const INTEGER = /^-?(0|[1-9][0-9]{0,14})$/
 const NUMBER = /^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,12})?$/
 
 /**
@@ -51,16 +52,21 @@ const NUMBER = /^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,12})?$/
 export function readText({ type, items = {} }: JsonSchema, written: string): unknown {
   if (type === 'array') return written.split(',').map((part) => readText(items, part.trim()))
   if (type === 'boolean') return written === 'true' ? true : written === 'false' ? false : written
-  const isNumber = type === 'integer' || type === 'number'
-  return isNumber && NUMBER.test(written) ? Number(written) : written
+  const plain = type === 'integer' ? INTEGER : type === 'number' ? NUMBER : null
+  return plain?.test(written) === true ? Number(written) : written
 }
 
 /**
  * Checks parameters by their fields. Nothing at all counts as none.
  *
+ * @param writtenAs A list is one text in a query and on the command line, so an item at fault has no name there.
  * @throws {GatewayError} `invalid_request` that names the first invalid parameter.
  */
-export function parseFields(fields: OperationFields, given: unknown): Readonly<Record<string, unknown>> {
+export function parseFields(
+  fields: OperationFields,
+  given: unknown,
+  writtenAs: 'json' | 'text' = 'json',
+): Readonly<Record<string, unknown>> {
   const parsed = z.strictObject(fields).safeParse(given ?? {}, { reportInput: true })
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
@@ -68,7 +74,8 @@ export function parseFields(fields: OperationFields, given: unknown): Readonly<R
   if (issue.code === 'unrecognized_keys') throw unknownField(issue.keys[0] ?? '')
   if (issue.path.length === 0) throw new GatewayError('invalid_request', { message: 'Send a JSON object.' })
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined
-  throw invalid(issue.path.join('.'), isMissing ? 'is missing' : issue.message)
+  const path = writtenAs === 'json' ? issue.path : issue.path.slice(0, 1)
+  throw invalid(path.join('.'), isMissing ? 'is missing' : issue.message)
 }
 
 export function unknownField(param: string): GatewayError {
@@ -76,25 +83,28 @@ export function unknownField(param: string): GatewayError {
 }
 
 /** Names that a field has besides its own, over HTTP and on the command line. */
-const ALIASES: Readonly<Record<string, string>> = { by: 'group_by' }
+const ALIASES: ReadonlyMap<string, string> = new Map([['by', 'group_by']])
 
 /** Puts a parameter's own name in place of another one that it goes by. */
 export function withoutAliases(
   fields: OperationFields,
   given: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const renamed: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(given)) {
-    const own = name in fields ? name : (ALIASES[name] ?? name)
-    if (own !== name && own in given) throw invalid(name, `is another name of ${own}, so give one of them`)
-    renamed[own in fields ? own : name] = value
-  }
-  return renamed
+  // `fromEntries` keeps a parameter that is called `__proto__`, which no field is.
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => {
+      const own = ALIASES.get(name)
+      if (own === undefined || Object.hasOwn(fields, name) || !Object.hasOwn(fields, own))
+        return [name, value]
+      if (Object.hasOwn(given, own)) throw invalid(name, `is another name of ${own}, so give one of them`)
+      return [own, value]
+    }),
+  )
 }
 
 /** The names that a field goes by besides its own. */
 export function aliasesOf(name: string): readonly string[] {
-  return Object.keys(ALIASES).filter((alias) => ALIASES[alias] === name)
+  return [...ALIASES].flatMap(([alias, own]) => (own === name ? [alias] : []))
 }
 
 /** Checks rules over several fields. `parseFields` has checked each. */

@@ -91,7 +91,7 @@ function inputReader(fields: OperationFields, route: OperationRoute) {
     const asked = withoutAliases(places.query, request.query as Readonly<Record<string, unknown>>)
     return {
       ...parseFields(places.path, request.params),
-      ...parseFields(places.query, readQuery(asked, queried)),
+      ...parseFields(places.query, readQuery(asked, queried), 'text'),
       ...parseFields(places.body, request.body),
     }
   }

@@ -241,10 +241,6 @@ describe('what cannot be', () => {
       ['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2099-01-01T10:00'],
       '--until must be a time such as',
     ],
-    [
-      ['limits', 'raise', '--client', 'wrong', '--rpm', '10', '--until', '1h'],
-      '--rpm must be above 10, which the limit (requests a minute) is already; limits set lowers it',
-    ],
     [['limits', 'top-up', '--client', 'wrong', '--add', '0'], '--add must be US dollars above 0'],
     [['limits', 'remove', 'x'], '[ids...] must be a number that limits show shows'],
     [['limits', 'remove', '1', '--client', 'wrong'], '[ids...] does not go with options'],
@@ -269,6 +265,10 @@ describe('what cannot be', () => {
     [
       set('--rpm', '1', '--key', 'key_none'),
       'there is no key with the id key_none; key list --client wrong shows them',
+    ],
+    [
+      ['limits', 'raise', '--client', 'wrong', '--rpm', '10', '--until', '1h'],
+      '--rpm must be above 10, which the limit (requests a minute) is already; limits set lowers it',
     ],
     [
       ['limits', 'raise', '--client', 'wrong', '--tpm', '20', '--until', '1h'],

@@ -191,7 +191,7 @@ test('clients, keys and limits that are not there are not found, and nothing was
     ['DELETE', '/limits/x', undefined, 404],
     ['PUT', '/limits/999999', { limit: 1 }, 404],
     ['PUT', `/limits/${id}`, { limit: 1, per: 'day' }, 400],
-    ['POST', `/limits/${id}/raise`, { to: 1, until: '1h' }, 400],
+    ['POST', `/limits/${id}/raise`, { to: 1, until: '1h' }, 409],
     ['POST', `/limits/${id}/raise`, { to: 2, until: '2020-01-01' }, 400],
     ['POST', `/limits/${id}/raise`, { to: 2, until: 'tomorrow' }, 400],
     ['POST', `/limits/${id}/top-up`, { add_usd: 1 }, 400],

@@ -47,6 +47,44 @@ test.each(ROUTES)('$method $path refuses a query parameter that it does not have
   expect([statusCode, JSON.parse(body)]).toMatchObject([400, { error: { param: 'nobody_has_this' } }])
 })
 
+test.each([
+  '__proto__',
+  'constructor',
+  'toString',
+])('a query parameter named %s is refused as others are', async (name) => {
+  for (const query of [`${name}=1`, `${name}=1&${name}=2`]) {
+    const { statusCode, body } = await ask('GET', `/admin/v1/clients?${query}`)
+    expect([statusCode, JSON.parse(body)]).toMatchObject([400, { error: { param: name } }])
+  }
+})
+
+test.each([
+  '/clients?limit=1.0',
+  '/clients?limit=1e2',
+  '/refused?days=7.0',
+  '/refused?days=07',
+])('%s is refused: whole numbers are written plainly', async (path) => {
+  const { statusCode, body } = await ask('GET', `/admin/v1${path}`)
+  const param = /\?(\w+)=/.exec(path)?.[1]
+  expect([statusCode, JSON.parse(body)]).toMatchObject([
+    400,
+    { error: { param, message: expect.stringContaining('must be one integer from 1 to') } },
+  ])
+})
+
+test.each([
+  '',
+  'x',
+  'day,x',
+  'day,day',
+])('a list of groups that is %j is refused by its name', async (groups) => {
+  const { statusCode, body } = await ask('GET', `/admin/v1/refused?group_by=${groups}`)
+  expect([statusCode, JSON.parse(body)]).toMatchObject([
+    400,
+    { error: { param: 'group_by', message: expect.stringMatching(/^group_by must name client, /) } },
+  ])
+})
+
 test.each(
   ROUTES.filter(({ method }) => method === 'GET'),
 )('HEAD $path answers as GET does, without a body', async ({ path }) => {

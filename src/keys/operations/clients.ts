@@ -114,5 +114,6 @@ function switching(verb: 'disable' | 'enable', summary: string) {
 async function getClient(pool: Postgres, idOrName: string): Promise<Client> {
   const found = (await findClientById(pool, idOrName)) ?? (await findClient(pool, idOrName))
   if (found !== null) return found
-  throw idOrName.startsWith('cli_') ? notFound(`There is no client ${idOrName}.`) : noClient(idOrName)
+  const named = idOrName.startsWith('cli_') ? idOrName : `named ${idOrName}`
+  throw notFound(`There is no client ${named}.`, undefined, 'client list shows them')
 }

@@ -82,7 +82,7 @@ export const raiseSeveral = operation({
   check: checkScope,
   answer: ANSWER,
   gives: GIVES,
-  errors: ['not_found'],
+  errors: ['not_found', 'conflict'],
   changes: changed('limits raised'),
   command: { words: 'limits raise', print: LIMIT_LISTING },
   async run(ports: Ports, asked, who) {

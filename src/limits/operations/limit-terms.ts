@@ -144,9 +144,9 @@ export function requireRaised(raised: Raised, param: string): void {
     )
   if (raised.kind === 'not_above') {
     const amount = renderAmount(raised.limit, raised.limit.amount)
-    throw invalid(
+    throw conflict(
+      `${param} must be above ${amount}, which the limit (${describeSort(raised.limit)}) is already.`,
       param,
-      `must be above ${amount}, which the limit (${describeSort(raised.limit)}) is already`,
       'limits set lowers it',
     )
   }

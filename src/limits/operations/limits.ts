@@ -203,7 +203,7 @@ export const raiseLimit = operation({
   input: { id: ID, to: AMOUNT, until: UNTIL },
   answer: SHOWN_LIMIT,
   gives: 'The limit as it stands.',
-  errors: ['not_found'],
+  errors: ['not_found', 'conflict'],
   changes: changed('limit raised'),
   command: { none: ['limits.raise-several'] },
   async run(ports: Ports, { id, to, until }, who) {
@@ -279,8 +279,7 @@ export const listRefused = operation({
   input: {
     days: daysField(),
     group_by: z
-      .array(z.enum(REFUSED_GROUPS), `must name ${GROUPS_RULE()}`)
-      .min(1)
+      .array(z.enum(REFUSED_GROUPS, `must name ${GROUPS_RULE()}`), `must name ${GROUPS_RULE()}`)
       .refine((groups) => new Set(groups).size === groups.length, `must name ${GROUPS_RULE()}`)
       .describe('Counts the calls apart. Without it: one sum.')
       .optional(),
