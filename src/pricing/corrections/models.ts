@@ -1,7 +1,13 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 
 /** US dollars for as many as the key of the catalog says; several by hour of the day, as in catalog data. */
-type Prices = Readonly<Record<string, number>>
+type Prices = Readonly<Record<string, number | Cliff>>
+
+/** The price of all tokens of a prompt with more than `start` of them differs. */
+interface Cliff {
+  readonly base: number
+  readonly tiers: readonly { readonly start: number; readonly price: number }[]
+}
 
 /** The prices of a model that no source has right, or has at all. They stand for all of the model's. */
 export interface ModelCorrection {
@@ -57,6 +63,38 @@ const DEEPSEEK_FLASH = atPeak(
   { input_mtok: 0.15, cache_read_mtok: 0.003, output_mtok: 0.6 },
   { input_mtok: 0.3, cache_read_mtok: 0.006, output_mtok: 1.2 },
 )
+
+const XAI = 'https://docs.x.ai/developers/migration/may-15-retirement'
+
+/** Twice the price for prompts of 200,000 tokens and more. */
+function twiceWhenLong(base: number): Cliff {
+  return { base, tiers: [{ start: 199_999, price: 2 * base }] }
+}
+
+function grokPrices(input: number, output: number): Prices {
+  return {
+    input_mtok: twiceWhenLong(input),
+    cache_read_mtok: twiceWhenLong(0.2),
+    output_mtok: twiceWhenLong(output),
+  }
+}
+
+const GROK_4_3 = grokPrices(1.25, 2.5)
+const GROK_BUILD = grokPrices(1, 2)
+
+/** Names of models that xAI has retired: the first is that of the first source, whose others follow. */
+const RETIRED_GROKS: readonly (readonly [names: readonly [string, ...string[]], before: Prices])[] = [
+  [['grok-4-0709', 'grok-4', 'grok-4-latest'], { input_mtok: 3, cache_read_mtok: 0.75, output_mtok: 15 }],
+  [['grok-3', 'grok-3-latest'], { input_mtok: 3, cache_read_mtok: 0.75, output_mtok: 15 }],
+  ...(['grok-4-fast', 'grok-4-1-fast'] as const).flatMap((name) => {
+    const before = { input_mtok: 0.2, cache_read_mtok: 0.05, output_mtok: 0.5 }
+    const [thinking, plain] = [`${name}-reasoning`, `${name}-non-reasoning`]
+    return [
+      [[thinking, name, `${name}-latest`, `${thinking}-latest`], before],
+      [[plain, `${plain}-latest`], before],
+    ] as const
+  }),
+]
 
 const GEMINI = 'https://ai.google.dev/gemini-api/docs/pricing'
 const GEMINI_FLASH_USUAL = { input_mtok: 1.5, cache_read_mtok: 0.15, output_mtok: 7.5 }
@@ -126,6 +164,34 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
       seen,
     }),
   ),
+  ...RETIRED_GROKS.map(
+    ([names, replaces]): ModelCorrection => ({
+      providerId: 'x-ai',
+      id: names[0],
+      names,
+      from: '2026-05-16',
+      prices: GROK_4_3,
+      replaces,
+      why: 'a name of old, served and billed as grok-4.3 since 2026-05-15; the source has the model that was',
+      source: XAI,
+      seen: '2026-11-25',
+    }),
+  ),
+  {
+    providerId: 'x-ai',
+    id: 'grok-code-fast-1',
+    names: ['grok-code-fast-1', 'grok-code-fast', 'grok-code-fast-1-0825'],
+    from: '2026-05-16',
+    prices: [
+      { prices: GROK_4_3 },
+      // The page named another heir ten days later.
+      { constraint: { start_date: '2026-05-25' }, prices: GROK_BUILD },
+    ],
+    replaces: { input_mtok: 0.2, cache_read_mtok: 0.02, output_mtok: 1.5 },
+    why: 'a name of old, served and billed as grok-build-0.1, as LiteLLM has it; the source has the model that was',
+    source: XAI,
+    seen: '2026-11-25',
+  },
   {
     providerId: 'google',
     id: 'gemini-3.6-flash',

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'
 import { findListed } from '../../../src/pricing/catalog/catalog-find.ts'
 import {
@@ -76,6 +77,26 @@ test('what a correction says it replaces is what the first source says', () => {
     )
     expect(said, id).toContainEqual(Object.values(replaces))
   }
+})
+
+// https://docs.x.ai/developers/migration/may-15-retirement: the names answer still, and are billed as what serves them.
+test.each([
+  ['grok-4', '2026-05-15', 3],
+  ['grok-4', '2026-05-16', 1.25],
+  ['grok-4-latest', '2026-11-25', 1.25],
+  ['grok-3', '2026-11-25', 1.25],
+  ['grok-4-fast', '2026-11-25', 1.25],
+  ['grok-4-fast-non-reasoning', '2026-11-25', 1.25],
+  ['grok-4-1-fast-reasoning-latest', '2026-11-25', 1.25],
+  ['grok-code-fast-1', '2026-11-25', 1],
+])('%s, a model that xAI retired, costs what its heir does: on %s $%d a million', (model, day, usd) => {
+  const atMs = Date.parse(`${day}T12:00:00Z`)
+  const query = { provider: 'xai', upstream: 'xai', clientName: null, model, serviceTier: null, atMs }
+  const [short, long] = buildCatalog().findPrices(query)?.prices.tiers ?? []
+  expect(Number(short?.usual.definition.rates.input) / 1e6).toBe(usd)
+  expect(long === undefined ? null : Number(long.usual.definition.rates.input) / 1e6).toBe(
+    usd === 3 ? null : 2 * usd,
+  )
 })
 
 test('no bundled source has caught up with a correction, which is to be taken out then', () => {
