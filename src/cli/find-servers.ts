@@ -56,7 +56,7 @@ export function findServersOrNull(env: Environment): ServerLocations | null {
     redisPrefix: (env.REDIS_PREFIX || same?.redisPrefix) ?? readVariable(env, 'REDIS_PREFIX') ?? '',
     keyPeppers: splitPeppers(readVariable(env, 'KEY_PEPPER') ?? same?.keyPepper ?? ''),
     journalDir: readVariable(env, 'JOURNAL_DIR') ?? same?.journalDir ?? join(dataDir, 'journal'),
-    adminUrl: same?.adminUrl ?? null,
+    adminUrl: same?.adminUrl || null,
   }
 }
 

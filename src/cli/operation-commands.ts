@@ -86,7 +86,9 @@ function addOperation(
         return done
       })
       const { found, next, document } = unfold(operation, answered, input)
-      cli.print(document, textOf(print, found, input))
+      const text = textOf(print, found, input)
+      // One without a text has written its result to stdout itself.
+      if (text !== '') cli.print(document, text)
       if (next !== null) cli.remark(`there is more behind these: --cursor ${next}`)
       const code = exitCode?.(found as never) ?? 0
       if (code !== 0) cli.fail(code === 3 ? code : undefined)

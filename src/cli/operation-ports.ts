@@ -16,5 +16,6 @@ export function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): All
     inspectLedger: () => inspectLedger({ pool: servers.pool, ...servers.locations }),
     ownJournals: () => null,
     newKeyPepper: () => servers.keyPepper(),
+    locations: servers.locations,
   }
 }

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { z } from 'zod'
 import type { Environment } from '../config/config.ts'
 import { explainError } from '../doctor/explain-error.ts'
+import { VERSION } from '../lib/version.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
@@ -74,7 +73,7 @@ export async function runCommandLine(
   }
   program
     .description('who used what of a model backend, and what did it cost')
-    .version(readVersion())
+    .version(VERSION)
     .option('--json', 'print one JSON document on stdout and nothing else')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: (text) => streams.out(text), writeErr: (text) => streams.err(text) })
@@ -88,9 +87,4 @@ export async function runCommandLine(
     return FAILED
   }
   return exitCode
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return z.object({ version: z.string() }).parse(JSON.parse(text)).version
 }

@@ -135,6 +135,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       progress: () => NO_PROGRESS,
       remark() {},
       newKeyPepper: () => pepper,
+      locations: null,
     },
     announce: options.announceKeyChange,
     replicaLagMs: () => {

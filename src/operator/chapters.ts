@@ -6,6 +6,7 @@ import {
 } from '../corrections/operations/adjustments.ts'
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
 import { ALERTS_CHAPTER } from '../doctor/operations/alerts.ts'
+import { BACKUP_CHAPTERS, type BackupPorts } from '../doctor/operations/backup.ts'
 import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../doctor/operations/ledger.ts'
 import {
   createClientOperation,
@@ -27,7 +28,7 @@ import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 
 /** What the operations of all chapters use. */
-export interface AllPorts extends KeyPorts, LedgerPorts {}
+export interface AllPorts extends KeyPorts, LedgerPorts, BackupPorts {}
 
 /** Every chapter that declares operations, in the order of the command line's help. */
 export const CHAPTERS: readonly Chapter<AllPorts>[] = [
@@ -61,6 +62,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
     operations: [ledgerStatus, ledgerGaps, verifyOperation, rebuildOperation],
   },
   DEAD_LETTERS_CHAPTER,
+  ...BACKUP_CHAPTERS,
 ]
 
 export const OPERATIONS: readonly AnyOperation<AllPorts>[] = CHAPTERS.flatMap(({ operations }) => operations)

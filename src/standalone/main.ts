@@ -10,7 +10,7 @@ import { whyPortIsTaken } from './processes/free-port.ts'
 import { listenForStop } from './processes/stop-signals.ts'
 import { chooseExample, renderScreen } from './screen.ts'
 import { createServices } from './services.ts'
-import { type Supervisor, startSupervisor } from './supervisor.ts'
+import { type Supervisor, startStores, startSupervisor } from './supervisor.ts'
 import { openTerminal } from './terminal.ts'
 
 /**
@@ -55,11 +55,19 @@ async function runIn(folder: DataFolder, settings: Settings): Promise<number> {
   await checkPorts(settings)
   const services = createServices(folder, registry, terminal.say, stop.signal)
   stop.onSecond(() => services.forceStop())
-  let supervisor: Supervisor | null = null
+  let supervisor: Pick<Supervisor, 'stop'> | null = null
+  const options = { settings, folder, services, terminal, givenUp: stop.signal }
   try {
-    supervisor = await startSupervisor({ settings, folder, services, terminal, givenUp: stop.signal })
-    folder.announce({ state: 'running', baseUrl: supervisor.baseUrl })
-    show(supervisor, folder, settings)
+    if (process.argv.includes('--stores')) {
+      supervisor = await startStores(options)
+      folder.announce({ state: 'running', baseUrl: null })
+      terminal.say('PostgreSQL and Redis run, and nothing else: press Ctrl-C to stop them')
+    } else {
+      const whole = await startSupervisor(options)
+      supervisor = whole
+      folder.announce({ state: 'running', baseUrl: whole.baseUrl })
+      show(whole, folder, settings)
+    }
     await stop.wanted
     terminal.say('stopping: calls under way may end, press Ctrl-C again to cut them')
   } catch (error) {

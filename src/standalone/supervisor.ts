@@ -138,6 +138,36 @@ async function prepareDatabase({ settings }: SupervisorOptions, databaseUrl: str
   }
 }
 
+/**
+ * Starts PostgreSQL and Redis alone, for commands such as `restore` that need the rest stopped.
+ *
+ * @throws {Error} For the user; also when `givenUp` is aborted.
+ */
+export async function startStores(plan: SupervisorOptions): Promise<{ stop(): Promise<void> }> {
+  const { settings, folder, services, givenUp } = plan
+  const secrets = loadSecrets(folder.file('secrets.json'))
+  const [databaseUrl, redisUrl] = await allOrFirstFailure([
+    chooseDatabase(plan, secrets),
+    chooseRedis(plan, secrets),
+  ])
+  givenUp.throwIfAborted()
+  await prepareDatabase(plan, databaseUrl)
+  const runningFile = folder.file('running.json')
+  const running = {
+    ...{ pid: process.pid, baseUrl: '', adminUrl: '', databaseUrl, redisUrl },
+    redisPrefix: settings.config.redisPrefix,
+    keyPepper: settings.keyPepper ?? secrets.keyPepper,
+    journalDir: process.env.JOURNAL_DIR || folder.file('journal'),
+  }
+  writeFileAtomically(runningFile, `${JSON.stringify(running, null, 2)}\n`)
+  return {
+    async stop() {
+      rmSync(runningFile, { force: true })
+      await services.stopAll()
+    },
+  }
+}
+
 /** The ports, chosen where any will do, and the URLs that reach them from this machine. */
 async function chooseListeners({ config }: Settings) {
   const port = config.port || (await findFreePort())

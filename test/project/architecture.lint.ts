@@ -99,6 +99,7 @@ test('no file is over 400 lines', () => {
 /** The folders that may import a package; others use what these offer. */
 const HOMES: Readonly<Record<string, RegExp>> = {
   pg: /^src\/store\/connection\//,
+  'pg-copy-streams': /^src\/store\/connection\//,
   'node-pg-migrate': /^src\/store\/connection\//,
   ioredis: /^src\/store\/connection\//,
   bullmq: /^workers\//,

@@ -3,15 +3,12 @@ import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import type { Logger } from '../../lib/logger.ts'
 import { lockMigrations } from './advisory-locks.ts'
+import { beginLongTransaction, withSession } from './long-session.ts'
 import type { Postgres } from './postgres.ts'
 import { SCHEMA } from './schema.ts'
-import { clientClass, connectInTurn, ServerConnector } from './sessions/connector.ts'
-import { beginTransaction } from './sessions/session-settings.ts'
 
 /** The table of the runner: it records what was applied, in the same schema. */
 const MIGRATIONS_TABLE = 'migrations'
-/** A migration may rewrite large tables. */
-const LONGEST_MS = 86_400_000
 
 /**
  * Applies the migrations that the database lacks, in one transaction: all of them or none. Two runners at once are
@@ -21,37 +18,13 @@ const LONGEST_MS = 86_400_000
  * @throws When the server is away, or a migration fails.
  */
 export async function migrate(databaseUrl: string, log: Logger): Promise<string[]> {
-  const connector = new ServerConnector({
-    url: databaseUrl,
-    applicationName: 'tallygate migrate',
-    statementTimeoutMs: LONGEST_MS,
-    workMemoryMb: null,
-    readsOnly: false,
-    log,
-  })
-  const Client = clientClass(connector)
-  const client = await connectInTurn(connector, async () => {
-    const made = new Client()
-    try {
-      await made.connect()
-      await connector.check(made)
-      return made
-    } catch (error) {
-      await made.end().catch(() => {})
-      throw error
-    }
-  })
-  try {
-    await beginTransaction(client, 'isolation level read committed')
-    await client.query('set local lock_timeout = 0')
-    await client.query('set local idle_in_transaction_session_timeout = 0')
+  return await withSession(databaseUrl, { applicationName: 'tallygate migrate', log }, async (client) => {
+    await beginLongTransaction(client, 'isolation level read committed')
     await lockMigrations(client)
     const applied = await applyPending(client, log)
     await client.query('commit')
     return applied
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 /**
@@ -76,12 +49,19 @@ function withinTransaction(client: pg.Client): pg.Client {
 
 const NOTHING = { rows: [], rowCount: 0 }
 
-async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
+/**
+ * Applies what the schema lacks, in the transaction of the caller, who has taken `lockMigrations`.
+ *
+ * @param count So many of them, in order; without it: all.
+ * @returns Their names, in order.
+ */
+export async function applyPending(client: pg.Client, log: Logger, count?: number): Promise<string[]> {
   const { runner } = await import('node-pg-migrate') // what nothing else of the command line needs
   const applied = await runner({
     dbClient: withinTransaction(client),
     dir: fileURLToPath(new URL('../migrations', import.meta.url)),
     direction: 'up',
+    ...(count === undefined ? {} : { count }),
     migrationsTable: MIGRATIONS_TABLE,
     schema: SCHEMA,
     createSchema: true,
@@ -107,13 +87,21 @@ async function applyPending(client: pg.Client, log: Logger): Promise<string[]> {
  * @throws When Postgres is away.
  */
 export async function selectPendingMigrations(pool: Postgres): Promise<readonly string[]> {
-  const files = await readdir(new URL('../migrations', import.meta.url))
-  const names = files.filter((file) => file.endsWith('.sql')).map((file) => file.replace(/\.sql$/, ''))
+  const names = await listMigrations()
   const known = await pool.query<{ present: boolean }>(
     `select to_regclass('${SCHEMA}.migrations') is not null as present`,
   )
-  if (known.rows[0]?.present !== true) return names.sort()
+  if (known.rows[0]?.present !== true) return names
   const { rows } = await pool.query<{ name: string }>(`select name from ${SCHEMA}.migrations`)
   const applied = new Set(rows.map(({ name }) => name))
-  return names.filter((name) => !applied.has(name)).sort()
+  return names.filter((name) => !applied.has(name))
+}
+
+/** The names of this release's migrations, in order. */
+export async function listMigrations(): Promise<readonly string[]> {
+  const files = await readdir(new URL('../migrations', import.meta.url))
+  return files
+    .filter((file) => file.endsWith('.sql'))
+    .map((file) => file.replace(/\.sql$/, ''))
+    .sort()
 }

@@ -15,6 +15,8 @@ export interface ServerConnectorOptions extends SessionLimits {
   readonly applicationName: string
   /** A server that cannot be written to will do. */
   readonly readsOnly: boolean
+  /** `false`: each statement waits for the one before, as `copy` needs. */
+  readonly isPipelined?: boolean
   readonly log: Logger
 }
 
@@ -62,7 +64,7 @@ export class ServerConnector {
       application_name: url.applicationName ?? options.applicationName,
       connectionTimeoutMillis: this.connectTimeoutMs,
       query_timeout: silenceLimitMs(options),
-      ...PIPELINED,
+      ...(options.isPipelined === false ? {} : PIPELINED),
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       types: { getTypeParser },
