@@ -160,8 +160,11 @@ export async function startStores(plan: SupervisorOptions): Promise<{ stop(): Pr
     journalDir: process.env.JOURNAL_DIR || folder.file('journal'),
   }
   writeFileAtomically(runningFile, `${JSON.stringify(running, null, 2)}\n`)
+  // Node ends a process that waits for nothing but a signal.
+  const alive = setInterval(() => {}, 60_000)
   return {
     async stop() {
+      clearInterval(alive)
       rmSync(runningFile, { force: true })
       await services.stopAll()
     },
