@@ -54,6 +54,17 @@ describe('what is billed by other than tokens', () => {
     expect(costUsd('openai', 'sora-2-pro', { videoMs: 4_000 }, '4k')).toBe('unknown_tier')
   })
 
+  // https://docs.x.ai/developers/migration/imagine-image-quality-nov-2
+  test.each([
+    'grok-imagine-image-pro',
+    'grok-imagine-image-quality',
+  ])('%s, which xAI retired, costs a cent less since it is served by its heir', (model) => {
+    const call = callOf('xai', model, { images: 1 })
+    const on = (day: string) => catalog.priceCall({ ...call, arrivedAtMs: Date.parse(`${day}T12:00:00Z`) })
+    expect(on('2026-11-01')).toMatchObject({ costPico: 50_000_000_000n })
+    expect(on('2026-11-02')).toMatchObject({ costPico: 40_000_000_000n })
+  })
+
   test('a unit has no price at other providers, nor by a longer name', () => {
     expect(costUsd('openai-compatible', 'tts-1', { characters: 5 })).toBe('no_price')
     expect(costUsd('openai', 'sora-2-mini', { videoMs: 4_000 })).toBe('no_price')
@@ -83,14 +94,14 @@ describe('what is billed by other than tokens', () => {
     expect(ofTier('openai', 'house', 'our-own')).toMatchObject({ costPico: 1_000_000_000_000n })
   })
 
-  test('a unit’s price is listed once for each model and tier, with its page and its day', () => {
+  test('a unit’s price is listed once for each model, tier and day, with its page and its day', () => {
     for (const { models, source, seen } of MEDIA_PRICES) {
       expect(models.source).toMatch(/^\^.*\$$/)
       expect(source).toMatch(/^https:\/\//)
       expect(seen).toMatch(/^2026-\d\d-\d\d$/)
     }
-    const keys = MEDIA_PRICES.flatMap(({ providers, models, tier }) =>
-      providers.map((provider) => `${provider} ${models.source} ${tier}`),
+    const keys = MEDIA_PRICES.flatMap(({ providers, models, tier, from }) =>
+      providers.map((provider) => `${provider} ${models.source} ${tier} ${from}`),
     )
     expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
   })

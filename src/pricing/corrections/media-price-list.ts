@@ -37,6 +37,7 @@ const VERTEX = {
 }
 const GOOGLE = { ...GEMINI, providers: ['gemini', 'vertex'] }
 const BEDROCK = { providers: ['bedrock'], source: 'https://aws.amazon.com/bedrock/pricing', seen }
+const XAI_QUALITY = /^grok-imagine-image-(?:pro|quality(?:-20260403|-latest)?)$/
 const XAI = { providers: ['xai'], source: 'https://docs.x.ai/docs/models', seen }
 const COHERE = { providers: ['cohere'], source: 'https://cohere.com/pricing', seen }
 const VOYAGE = { providers: ['voyageai'], source: 'https://docs.voyageai.com/docs/pricing', seen }
@@ -78,11 +79,16 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
   { ...VERTEX, models: /^imagen-3\.0-fast-generate-001$/, rates: perImage('0.02') },
   { ...VERTEX, models: /^virtual-try-on-001$/, rates: perImage('0.06') },
   { ...XAI, models: /^grok-imagine-image(?:-2026-03-02)?$/, rates: perImage('0.02') },
+  // Served by grok-imagine-image-2.0 at low quality since then, a cent cheaper.
   {
     ...XAI,
-    models: /^grok-imagine-image-(?:pro|quality(?:-20260403|-latest)?)$/,
-    rates: perImage('0.05'),
+    models: XAI_QUALITY,
+    rates: perImage('0.04'),
+    from: '2026-11-02',
+    source: 'https://docs.x.ai/developers/migration/imagine-image-quality-nov-2',
+    seen: '2026-11-25',
   },
+  { ...XAI, models: XAI_QUALITY, rates: perImage('0.05') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, rates: perImage('0.04') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, tier: 'premium', rates: perImage('0.06') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, tier: '2048', rates: perImage('0.06') },
