@@ -167,7 +167,7 @@ function explained(
     ? `${label}${message.slice(param.length)}`
     : `${message.charAt(0).toLowerCase()}${message.slice(1)}`
   const sentence = named
-    .replace(/\b(needs|with|of) (\w+)/g, (all, verb, name) => {
+    .replace(/\b(needs|with|of|say) (\w+)/g, (all, verb, name) => {
       const other = labels.get(name)
       return other === undefined || !own ? all : `${verb} ${other}`
     })

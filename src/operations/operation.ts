@@ -96,7 +96,7 @@ export interface Operation<Needs extends Ports, Given extends OperationFields, A
   readonly changes?: Change<Found>
   /** It reads many rows, so a replica may answer, which says of when it is. */
   readonly isReport?: boolean
-  /** It may take minutes, so the command line can say how far it has come. */
+  /** It may take minutes: the command line can say how far it has come, and a gateway does one such at a time. */
   readonly isLong?: boolean
   /** It prices calls, so the command line can say by whose prices. */
   readonly isPriced?: boolean

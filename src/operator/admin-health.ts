@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Heartbeat } from '../store/processes/processes-table.ts'
+import { noQuery, parseInput } from './admin-input.ts'
 
 export interface AdminHealthOptions {
   /** What gateways and workers last said of themselves. */
@@ -10,8 +11,14 @@ export interface AdminHealthOptions {
 
 /** `/gateways`: what each process said of itself. `/doctor`: what is reachable, what is wrong, and what to do about it. */
 export function adminHealth(app: FastifyInstance, options: AdminHealthOptions): void {
-  app.get('/gateways', async () => (await options.selectHeartbeats()).map(renderHeartbeat))
-  app.get('/doctor', () => options.runChecks())
+  app.get('/gateways', async (request) => {
+    parseInput(noQuery, request.query)
+    return (await options.selectHeartbeats()).map(renderHeartbeat)
+  })
+  app.get('/doctor', (request) => {
+    parseInput(noQuery, request.query)
+    return options.runChecks()
+  })
 }
 
 function renderHeartbeat({ process, kind, saidAt, silentMs, clockOffsetMs, report }: Heartbeat) {

@@ -22,6 +22,9 @@ export const modelList = z
   .min(1, 'must name a model, or be left out for all of them')
   .max(1_000, 'must be at most 1,000 names')
 
+/** The query of a route that has no parameters. */
+export const noQuery = z.strictObject({})
+
 /** A length of time such as `90d`, in seconds. */
 export const duration = z.string('must be a text such as 90d').transform((text, context) => {
   const seconds = parseDurationSeconds(text)

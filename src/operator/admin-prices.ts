@@ -7,7 +7,7 @@ import { type Accepted, renderDoubt } from '../pricing/refresh/accept-doubts.ts'
 import type { PriceDoubt } from '../pricing/refresh/price-doubts.ts'
 import { findShownPrices, renderShownPrice, type ShownFrom } from '../pricing/shown-prices.ts'
 import { PROVIDERS } from '../providers/registry.ts'
-import { anyName, parseInput } from './admin-input.ts'
+import { anyName, noQuery, parseInput } from './admin-input.ts'
 
 /** The prices of this gateway. */
 export interface AdminPrices extends ShownFrom {
@@ -38,8 +38,12 @@ const doubted = z.strictObject({
 
 /** `/prices`: the price of a model and its source, as all gateways use it. */
 export function adminPrices(app: FastifyInstance, options: AdminPricesOptions): void {
-  app.get('/prices/doubts', async () => (await options.selectDoubts()).map(renderDoubt))
+  app.get('/prices/doubts', async (request) => {
+    parseInput(noQuery, request.query)
+    return (await options.selectDoubts()).map(renderDoubt)
+  })
   app.post('/prices/doubts/accept', async (request) => {
+    parseInput(noQuery, request.query)
     const { provider, model } = parseInput(doubted, request.body)
     const accepted = await options.acceptDoubt(provider, model)
     if (accepted.kind === 'accepted') {

@@ -17,6 +17,7 @@ import {
   unknownField,
   withoutAliases,
 } from '../operations/read-input.ts'
+import { conflict } from '../operations/refuse.ts'
 import { asOf } from '../usage/query/answer-usage.ts'
 import { NEXT_CURSOR, stored } from './admin-answers.ts'
 import { tokenHolder } from './admin-token.ts'
@@ -35,8 +36,15 @@ export function serveOperations<Has extends Ports>(
   operations: readonly AnyOperation<Has>[],
   served: ServedBy<Has>,
 ): void {
+  const turns: Turns = { running: null }
   for (const operation of operations)
-    if ('path' in operation.http) serveOperation(app, operation, operation.http, served)
+    if ('path' in operation.http) serveOperation(app, operation, operation.http, served, turns)
+}
+
+/** Long work shares its few connections with all other operations, so a process does one at a time. */
+interface Turns {
+  /** The name of the one under way. */
+  running: string | null
 }
 
 function serveOperation<Has extends Ports>(
@@ -44,6 +52,7 @@ function serveOperation<Has extends Ports>(
   operation: AnyOperation<Has>,
   route: OperationRoute,
   { ports, announce, replicaLagMs }: ServedBy<Has>,
+  turns: Turns,
 ): void {
   const read = inputReader(operation.input, route)
   const { changes } = operation
@@ -54,7 +63,11 @@ function serveOperation<Has extends Ports>(
       const input = read(request)
       checkTogether(operation, input)
       if (operation.isReport === true) sayAge(reply, replicaLagMs(), ports.now())
-      const answered = await stored(runOperation(operation, ports, input, tokenHolder(request)))
+      const run = (own: Has) => stored(runOperation(operation, own, input, tokenHolder(request)))
+      const answered =
+        operation.isLong === true
+          ? await takingTurns(turns, operation.name, () => run(whileAskedFor(ports, operation, reply)))
+          : await run(ports)
       const { found, next, document } = unfold(operation, answered, input)
       if (next !== null) reply.header(NEXT_CURSOR, next)
       if (changes !== undefined) {
@@ -64,6 +77,25 @@ function serveOperation<Has extends Ports>(
       return reply.code(route.status ?? 200).send(document)
     },
   })
+}
+
+async function takingTurns<Answer>(turns: Turns, name: string, work: () => Promise<Answer>): Promise<Answer> {
+  if (turns.running !== null) throw conflict(`${turns.running} still runs here, so ask again after it.`)
+  turns.running = name
+  try {
+    return await work()
+  } finally {
+    turns.running = null
+  }
+}
+
+/** Ends long reading between two parts once its answer has no reader. What changes something goes on to its end. */
+function whileAskedFor<Has extends Ports>(ports: Has, { role }: AnyOperation<Has>, reply: FastifyReply): Has {
+  if (role !== 'read') return ports
+  const at = () => {
+    if (reply.raw.destroyed) throw conflict('The connection is closed, so the work ends.')
+  }
+  return { ...ports, progress: () => ({ at }) }
 }
 
 /** Says of when the answer is, before it is read: it may be newer, and is never older. */

@@ -48,6 +48,17 @@ test.each(ROUTES)('$method $path refuses a query parameter that it does not have
 })
 
 test.each([
+  'doctor',
+  'gateways',
+  'prices/doubts',
+  'unpriced',
+  'usage',
+])('GET /%s refuses a query parameter that it does not have, too', async (path) => {
+  const { statusCode, body } = await ask('GET', `/admin/v1/${path}?nobody_has_this=1`)
+  expect([statusCode, JSON.parse(body)]).toMatchObject([400, { error: { param: 'nobody_has_this' } }])
+})
+
+test.each([
   '__proto__',
   'constructor',
   'toString',

@@ -69,13 +69,14 @@ function describe<Has extends Ports>(
 }
 
 function errorsOf<Has extends Ports>(
-  { errors = [] }: AnyOperation<Has>,
+  { errors = [], isLong = false }: AnyOperation<Has>,
   hasBody: boolean,
 ): readonly ErrorName[] {
   return [
     'invalid_request',
     'invalid_api_key',
     ...errors,
+    ...(isLong && !errors.includes('conflict') ? (['conflict'] as const) : []),
     ...(hasBody ? (['body_too_large'] as const) : []),
     'storage_unavailable',
     'query_timeout',
