@@ -203,6 +203,12 @@ test('what is not sure is left to the other lists', () => {
   expect(readAzureCatalog('{"Items":[]}', KNOWN).text).toBeNull()
 })
 
+test('a name of a megabyte is no meter, and is not looked at', () => {
+  const spaces = row(`5.4 inp Gl${' '.repeat(1_000_000)}x`, 1)
+  const { text: read } = readAzureCatalog(JSON.stringify({ Items: [...ITEMS, spaces] }), KNOWN)
+  expect(read).toBe(text)
+})
+
 let server: PriceServer
 beforeAll(async () => {
   server = await startPriceServer()

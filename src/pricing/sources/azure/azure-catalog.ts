@@ -4,13 +4,16 @@ import type { UtcDay } from '../../../domain/utc-day.ts'
 import { joinPlace } from '../../places/place-tiers.ts'
 import { type AzureMeter, azureNameOf, LONG_PROMPT_TOKENS, readAzureMeter } from './azure-meters.ts'
 
+/** The longest known has 50 characters; looking at one takes the square of its length. */
+const LONGEST_METER_NAME = 200
+
 /** A row of Azure's retail price list: https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices. */
 const itemShape = z.looseObject({
   currencyCode: z.string().optional(),
   retailPrice: z.number().nonnegative(),
   armRegionName: z.string(),
   effectiveStartDate: z.iso.datetime({ offset: true }),
-  meterName: z.string(),
+  meterName: z.string().max(LONGEST_METER_NAME),
   productName: z.string(),
   unitOfMeasure: z.string(),
   type: z.string().optional(),
