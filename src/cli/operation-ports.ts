@@ -1,6 +1,7 @@
 import { inspectLedger } from '../doctor/inspect-ledger.ts'
 import type { AllPorts } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
+import { inspectServers } from './inspect-servers.ts'
 import type { Servers } from './servers.ts'
 
 /** What an operation uses when the command line runs it. */
@@ -15,6 +16,7 @@ export function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): All
     },
     inspectLedger: () => inspectLedger({ pool: servers.pool, ...servers.locations }),
     ownJournals: () => null,
+    inspect: () => inspectServers(servers, cli.env),
     newKeyPepper: () => servers.keyPepper(),
     locations: servers.locations,
   }

@@ -5,7 +5,6 @@ import { VERSION } from '../lib/version.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
-import { addDoctorCommand } from './commands/doctor.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices/prices.ts'
 import { addReconcileCommand } from './commands/reconcile.ts'
@@ -22,7 +21,6 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addUsageExportCommand,
   addPricesCommands,
   addReconcileCommand,
-  addDoctorCommand,
   addMigrateCommand,
   (program, cli) => addOperations(program, CHAPTERS, cli),
 ]

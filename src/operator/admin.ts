@@ -5,7 +5,7 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import { inspectLedger } from '../doctor/inspect-ledger.ts'
-import { renderFindings, runChecks } from '../doctor/run-checks.ts'
+import { runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
 import { findClient } from '../keys/clients.ts'
@@ -16,12 +16,10 @@ import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import { selectHeartbeats } from '../store/processes/processes-table.ts'
 import type { Reports } from '../store/replica/reports.ts'
 import { answerOperator } from '../usage/query/answer-usage.ts'
 import { checkPrices, selectUnpricedUse } from '../usage/unpriced-use.ts'
 import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
-import { adminHealth } from './admin-health.ts'
 import { type AdminPrices, adminPrices } from './admin-prices.ts'
 import { requireToken } from './admin-token.ts'
 import { adminUsage } from './admin-usage.ts'
@@ -129,6 +127,17 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     ports: {
       inspectLedger: () => inspectLedger({ pool, redisUrl, journalDir }),
       ownJournals: options.ledgerStats,
+      inspect: () =>
+        runChecks({
+          pool,
+          redisUrl,
+          redisPrefix,
+          keyPeppers: peppers,
+          replica: reports.state(),
+          journalDir,
+          adminUrl: null,
+          findHasPrice: async () => ((await findDisagreement()) === null ? options.hasPrice : null),
+        }),
       pool,
       read: (work) => reports.read(work),
       now,
@@ -169,21 +178,5 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     acceptDoubt: (provider, model) =>
       stored(acceptDoubts(pool, (doubt) => doubt.provider === provider && doubt.model === model, now())),
     now,
-  })
-  adminHealth(app, {
-    selectHeartbeats: () => stored(selectHeartbeats(pool)),
-    runChecks: async () =>
-      renderFindings(
-        await runChecks({
-          pool,
-          redisUrl,
-          redisPrefix,
-          keyPeppers: peppers,
-          replica: reports.state(),
-          journalDir,
-          adminUrl: null,
-          findHasPrice: async () => ((await findDisagreement()) === null ? options.hasPrice : null),
-        }),
-      ),
   })
 }

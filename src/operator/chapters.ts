@@ -7,6 +7,7 @@ import {
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
 import { ALERTS_CHAPTER } from '../doctor/operations/alerts.ts'
 import { BACKUP_CHAPTERS, type BackupPorts } from '../doctor/operations/backup.ts'
+import { DOCTOR_CHAPTER, type DoctorPorts, GATEWAYS_CHAPTER } from '../doctor/operations/health.ts'
 import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../doctor/operations/ledger.ts'
 import {
   createClientOperation,
@@ -28,7 +29,7 @@ import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 
 /** What the operations of all chapters use. */
-export interface AllPorts extends KeyPorts, LedgerPorts, BackupPorts {}
+export interface AllPorts extends KeyPorts, LedgerPorts, DoctorPorts, BackupPorts {}
 
 /** Every chapter that declares operations, in the order of the command line's help. */
 export const CHAPTERS: readonly Chapter<AllPorts>[] = [
@@ -63,6 +64,8 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   },
   DEAD_LETTERS_CHAPTER,
   ...BACKUP_CHAPTERS,
+  GATEWAYS_CHAPTER,
+  DOCTOR_CHAPTER,
 ]
 
 export const OPERATIONS: readonly AnyOperation<AllPorts>[] = CHAPTERS.flatMap(({ operations }) => operations)

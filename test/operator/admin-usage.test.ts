@@ -53,6 +53,7 @@ test.each([
   ['?by=day', ['--by', 'day']],
   ['?by=model&days=31', ['--by', 'model', '--days', '31']],
   ['?by=client,key', ['--by', 'client,key']],
+  ['?group_by=model', ['--group-by', 'model']],
   ['?by=client,model,day,key&client=acme', ['--by', 'client,model,day,key', '--client', 'acme']],
 ])('/usage%s is what the command line says', async (query, args) => {
   const { status, document } = await operator.ask(`/admin/v1/usage${query}`)
@@ -88,7 +89,8 @@ test.each([
   ['client=acme&client=other', 'client'],
   ['DAYS=7', 'DAYS'],
   ['days[]=7', 'days[]'],
-  ['client=acme&group_by=day', 'group_by'],
+  ['by=day&group_by=day', 'by'],
+  ['group_by=hour', 'group_by'],
   ['limit=2', 'limit'],
   ['by=day&limit=0', 'limit'],
   ['by=day&limit=1001', 'limit'],

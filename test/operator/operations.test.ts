@@ -48,8 +48,6 @@ test.each(ROUTES)('$method $path refuses a query parameter that it does not have
 })
 
 test.each([
-  'doctor',
-  'gateways',
   'prices/doubts',
   'unpriced',
   'usage',

@@ -188,6 +188,7 @@ test.each([
   '?client=acme',
   '?by=day,model,key,client',
   '?by=client',
+  '?group_by=client',
   '?by=key,day&client=acme&days=1',
   '?by=model,%20model',
 ])('GET /admin/v1/usage%s', async (query) => {
@@ -247,7 +248,7 @@ test.each([
   'client=',
   'client=nobody',
   'what=1',
-  'group_by=day',
+  'by=day&group_by=day',
 ])('GET /admin/v1/usage?%s is refused', async (query) => {
   const { port } = stack.gateway.adminAddress
   expect(await asked(`http://127.0.0.1:${port}/admin/v1/usage?${query}`, ADMIN_TOKEN)).toMatchSnapshot()

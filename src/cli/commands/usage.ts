@@ -29,7 +29,7 @@ export function addUsageCommand(program: Command, cli: Cli): void {
     .option('--client <name>', 'of this client alone')
     .option('--days <n>', 'UTC days, today and those before', parseDays, DEFAULT_PERIOD_DAYS)
     .option(
-      '--by <groups>',
+      '--by, --group-by <groups>',
       `break down by ${USAGE_GROUPS.join(', ')}; several parted by commas`,
       parseGroups,
       [],
@@ -38,7 +38,7 @@ export function addUsageCommand(program: Command, cli: Cli): void {
     .addOption(new Option('--sort <figure>', 'with --limit').choices(USAGE_SORTS).default('cost'))
     .option('--cursor <text>', 'with --limit: those behind the ones shown before')
     .action(async (options: UsageOptions) => {
-      const { client: name = null, days, by } = options
+      const { client: name = null, days, groupBy: by } = options
       const page = pageOf(options)
       const { rows, document, names, next } = await cli.withServers(async ({ reports }) => {
         const pool = await reports()
@@ -67,14 +67,14 @@ export function addUsageCommand(program: Command, cli: Cli): void {
 interface UsageOptions {
   readonly client?: string | null
   readonly days: number
-  readonly by: readonly UsageGroup[]
+  readonly groupBy: readonly UsageGroup[]
   readonly limit?: number
   readonly sort: UsageSort
   readonly cursor?: string
 }
 
 /** @throws {Failure} When there is nothing that it could be a part of. */
-function pageOf({ by, limit, sort, cursor }: UsageOptions): UsagePage | null {
+function pageOf({ groupBy: by, limit, sort, cursor }: UsageOptions): UsagePage | null {
   if (limit === undefined) {
     if (cursor !== undefined) throw new Failure('--cursor needs --limit')
     return null

@@ -99,7 +99,8 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
           name: 'group_by',
           in: 'query',
           required: false,
-          description: 'Adds the same figures for each group; changes nothing else.',
+          description:
+            'Adds the same figures for each group; changes nothing else. `by` is another name of it.',
           style: 'form',
           explode: false,
           schema: { type: 'array', items: { enum: CLIENT_GROUPS }, minItems: 1 },

@@ -77,10 +77,10 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       parameters: [
         DAYS,
         {
-          name: 'by',
+          name: 'group_by',
           in: 'query',
           required: false,
-          description: 'Breaks it down; the answer is then a list.',
+          description: 'Breaks it down; the answer is then a list. `by` is another name of it.',
           style: 'form',
           explode: false,
           schema: { type: 'array', items: { enum: USAGE_GROUPS }, minItems: 1 },
@@ -171,20 +171,6 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
         '200': json('What was taken.', ref('AcceptedPrices')),
         ...errors('invalid_request', ...COMMON),
       },
-    }),
-  },
-  '/admin/v1/gateways': {
-    get: guarded({
-      operationId: 'listProcesses',
-      summary: 'What gateways and workers last said of themselves, within a day.',
-      responses: { '200': json('The processes.', list(ref('Process'))), ...errors(...COMMON) },
-    }),
-  },
-  '/admin/v1/doctor': {
-    get: guarded({
-      operationId: 'examine',
-      summary: 'What is reachable, what is wrong, and what to do about it.',
-      responses: { '200': json('The findings.', ref('Examination')), ...errors(...COMMON) },
     }),
   },
 }

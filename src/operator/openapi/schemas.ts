@@ -1,5 +1,4 @@
 import { PRICE_SCHEMAS } from './price-schemas.ts'
-import { PROCESS_SCHEMA } from './process-schema.ts'
 import { ERROR_SCHEMAS } from './responses.ts'
 import { list, object, ref, text } from './schema-parts.ts'
 import type { Schema } from './types.ts'
@@ -35,18 +34,4 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     },
     ['advice'],
   ),
-
-  Process: PROCESS_SCHEMA,
-
-  Examination: object({
-    ok: { type: 'boolean', description: 'Nothing is wrong.' },
-    node: text('The version of Node.'),
-    checks: list(ref('Finding')),
-  }),
-  Finding: object({
-    name: text('What was looked at.'),
-    state: { enum: ['ok', 'note', 'wrong'] },
-    detail: text('What was found.'),
-    mend: { type: ['string', 'null'], description: 'What to do about it.' },
-  }),
 }

@@ -7,6 +7,7 @@ import {
   periodOf,
 } from '../../domain/period.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { aliasesOf } from '../../operations/read-input.ts'
 import { GROUP_DIMENSIONS, type UsageGroup } from '../dimensions.ts'
 import { isUsageSort, parseUsageCursor, USAGE_SORTS, type UsagePage } from './usage-page.ts'
 
@@ -35,8 +36,6 @@ export interface UsageQuery {
 
 /** How a listener has its queries of usage written. */
 export interface QueryForm {
-  /** The parameter that names groups. */
-  readonly groupParameter: string
   readonly parseGroups: (text: string) => readonly UsageGroup[] | null
   /** What stands in the error of groups that cannot be read, after the parameter. */
   readonly groupsMessage: string
@@ -53,12 +52,14 @@ export interface QueryForm {
 /** The calendar month to date, UTC. */
 const PERIOD = 'period'
 const MONTH = 'month'
+/** The parameter that names groups, and the names that it goes by besides. */
+const GROUPS = 'group_by'
+const GROUPS_ALIASES = aliasesOf(GROUPS)
 /** The parameter that adds more than usage to an answer, and its only value. */
 const INCLUDE = 'include'
 const LIMITS = 'limits'
 
 export const CLIENT_FORM: QueryForm = {
-  groupParameter: 'group_by',
   parseGroups: parseClientGroups,
   groupsMessage: `must name ${CLIENT_GROUPS.join(', ')}, or several of them with commas between, each once`,
   namesClient: false,
@@ -68,7 +69,6 @@ export const CLIENT_FORM: QueryForm = {
 }
 
 export const OPERATOR_FORM: QueryForm = {
-  groupParameter: 'by',
   parseGroups: parseUsageGroups,
   groupsMessage: `must name ${USAGE_GROUPS.join(', ')}, or several of them with commas between`,
   namesClient: true,
@@ -96,11 +96,12 @@ export type ParsedQuery =
  */
 export function parseUsageQuery(search: string, form: QueryForm, nowMs: number): ParsedQuery {
   const query = new URLSearchParams(search)
-  const { groupParameter, namesClient, hasPages, hasMonth, hasLimits } = form
+  const { namesClient, hasPages, hasMonth, hasLimits } = form
   // A misspelt `days` that was ignored would answer for another period than was asked for.
   const known = [
     'days',
-    groupParameter,
+    GROUPS,
+    ...GROUPS_ALIASES,
     ...(namesClient ? ['client'] : []),
     ...(hasPages ? ['limit', 'sort', 'cursor'] : []),
     ...(hasMonth ? [PERIOD] : []),
@@ -120,6 +121,10 @@ export function parseUsageQuery(search: string, form: QueryForm, nowMs: number):
   if (days === null || moreDays.length > 0) {
     return problem('days', `days must be one integer from 1 to ${MAX_PERIOD_DAYS}.`)
   }
+  const alias = GROUPS_ALIASES.find((name) => query.has(name))
+  if (alias !== undefined && query.has(GROUPS))
+    return problem(alias, `${alias} is another name of ${GROUPS}, so give one of them.`)
+  const groupParameter = alias ?? GROUPS
   const [askedGroups, ...moreGroups] = query.getAll(groupParameter)
   const groupBy = askedGroups === undefined ? [] : form.parseGroups(askedGroups)
   if (groupBy === null || moreGroups.length > 0) {
@@ -151,7 +156,8 @@ function parsePage(query: URLSearchParams, groupBy: readonly UsageGroup[]): Usag
   }
   const limit = parsePageLimit(asked)
   if (limit === null) return problem('limit', `limit ${PAGE_LIMIT_RULE}.`)
-  if (groupBy.length === 0) return problem('limit', 'limit needs by: without groups there is one answer.')
+  if (groupBy.length === 0)
+    return problem('limit', 'limit needs group_by: without groups there is one answer.')
   const sort = query.get('sort') ?? 'cost'
   if (!isUsageSort(sort)) return problem('sort', `sort must be one of ${USAGE_SORTS.join(', ')}.`)
   const cursor = query.get('cursor')

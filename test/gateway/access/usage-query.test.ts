@@ -115,6 +115,18 @@ test.each([
   expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'group_by' } }])
 })
 
+test('groups may be asked for as `by`, but not by both names', async () => {
+  expect(await (await ask('?by=day')).json()).toEqual(await (await ask('?group_by=day')).json())
+  for (const [query, param] of [
+    ['by=client', 'by'],
+    ['by=day&by=day', 'by'],
+    ['by=day&group_by=day', 'by'],
+  ]) {
+    const answer = await ask(`?${query}`)
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param } }])
+  }
+})
+
 /** Three calls of a client of their own that arrived on one and the same UTC day. */
 async function callOnOneDay() {
   while (true) {
