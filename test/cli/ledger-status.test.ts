@@ -143,7 +143,7 @@ test('a retry names an entry that is not a dead letter, and needs an entry to be
   expect((await run(env, 'dead-letters', 'show', `${producer}/9`)).err).toContain('there is no dead letter')
   expect((await run(env, 'dead-letters', 'retry', `${producer}/9`)).code).toBe(1)
   expect((await run(env, 'dead-letters', 'retry')).err).toContain(
-    '[id] is missing: name a dead letter, or say all',
+    '[id] is missing: name a dead letter, or say --all',
   )
   expect((await run(env, 'dead-letters', 'show', 'x/1')).code).toBe(2)
 })
