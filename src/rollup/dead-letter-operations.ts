@@ -15,7 +15,7 @@ import type { Ports } from '../operations/ports.ts'
 import { invalid, notFound } from '../operations/refuse.ts'
 import { printable } from '../operations/table.ts'
 import { findDeadLetter, type StoredDeadLetter, selectDeadLetters } from '../store/ledger/dead-letters.ts'
-import { type Retried, retryDeadLetter } from './retry-dead-letter.ts'
+import type { Retried } from './retry-dead-letter.ts'
 
 const LETTER = {
   id: shownText('producer/sequence.'),
@@ -133,6 +133,7 @@ const retryLetters = operation({
     exitCode: (outcomes) => (outcomes.some(({ result }) => result === 'refused') ? 1 : 0),
   },
   async run({ pool }: Ports, { id }) {
+    const { retryDeadLetter } = await import('./retry-dead-letter.ts') // a gateway starts without it
     const wanted = id === undefined ? await selectDeadLetters(pool, false) : [readLetterId(id)]
     const outcomes = []
     for (const { producer, sequence } of wanted) {

@@ -15,8 +15,8 @@ import type { Ports } from '../../operations/ports.ts'
 import { conflict } from '../../operations/refuse.ts'
 import { renderTable } from '../../operations/table.ts'
 import { KEY_HEADINGS, keyCells, renderDailyKey } from '../../usage/daily-key.ts'
-import { type Rebuilt, rebuildDay } from '../rebuild.ts'
-import { type UncheckedDay, type Verified, verifyLedger } from '../verify.ts'
+import type { Rebuilt } from '../rebuild.ts'
+import type { UncheckedDay, Verified } from '../verify.ts'
 import type { Difference } from '../verify-part.ts'
 
 const FIRST_DAY = '0001-01-01'
@@ -66,9 +66,10 @@ export const verifyOperation = renderedOperation({
   answer: VERIFIED,
   gives: 'What was compared, and the differences.',
   isLong: true,
-  run({ pool, progress }: Ports, { since = FIRST_DAY, changed = false }) {
+  async run({ pool, progress }: Ports, { since = FIRST_DAY, changed = false }) {
+    const { verifyLedger } = await import('../verify.ts') // a gateway starts without it
     const shown = progress('calls and rows')
-    return verifyLedger(pool, since, {
+    return await verifyLedger(pool, since, {
       changedOnly: changed,
       onProgress: (day, compared) => shown.at(day, compared),
     })
@@ -103,6 +104,7 @@ export const rebuildOperation = renderedOperation({
   errors: ['conflict'],
   isLong: true,
   async run({ pool, progress }: Ports, { day, reason }, who) {
+    const { rebuildDay } = await import('../rebuild.ts') // a gateway starts without it
     const shown = progress('calls')
     const rebuilt = await rebuildDay(
       pool,

