@@ -1,5 +1,4 @@
 import { InvalidArgumentError } from 'commander'
-import { PAGE_LIMIT_RULE, parsePageLimit } from '../domain/documents/page-limit.ts'
 import { parseDurationSeconds } from '../domain/duration.ts'
 import { isModelPattern, isName } from '../domain/names.ts'
 import { parsePeriodDays } from '../domain/period.ts'
@@ -103,11 +102,4 @@ export function parseLetterId(text: string): LetterId {
     return { producer, sequence: Number(sequence) }
   }
   throw new InvalidArgumentError('Write producer/sequence, as dead-letters list shows it.')
-}
-
-/** How many items of a list are shown. */
-export function parseListLimit(text: string): number {
-  const limit = parsePageLimit(text)
-  if (limit !== null) return limit
-  throw new InvalidArgumentError(`It ${PAGE_LIMIT_RULE}.`)
 }

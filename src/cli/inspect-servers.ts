@@ -51,7 +51,7 @@ async function measureReplica(pool: Postgres, url: string | null): Promise<Repli
 const REPLICA_MS = 3_000
 
 /** By the prices that `prices check` uses; `null`: the configurations differ, which has a finding of its own. */
-async function findHasPrice(pool: Postgres, env: Environment): Promise<HasPrice | null> {
+export async function findHasPrice(pool: Postgres, env: Environment): Promise<HasPrice | null> {
   const nowMs = Date.now()
   try {
     const { config } = await findPricesInForce(pool, env, {})

@@ -49,7 +49,7 @@ interface Placed {
 function addOperation(
   command: Command,
   operation: AnyOperation<AllPorts>,
-  { options = {}, print, exitCode }: AnyCommand,
+  { options = {}, json, print, exitCode }: AnyCommand,
   cli: Cli,
 ): void {
   const placed = formsOf(operation.input).flatMap((form) => place(form, operation, options[form.name]))
@@ -88,7 +88,8 @@ function addOperation(
       const { found, next, document } = unfold(operation, answered, input)
       const text = textOf(print, found, input)
       // One without a text has written its result to stdout itself.
-      if (text !== '') cli.print(document, text)
+      const shown = json === undefined ? document : json(found as never, input as never)
+      if (text !== '') cli.print(shown, text)
       if (next !== null) cli.remark(`there is more behind these: --cursor ${next}`)
       const code = exitCode?.(found as never) ?? 0
       if (code !== 0) cli.fail(code === 3 ? code : undefined)

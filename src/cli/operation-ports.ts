@@ -1,7 +1,8 @@
 import { inspectLedger } from '../doctor/inspect-ledger.ts'
 import type { AllPorts } from '../operator/chapters.ts'
+import { selectRequestedNames } from '../usage/query/select-usage.ts'
 import type { Cli } from './cli.ts'
-import { inspectServers } from './inspect-servers.ts'
+import { findHasPrice, inspectServers } from './inspect-servers.ts'
 import type { Servers } from './servers.ts'
 
 /** What an operation uses when the command line runs it. */
@@ -16,6 +17,8 @@ export function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): All
     },
     inspectLedger: () => inspectLedger({ pool: servers.pool, ...servers.locations }),
     ownJournals: () => null,
+    findHasPrice: () => findHasPrice(servers.pool, cli.env),
+    findRequestedNames: selectRequestedNames,
     inspect: () => inspectServers(servers, cli.env),
     newKeyPepper: () => servers.keyPepper(),
     locations: servers.locations,

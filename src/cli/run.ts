@@ -8,7 +8,6 @@ import type { Cli } from './cli.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices/prices.ts'
 import { addReconcileCommand } from './commands/reconcile.ts'
-import { addUsageCommand } from './commands/usage.ts'
 import { addUsageExportCommand } from './commands/usage-export.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
 import { addOperations } from './operation-commands.ts'
@@ -17,7 +16,6 @@ import { withServers } from './servers.ts'
 
 /** Every command, in the order of the help text: one file and one line each. */
 const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
-  addUsageCommand,
   addUsageExportCommand,
   addPricesCommands,
   addReconcileCommand,

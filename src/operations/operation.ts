@@ -55,6 +55,8 @@ export interface OperationCommand<Input, Found> {
    * that ends in `-file <file>` takes the text of that file. `null`: the command line does not have it.
    */
   readonly options?: Readonly<Record<string, string | null>>
+  /** The JSON of the command, where it is not that of HTTP. */
+  readonly json?: (found: Found, input: Input) => unknown
   /** The text of what was found, or the columns of a list. */
   readonly print: ((found: Found, input: Input) => string) | ListingOf<Found>
   /** 1: what was asked for is not as it should be. 3: nothing was there to check by. */
@@ -124,6 +126,7 @@ export type AnyOperation<Has extends Ports> = Omit<
 export interface AnyCommand {
   readonly words: string
   readonly options?: Readonly<Record<string, string | null>>
+  readonly json?: (found: never, input: never) => unknown
   readonly print:
     | ((found: never, input: never) => string)
     | {

@@ -102,6 +102,20 @@ export function withoutAliases(
   )
 }
 
+/** An error about such a parameter, under the name that it was given by. */
+export function namedAsGiven(error: unknown, given: Readonly<Record<string, unknown>>): unknown {
+  if (!(error instanceof GatewayError)) return error
+  const { param = '' } = error.detail
+  const alias = Object.hasOwn(given, param)
+    ? undefined
+    : aliasesOf(param).find((one) => Object.hasOwn(given, one))
+  if (alias === undefined) return error
+  const message = error.message.startsWith(`${param} `)
+    ? `${alias}${error.message.slice(param.length)}`
+    : error.message
+  return new GatewayError(error.error, { ...error.detail, param: alias, message })
+}
+
 /** The names that a field goes by besides its own. */
 export function aliasesOf(name: string): readonly string[] {
   return [...ALIASES].flatMap(([alias, own]) => (own === name ? [alias] : []))

@@ -21,19 +21,6 @@ export function protect(reply: FastifyReply): void {
 /** Behind which item a list goes on; absent: the answer has the last one. A header, as the list is an array. */
 export const NEXT_CURSOR = 'x-tallygate-next-cursor'
 
-/** The items of a part of a list; what is behind them is said in the header. */
-export function sendPage<Item>(
-  reply: FastifyReply,
-  page: { readonly items: readonly Item[]; readonly next: string | null } | null,
-): readonly Item[] {
-  if (page === null) {
-    const message = 'cursor must be that of an answer to the same query.'
-    throw new GatewayError('invalid_request', { param: 'cursor', message })
-  }
-  if (page.next !== null) reply.header(NEXT_CURSOR, page.next)
-  return page.items
-}
-
 const ASK_LESS =
   'The answer took too long to work out. Ask for less: fewer days, one client, or fewer groups.'
 

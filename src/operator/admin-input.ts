@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS, parsePeriodDays } from '../domain/period.ts'
 import { GatewayError } from '../http/errors.ts'
 
 /** What operators send, as zod schemas; their messages become the error's message. */
@@ -9,17 +8,6 @@ export const anyName = z.string('must be a text')
 
 /** The query of a route that has no parameters. */
 export const noQuery = z.strictObject({})
-
-/** A number of UTC days in a query. */
-export const days = z
-  .string(`must be one integer from 1 to ${MAX_PERIOD_DAYS}`)
-  .default(String(DEFAULT_PERIOD_DAYS))
-  .transform((text, context) => {
-    const count = parsePeriodDays(text)
-    if (count !== null) return count
-    context.addIssue({ code: 'custom', message: `must be one integer from 1 to ${MAX_PERIOD_DAYS}` })
-    return z.NEVER
-  })
 
 /**
  * Parses a body by its schema; an absent body counts as an empty one.

@@ -8,7 +8,6 @@ import { inspectLedger } from '../doctor/inspect-ledger.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
-import { findClient } from '../keys/clients.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { describeDisagreement } from '../pricing/conditions/gateway-prices.ts'
@@ -17,12 +16,9 @@ import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import type { Reports } from '../store/replica/reports.ts'
-import { answerOperator } from '../usage/query/answer-usage.ts'
-import { checkPrices, selectUnpricedUse } from '../usage/unpriced-use.ts'
 import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
 import { type AdminPrices, adminPrices } from './admin-prices.ts'
 import { requireToken } from './admin-token.ts'
-import { adminUsage } from './admin-usage.ts'
 import { allowMethods } from './allow-methods.ts'
 import { OPERATIONS } from './chapters.ts'
 import { dashboard } from './dashboard.ts'
@@ -123,10 +119,14 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
   const findDisagreement = async () =>
     describeDisagreement(options.prices().configuration, await stored(selectGatewayPrices(pool)))
 
+  const findHasPrice = async () => ((await findDisagreement()) === null ? options.hasPrice : null)
+
   serveOperations(app, OPERATIONS, {
     ports: {
       inspectLedger: () => inspectLedger({ pool, redisUrl, journalDir }),
       ownJournals: options.ledgerStats,
+      findHasPrice,
+      findRequestedNames: async () => [],
       inspect: () =>
         runChecks({
           pool,
@@ -136,7 +136,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
           replica: reports.state(),
           journalDir,
           adminUrl: null,
-          findHasPrice: async () => ((await findDisagreement()) === null ? options.hasPrice : null),
+          findHasPrice,
         }),
       pool,
       read: (work) => reports.read(work),
@@ -147,25 +147,6 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       locations: null,
     },
     announce: options.announceKeyChange,
-    replicaLagMs: () => {
-      const replica = reports.state()
-      return replica?.isUsed === true ? replica.lagMs : null
-    },
-  })
-  adminUsage(app, {
-    answerUsage: async (name, query) => {
-      const client = name === null ? null : await stored(findClient(pool, name))
-      if (name !== null && client === null) return null
-      return await stored(reports.read((from) => answerOperator(from, { ...query, client })))
-    },
-    selectUnpriced: async (fromDay) => {
-      const [uses, disagreement] = await Promise.all([
-        stored(reports.read((from) => selectUnpricedUse(from, fromDay))),
-        findDisagreement(),
-      ])
-      return checkPrices(uses, disagreement === null ? options.hasPrice : null)
-    },
-    now,
     replicaLagMs: () => {
       const replica = reports.state()
       return replica?.isUsed === true ? replica.lagMs : null

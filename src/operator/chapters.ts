@@ -27,9 +27,17 @@ import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
+import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
+import { USAGE_CHAPTER, type UsagePorts } from '../usage/operations/usage.ts'
 
 /** What the operations of all chapters use. */
-export interface AllPorts extends KeyPorts, LedgerPorts, DoctorPorts, BackupPorts {}
+export interface AllPorts
+  extends KeyPorts,
+    LedgerPorts,
+    DoctorPorts,
+    UsagePorts,
+    UnpricedPorts,
+    BackupPorts {}
 
 /** Every chapter that declares operations, in the order of the command line's help. */
 export const CHAPTERS: readonly Chapter<AllPorts>[] = [
@@ -44,12 +52,13 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
     operations: [createKeyOperation, listKeysOperation, revokeKeyOperation, rotateKeyOperation],
   },
   LIMITS,
+  USAGE_CHAPTER,
   ALERTS_CHAPTER,
   CALLS_CHAPTER,
   {
     words: 'prices',
     about: 'What calls cost, and why.',
-    operations: [listRulesOperation, endRuleOperation],
+    operations: [listUnpriced, listRulesOperation, endRuleOperation],
   },
   {
     words: 'adjustment',

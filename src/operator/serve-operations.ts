@@ -11,6 +11,7 @@ import {
   checkTogether,
   type FieldForm,
   formsOf,
+  namedAsGiven,
   parseFields,
   readText,
   runOperation,
@@ -120,11 +121,15 @@ function inputReader(fields: OperationFields, route: OperationRoute) {
   const places = placesOf(fields, route)
   const queried = new Map(formsOf(places.query).map((form) => [form.name, form]))
   return (request: FastifyRequest) => {
-    const asked = withoutAliases(places.query, request.query as Readonly<Record<string, unknown>>)
-    return {
-      ...parseFields(places.path, request.params),
-      ...parseFields(places.query, readQuery(asked, queried), 'text'),
-      ...parseFields(places.body, request.body),
+    const given = request.query as Readonly<Record<string, unknown>>
+    try {
+      return {
+        ...parseFields(places.path, request.params),
+        ...parseFields(places.query, readQuery(withoutAliases(places.query, given), queried), 'text'),
+        ...parseFields(places.body, request.body),
+      }
+    } catch (error) {
+      throw namedAsGiven(error, given)
     }
   }
 }

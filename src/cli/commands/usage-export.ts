@@ -21,9 +21,8 @@ const DEFAULT_DAYS = 30
 
 /** `usage export`: daily totals, or single calls as CloudEvents, for other programs; of any number. */
 export function addUsageExportCommand(program: Command, cli: Cli): void {
-  const usage = program.commands.find((command) => command.name() === 'usage')
-  if (usage === undefined) throw new Error('the command usage must be there before usage export')
-  usage
+  program
+    .command('usage')
     .command('export')
     .description('write usage and cost for other programs')
     .requiredOption('--format <format>', EXPORT_FORMATS.join(', '), parseFormat)

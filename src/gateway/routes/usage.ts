@@ -4,7 +4,7 @@ import { DeadlineError, withinDeadline } from '../../lib/deadline.ts'
 import { isQueryTimeout } from '../../store/connection/postgres.ts'
 import type { ClientQuery } from '../../usage/query/answer-usage.ts'
 import { asOf } from '../../usage/query/answer-usage.ts'
-import { CLIENT_FORM, parseUsageQuery } from '../../usage/query/usage-query.ts'
+import { parseUsageQuery } from '../../usage/query/usage-query.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
 
 export interface UsageOptions {
@@ -102,7 +102,7 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
     const { caller, urlWithoutKey } = admissionOf(request)
     const queryStart = urlWithoutKey.indexOf('?')
     const search = queryStart === -1 ? '' : urlWithoutKey.slice(queryStart + 1)
-    const parsed = parseUsageQuery(search, CLIENT_FORM, options.now())
+    const parsed = parseUsageQuery(search, options.now())
     if (parsed.kind === 'problem') {
       sendError(reply, 'invalid_request', { param: parsed.param, message: parsed.message })
       return reply

@@ -17,7 +17,7 @@ const CLIENT_KEY: ApiOperation['security'] = [
 const KEY_ERRORS = ['invalid_api_key', 'key_inactive', 'client_disabled'] as const
 
 /** The UTC days of the usage query. */
-export const DAYS: Parameter = {
+const DAYS: Parameter = {
   name: 'days',
   in: 'query',
   required: false,

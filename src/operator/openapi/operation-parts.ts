@@ -1,8 +1,5 @@
-import { MAX_PAGE_LIMIT } from '../../domain/documents/page-limit.ts'
-import { NEXT_CURSOR } from '../admin-answers.ts'
-import { json } from './responses.ts'
-import { ref, text } from './schema-parts.ts'
-import type { ApiOperation, Content, Parameter, Response, Schema } from './types.ts'
+import { ref } from './schema-parts.ts'
+import type { ApiOperation, Content, Parameter, Response } from './types.ts'
 
 const TOKEN: ApiOperation['security'] = [{ operatorToken: [] }]
 /** Errors of every operation. */
@@ -14,35 +11,6 @@ export const CLIENT: Parameter = {
   required: false,
   description: 'The name of a client; without it, all.',
   schema: { type: 'string' },
-}
-
-export function queryOption(name: string, description: string, schema: Schema): Parameter {
-  return { name, in: 'query', required: false, description, schema }
-}
-
-/** A part of a list, and the next one. */
-export const LIMIT = queryOption('limit', 'At most so many items; without it, all.', {
-  type: 'integer',
-  minimum: 1,
-  maximum: MAX_PAGE_LIMIT,
-})
-export const CURSOR = queryOption(
-  'cursor',
-  'Goes on behind what an answer ended with: its header x-tallygate-next-cursor, which is the id of the last item.',
-  { type: 'string' },
-)
-
-/** A JSON answer that may be a part of a list. */
-export function part(description: string, schema: Schema): Response {
-  const header = {
-    description: 'The cursor of what comes behind; absent: nothing does.',
-    schema: { type: 'string' },
-  }
-  return { ...json(description, schema), headers: { [NEXT_CURSOR]: header } }
-}
-
-export function id(of: string): Parameter {
-  return { name: 'id', in: 'path', required: true, description: `The id of the ${of}.`, schema: text('') }
 }
 
 export function body(name: string, required: boolean): { required: boolean; content: Content } {

@@ -1,18 +1,5 @@
 import { PROVIDERS } from '../../providers/registry.ts'
-import { USAGE_SORTS } from '../../usage/query/usage-page.ts'
-import { USAGE_GROUPS } from '../../usage/query/usage-query.ts'
-import { DAYS } from './client-paths.ts'
-import {
-  body,
-  CLIENT,
-  COMMON,
-  CURSOR,
-  type Described,
-  guarded,
-  LIMIT,
-  part,
-  queryOption,
-} from './operation-parts.ts'
+import { body, CLIENT, COMMON, type Described, guarded } from './operation-parts.ts'
 import { errors, json } from './responses.ts'
 import { list, ref, text } from './schema-parts.ts'
 import type { ApiOperation, PathItem } from './types.ts'
@@ -67,56 +54,6 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
       responses: {
         '200': { description: 'The page.', content: { 'text/html': { schema: text('') } } },
         ...errors('not_found'),
-      },
-    }),
-  },
-  '/admin/v1/usage': {
-    get: guarded({
-      operationId: 'getUsageOfAll',
-      summary: 'What was used, and what it cost.',
-      parameters: [
-        DAYS,
-        {
-          name: 'group_by',
-          in: 'query',
-          required: false,
-          description: 'Breaks it down; the answer is then a list. `by` is another name of it.',
-          style: 'form',
-          explode: false,
-          schema: { type: 'array', items: { enum: USAGE_GROUPS }, minItems: 1 },
-        },
-        CLIENT,
-        {
-          ...LIMIT,
-          description:
-            'At most so many groups, those with most of what they are sorted by; without it, all by name.',
-        },
-        queryOption('sort', 'With limit: what groups are sorted by, the largest first.', {
-          enum: USAGE_SORTS,
-          default: 'cost',
-        }),
-        {
-          ...CURSOR,
-          description:
-            'Goes on behind the last group of an answer to the same query: its header x-tallygate-next-cursor.',
-        },
-      ],
-      responses: {
-        '200': part('One summary, or a list of them.', {
-          anyOf: [ref('OperatorUsage'), list(ref('OperatorUsage'))],
-        }),
-        ...errors('invalid_request', ...COMMON, 'not_found'),
-      },
-    }),
-  },
-  '/admin/v1/unpriced': {
-    get: guarded({
-      operationId: 'listUnpriced',
-      summary: 'Calls without a cost, by model, path and reason, those with most calls first.',
-      parameters: [DAYS],
-      responses: {
-        '200': json('The calls.', list(ref('UnpricedUse'))),
-        ...errors('invalid_request', ...COMMON),
       },
     }),
   },

@@ -1,7 +1,6 @@
-import { UNPRICED_REASONS } from '../../call/unpriced-reason.ts'
 import { countsBy } from '../../call/usage.ts'
 import { GROUP_FIELDS } from '../../usage/query/answer-usage.ts'
-import { FIGURES, type FigureText, RELIABILITY_FIGURES } from '../../usage/query/usage-figures.ts'
+import { FIGURES, type FigureText } from '../../usage/query/usage-figures.ts'
 import { count, list, nullableText, object, ref, text, time } from './schema-parts.ts'
 import type { Schema } from './types.ts'
 
@@ -13,8 +12,6 @@ function schemasOf<Name extends string>(figures: Readonly<Record<Name, FigureTex
 }
 
 const FIGURE_SCHEMAS = schemasOf(FIGURES)
-/** How complete a group's cost and tokens are. */
-const RELIABILITY_SCHEMAS = schemasOf(RELIABILITY_FIGURES)
 
 /** The fields that name groups, as schemas by their names. */
 const GROUP_SCHEMAS: Readonly<Record<string, Schema>> = Object.fromEntries(
@@ -29,9 +26,6 @@ const PERIOD_DAYS: Schema = {
   maximum: 365,
   description: 'UTC days, today included.',
 }
-
-const DAY = text('YYYY-MM-DD, UTC.', { format: 'date' })
-const MODEL = text('The model that answered; a name in parentheses stands for several.')
 
 /** One of a client's limits: a budget has amounts in US dollars, the others have numbers. */
 const CLIENT_LIMIT = object(
@@ -92,44 +86,4 @@ export const USAGE_SCHEMAS: Readonly<Record<string, Schema>> = {
   ),
   ClientLimit: CLIENT_LIMIT,
   UsageGroup: object({ ...GROUP_SCHEMAS, ...FIGURE_SCHEMAS }, Object.keys(GROUP_SCHEMAS)),
-  OperatorUsage: object(
-    {
-      ...GROUP_SCHEMAS,
-      client: nullableText('The name of a client; null: all of them.'),
-      period_days: PERIOD_DAYS,
-      ...FIGURE_SCHEMAS,
-      ...RELIABILITY_SCHEMAS,
-    },
-    [...Object.keys(GROUP_SCHEMAS), ...Object.keys(RELIABILITY_SCHEMAS)],
-  ),
-  UnpricedUse: object(
-    {
-      model: MODEL,
-      provider: text('The provider of the upstream.'),
-      upstream: text('The name of the upstream.'),
-      service_tier: nullableText(
-        'As the upstream named it; null: it named none, or the single calls are not kept.',
-      ),
-      method: nullableText('Of these calls; null: the single calls are not kept.'),
-      path: nullableText('Of these calls, ids in it as {id}; null as method.'),
-      reason: {
-        description:
-          'Why they have no cost; null: not known, as the single calls are not kept or an older release metered them.',
-        type: ['string', 'null'],
-        enum: [...UNPRICED_REASONS, null],
-      },
-      calls: count('Calls without a cost.'),
-      input_tokens: FIGURE_SCHEMAS.input_tokens,
-      output_tokens: FIGURE_SCHEMAS.output_tokens,
-      first_day: DAY,
-      last_day: DAY,
-      has_price_now: {
-        type: ['boolean', 'null'],
-        description:
-          'Calls of now have one: the past can be corrected with prices reprice. null: gateways do not price alike.',
-      },
-      requested_model: text('What the requests named, where the model is (unknown).'),
-    },
-    ['requested_model'],
-  ),
 }

@@ -1,3 +1,4 @@
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { GROUP_DIMENSIONS, type GroupDimension, type UsageGroup } from '../dimensions.ts'
 import { type ShownFigures, selectUsageSummary, type UsageRow } from './select-usage.ts'
@@ -35,9 +36,11 @@ function renderForOperator(
   const documents = rows.map((row) => ({
     ...renderGroup(row, groupBy),
     ...renderSummary(groupBy.includes('client') ? row.clientName : (client?.name ?? null), days, row),
+    cost_usd_text: picoToUsdText(row.costPico),
     ...(groupBy.length === 0 ? {} : renderFigures(RELIABILITY_FIGURES, row)),
   }))
-  return groupBy.length === 0 ? documents[0] : documents
+  const [whole] = documents
+  return groupBy.length === 0 && whole !== undefined ? whole : documents
 }
 
 /** A field of an answer that names its group. */

@@ -27,10 +27,6 @@ interface PageEnd {
   readonly ids: readonly string[]
 }
 
-export function isUsageSort(text: string): text is UsageSort {
-  return Object.hasOwn(SORTS, text)
-}
-
 /** The field of a row that it is sorted by. */
 export function sortFieldOf(sort: UsageSort): (typeof SORTS)[UsageSort] {
   return SORTS[sort]
