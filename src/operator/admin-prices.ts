@@ -4,7 +4,6 @@ import { isDay, utcDayOf } from '../domain/utc-day.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { PriceConfiguration } from '../pricing/price-configuration.ts'
 import { type Accepted, renderDoubt } from '../pricing/refresh/accept-doubts.ts'
-import type { PriceDoubt } from '../pricing/refresh/price-doubts.ts'
 import { findShownPrices, renderShownPrice, type ShownFrom } from '../pricing/shown-prices.ts'
 import { PROVIDERS } from '../providers/registry.ts'
 import { anyName, noQuery, parseInput } from './admin-input.ts'
@@ -18,7 +17,6 @@ export interface AdminPricesOptions {
   readonly prices: () => AdminPrices
   /** Names the gateways whose prices differ from this one's; `null`: all are equal. */
   readonly findDisagreement: () => Promise<string | null>
-  readonly selectDoubts: () => Promise<readonly PriceDoubt[]>
   readonly acceptDoubt: (provider: string, model: string) => Promise<Accepted>
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
@@ -38,10 +36,6 @@ const doubted = z.strictObject({
 
 /** `/prices`: the price of a model and its source, as all gateways use it. */
 export function adminPrices(app: FastifyInstance, options: AdminPricesOptions): void {
-  app.get('/prices/doubts', async (request) => {
-    parseInput(noQuery, request.query)
-    return (await options.selectDoubts()).map(renderDoubt)
-  })
   app.post('/prices/doubts/accept', async (request) => {
     parseInput(noQuery, request.query)
     const { provider, model } = parseInput(doubted, request.body)

@@ -13,7 +13,6 @@ import { NO_PROGRESS } from '../operations/ports.ts'
 import { describeDisagreement } from '../pricing/conditions/gateway-prices.ts'
 import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
-import { selectPriceDoubts } from '../pricing/refresh/price-doubts.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import type { Reports } from '../store/replica/reports.ts'
 import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
@@ -155,7 +154,6 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
   adminPrices(app, {
     prices: options.prices,
     findDisagreement,
-    selectDoubts: () => stored(selectPriceDoubts(pool)),
     acceptDoubt: (provider, model) =>
       stored(acceptDoubts(pool, (doubt) => doubt.provider === provider && doubt.model === model, now())),
     now,

@@ -25,6 +25,7 @@ import { LIMITS } from '../limits/operations/chapter.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
+import { listDoubts } from '../pricing/refresh/doubt-operations.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
@@ -58,7 +59,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   {
     words: 'prices',
     about: 'What calls cost, and why.',
-    operations: [listUnpriced, listRulesOperation, endRuleOperation],
+    operations: [listUnpriced, listDoubts, listRulesOperation, endRuleOperation],
   },
   {
     words: 'adjustment',

@@ -1,7 +1,7 @@
 import { PROVIDERS } from '../../providers/registry.ts'
 import { body, CLIENT, COMMON, type Described, guarded } from './operation-parts.ts'
 import { errors, json } from './responses.ts'
-import { list, ref, text } from './schema-parts.ts'
+import { ref, text } from './schema-parts.ts'
 import type { ApiOperation, PathItem } from './types.ts'
 
 function open(operation: Described): ApiOperation {
@@ -90,13 +90,6 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
         '200': json('Its prices; none: its calls are unpriced.', ref('ModelPrices')),
         ...errors('invalid_request', ...COMMON),
       },
-    }),
-  },
-  '/admin/v1/prices/doubts': {
-    get: guarded({
-      operationId: 'listPriceDoubts',
-      summary: 'Newer prices that wait for a person, the oldest first; the old ones stand until then.',
-      responses: { '200': json('What waits.', list(ref('PriceDoubt'))), ...errors(...COMMON) },
     }),
   },
   '/admin/v1/prices/doubts/accept': {

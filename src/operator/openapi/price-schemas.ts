@@ -12,15 +12,6 @@ export const PRICE_SCHEMAS: Readonly<Record<string, Schema>> = {
       catalog: text('Their price data and its version.'),
     }),
   }),
-  PriceDoubt: object({
-    source: text('The list that says it.', { enum: ['genai-prices', 'litellm'] }),
-    provider: text('The provider, as the list calls it.'),
-    model: text('The model, as the list calls it.'),
-    why: text('Why it is doubted.'),
-    offered: { description: 'The newer prices, in the form of the list; null: they cannot be read.' },
-    origin: text('The URL or file it came from.'),
-    since: text('When it was first seen.', { format: 'date-time' }),
-  }),
   PriceDoubtName: object({
     provider: text('As the list of doubts names it.'),
     model: text('As the list of doubts names it.'),

@@ -1,19 +1,12 @@
 import type { Command } from 'commander'
 import { Failure } from '../../../doctor/failure.ts'
-import { printable, renderTable } from '../../../operations/table.ts'
 import { acceptDoubts, renderDoubt } from '../../../pricing/refresh/accept-doubts.ts'
+import { nameOf } from '../../../pricing/refresh/doubt-operations.ts'
 import { type PriceDoubt, selectPriceDoubts } from '../../../pricing/refresh/price-doubts.ts'
 import type { Cli } from '../../cli.ts'
 
-/** `prices doubts` and `prices accept`: newer prices that wait for a person, whose old ones stand until then. */
+/** `prices accept`: takes newer prices that wait for a person. */
 export function addPricesDoubtsCommands(prices: Command, cli: Cli): void {
-  prices
-    .command('doubts')
-    .description('newer prices that wait for a person, and why')
-    .action(async () => {
-      const doubts = await cli.withServers(({ pool }) => selectPriceDoubts(pool))
-      cli.print(doubts.map(renderDoubt), textOf(doubts))
-    })
   prices
     .command('accept')
     .description('take newer prices that wait, for all gateways from the next UTC day on')
@@ -43,22 +36,4 @@ export function addPricesDoubtsCommands(prices: Command, cli: Cli): void {
         `${doubts.map(nameOf).join(', ')}: the newer price is in force from ${from} on. Gateways take it within a minute.`,
       )
     })
-}
-
-function nameOf({ provider, model }: PriceDoubt): string {
-  return `${provider}/${model}`
-}
-
-function textOf(doubts: readonly PriceDoubt[]): string {
-  if (doubts.length === 0) return 'No price waits for a person.'
-  const table = renderTable(
-    ['MODEL', 'WHY', 'SOURCE', 'SINCE'].map((heading) => ({ heading })),
-    doubts.map((doubt) => [
-      printable(nameOf(doubt)),
-      printable(doubt.why),
-      doubt.kind,
-      doubt.since.toISOString().slice(0, 10),
-    ]),
-  )
-  return `${table}\n\nTheir old prices stand. If a newer one is right: prices accept PROVIDER/MODEL.`
 }
