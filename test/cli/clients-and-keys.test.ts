@@ -60,7 +60,7 @@ test('a name that is taken, and an unknown name, fail with one line and code 1',
     [['client', 'enable', 'missing'], 'there is no client named missing; client list shows them'],
     [['key', 'create', '--client', 'missing'], 'there is no client named missing; client list shows them'],
     [['key', 'list', '--client', 'missing'], 'there is no client named missing; client list shows them'],
-    [['usage', '--client', 'missing'], 'there is no client named missing'],
+    [['usage', '--client', 'missing'], 'there is no client named missing; client list shows them'],
     [['key', 'revoke', 'key_none'], 'there is no key key_none; key list shows them'],
     [['key', 'rotate', 'key_none'], 'there is no key key_none; key list shows them'],
   ] as const) {

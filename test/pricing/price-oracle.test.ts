@@ -20,7 +20,7 @@ import {
   SORTS,
 } from './price-oracle.ts'
 
-const CALLS = rounds({ short: 8_000, long: 1_000_000 })
+const CALLS = rounds({ short: 4_000, long: 1_000_000 })
 
 /** Ours, and the catalog's: providers whose models have their names in the catalog as they come. */
 const PROVIDERS = {

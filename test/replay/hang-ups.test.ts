@@ -19,7 +19,7 @@ import {
 import { rounds } from '../support/rounds.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 
-const CLIENTS = rounds({ short: 200, long: 1_000 })
+const CLIENTS = rounds({ short: 100, long: 1_000 })
 const CONCURRENT = 100
 const EVENT_INTERVAL_MS = 10
 /** An abort has to be seen upstream within this. */

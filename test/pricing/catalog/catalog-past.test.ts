@@ -244,7 +244,7 @@ test('a name that was priced as its maker, and is listed at the host now, keeps 
   expect([BEFORE, FROM].map((day) => costAt(merged, 'gpt-9', day))).toEqual(['1', '1'])
 })
 
-const HISTORIES = rounds({ short: 25, long: 100 })
+const HISTORIES = rounds({ short: 12, long: 100 })
 
 test(`for ${HISTORIES} random histories, every past day costs what it cost when it was today`, () => {
   let seed = 7
