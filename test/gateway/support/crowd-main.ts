@@ -34,7 +34,8 @@ let goesOn = false
 let upstreamCalls = 0
 let upstreamConnections = 0
 let mostConnections = 0
-let hanging = 0
+/** Calls that are never answered: they end with the attack. */
+const hanging: ServerResponse[] = []
 let firstEvents = 0
 let statuses: Record<string, number> = {}
 
@@ -48,6 +49,8 @@ function counted(status: number | string): void {
 
 /** Answers as the model's name says. */
 const upstream = createServer(async (incoming, response) => {
+  // Also those whose bodies are cut on their way.
+  if (incoming.url !== '/v1/models') upstreamCalls += 1
   let asked = ''
   incoming.on('data', (chunk: Buffer) => {
     if (asked.length < 1_000) asked += chunk.toString('latin1', 0, 1_000)
@@ -60,9 +63,8 @@ const upstream = createServer(async (incoming, response) => {
     response.end('{"object":"list","data":[{"id":"gpt-4o-mini","object":"model","owned_by":"system"}]}')
     return
   }
-  upstreamCalls += 1
   if (asked.includes('"hang"')) {
-    hanging += 1
+    hanging.push(response)
     return
   }
   if (asked.includes('"bomb"')) {
@@ -188,7 +190,7 @@ function bombSession(url: string, key: string): void {
   socket.on('error', () => {})
   socket.on('close', () => {
     open.delete(socket)
-    if (goesOn) setTimeout(() => bombSession(url, key), 100)
+    setTimeout(() => goesOn && bombSession(url, key), 100)
   })
   socket.write(
     `GET /v1/realtime?model=gpt-realtime HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\nsec-websocket-extensions: permessage-deflate\r\nauthorization: Bearer ${key}\r\n\r\n`,
@@ -215,7 +217,7 @@ async function everything(url: string, key: string): Promise<void> {
   ])
   const brackets = Buffer.concat([Buffer.from('{"model":"gpt-4o-mini","x":'), Buffer.alloc(BODY_BYTES, '[')])
   const hung = Array.from({ length: HUNG_CALLS }, () => post({ url, key, body: bodyOf('hang') }))
-  while (hanging < HUNG_CALLS) await delay(50)
+  while (hanging.length < HUNG_CALLS) await delay(50)
   const others = [
     ...Array.from({ length: NEVER_READERS }, () =>
       post({ url, key, body: bodyOf('unread'), isUnread: true }),
@@ -248,13 +250,14 @@ parentPort?.on('message', async (order: CrowdOrder) => {
   goesOn = order !== null
   if (order !== null) {
     const { url, keys } = order
-    ;[upstreamCalls, mostConnections, hanging, firstEvents] = [0, 0, 0, 0]
+    ;[upstreamCalls, mostConnections, firstEvents] = [0, upstreamConnections, 0]
     statuses = {}
     attack = order.attack === 'everything' ? everything(url, keys[0] ?? '') : hangUp(url, keys)
     return
   }
   for (const socket of open) socket.destroy()
   await attack
+  for (const response of hanging.splice(0)) response.destroy()
   report({ ended: { upstreamCalls, upstreamConnections: mostConnections, statuses } })
 })
 
