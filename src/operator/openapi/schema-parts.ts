@@ -41,7 +41,3 @@ export function countOrNull(description: string): Schema {
 export function time(description: string): Schema {
   return { type: 'string', format: 'date-time', description }
 }
-
-export function timeOrNull(description: string): Schema {
-  return { type: ['string', 'null'], format: 'date-time', description }
-}
