@@ -1,3 +1,4 @@
+// @long: two whole stacks beside each other
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

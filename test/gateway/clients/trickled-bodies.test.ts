@@ -1,3 +1,4 @@
+// @long: bodies that come for seconds
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'

@@ -1,3 +1,4 @@
+// @long: a crowd of slow estimates
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { event, startUpstream, type TestUpstream } from '../../support/upstream.ts'

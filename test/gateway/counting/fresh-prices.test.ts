@@ -1,3 +1,4 @@
+// @long: a running gateway waits for two refreshes
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

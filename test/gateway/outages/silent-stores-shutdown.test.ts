@@ -1,3 +1,4 @@
+// @long: a shutdown waits for its last stream
 import { once } from 'node:events'
 import { Agent, createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,3 +1,4 @@
+// @long: thousands of calls, then what memory is left
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { heldMemory } from '../../support/memory.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
