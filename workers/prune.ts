@@ -5,6 +5,7 @@ import { addCallDays } from '../src/rollup/call-days.ts'
 import { tryLockPruning } from '../src/store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
 import { SCHEMA } from '../src/store/connection/schema.ts'
+import { FOLD_DAYS, foldProducers } from '../src/store/ledger/folded-producers.ts'
 import {
   dropCallDay,
   finishDroppedCallDays,
@@ -25,10 +26,12 @@ export interface Pruned {
   readonly responsesPruned: number
   readonly objectsPruned: number
   readonly alertsPruned: number
+  readonly producersFolded: number
 }
 
 /**
- * The daily work: creates partitions ahead, drops those older than `retentionDays`, deletes old response ids.
+ * The daily work: creates partitions ahead, drops those older than `retentionDays`, deletes old response ids, and folds
+ * producers of long ago.
  * `null`: another process is doing it.
  */
 export async function prune(pool: Postgres, retentionDays: number): Promise<Pruned | null> {
@@ -56,6 +59,7 @@ async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<P
       responsesPruned: await pruneResponses(session, RESPONSE_DAYS),
       objectsPruned: await pruneObjects(session, RESPONSE_DAYS),
       alertsPruned: await pruneAlerts(session),
+      producersFolded: await foldProducers(pool, Math.max(FOLD_DAYS, retentionDays)),
     }
   } finally {
     session.release(true)

@@ -3,6 +3,7 @@ import { isLinear } from '../pricing/price.ts'
 import { costOfSums } from '../pricing/price-cost.ts'
 import { type Postgres, type PostgresSession, queryLong } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { ALL_COMMITTED } from '../store/ledger/committed-offsets.ts'
 import { type DayPart, inPart, partParameters } from '../usage/calls/call-partitions.ts'
 import { IS_METERED, METERED_COLUMNS, RECOUNT } from '../usage/calls/recount.ts'
 import {
@@ -191,7 +192,7 @@ export interface RequestProof {
  */
 export async function selectRequestProof(session: Postgres | PostgresSession): Promise<RequestProof> {
   const { rows } = await session.query<{ counted: string; totals: string }>(
-    `select (select coalesce(sum(mark), 0) from ${SCHEMA}.producers)
+    `select ${ALL_COMMITTED}
          - (select coalesce(sum(to_seq - from_seq + 1), 0) from ${SCHEMA}.ledger_gaps where filled_at is null)
          - (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as counted,
        ${ALL_REQUESTS} as totals`,

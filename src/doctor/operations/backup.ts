@@ -44,9 +44,9 @@ export interface BackupPorts extends Ports {
 }
 
 /** Some hundred thousand clients, one command each. */
-const REDIS_MS = 60_000
+export const REDIS_MS = 60_000
 
-const NO_ROUTE = { none: 'It reads or writes a file on the machine where it is run.' }
+export const NO_ROUTE = { none: 'It reads or writes a file on the machine where it is run.' }
 
 const BACKUP = shownDocument('Backup', {
   file: shownText('Where it is; -: the standard output.'),
@@ -244,13 +244,15 @@ function checkPepper({ keys_by_pepper }: Manifest, peppers: readonly string[], i
 
 /** A database that was just made may go. One that has counted calls is a ledger of its own. */
 async function refuseOther(pool: Postgres): Promise<void> {
-  const { rows } = await pool.query<{ counted: string }>(
-    `select coalesce(sum(mark), 0)::text as counted from ${SCHEMA}.producers`,
+  // Producers that are folded left usage. An older release has no table of them.
+  const { rows } = await pool.query<{ counted: string; has_usage: boolean }>(
+    `select coalesce(sum(mark), 0)::text as counted, exists (select from ${SCHEMA}.daily_usage) as has_usage
+     from ${SCHEMA}.producers`,
   )
-  const counted = rows[0]?.counted ?? '0'
-  if (counted === '0') return
+  const { counted = '0', has_usage: hasUsage = false } = rows[0] ?? {}
+  if (counted === '0' && !hasUsage) return
   throw new Failure(
-    `the database is another ledger, which has counted ${counted} calls: back it up, and say --force-identity to replace it; nothing was changed`,
+    `the database is another ledger, which has counted ${counted === '0' ? '' : `${counted} `}calls: back it up, and say --force-identity to replace it; nothing was changed`,
   )
 }
 
@@ -262,7 +264,7 @@ async function readPresentIdentity(pool: Postgres): Promise<string | null> {
 }
 
 /** Of the present database: what Redis may hold. */
-async function selectRedisNames(
+export async function selectRedisNames(
   pool: Postgres,
 ): Promise<{ readonly streams: readonly string[]; readonly clientIds: readonly string[] }> {
   if ((await readPresentIdentity(pool)) === null) return { streams: [], clientIds: [] }
@@ -273,7 +275,7 @@ async function selectRedisNames(
   return { streams: rows[0]?.streams ?? [], clientIds: rows[0]?.clients ?? [] }
 }
 
-function locationsOf({ locations }: BackupPorts): StoreLocations {
+export function locationsOf({ locations }: BackupPorts): StoreLocations {
   if (locations === null) throw new Failure('a running server does not do this: use the command line')
   return locations
 }

@@ -1,4 +1,5 @@
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { offsetsStatement } from '../../store/ledger/committed-offsets.ts'
 import type { DimensionField } from '../../usage/dimensions.ts'
 import { findSummaryTables, SUMMARY_COLUMNS } from '../../usage/summaries/summary-tables.ts'
 import { coversModelInSql } from '../covers-model.ts'
@@ -120,8 +121,7 @@ group by 1`
  * keys (of each in one text, with commas), models and numbers of periods from 1; the periods' first and last days; and the producers.
  */
 export function buildSpentStatement(shapes: readonly AccountShape[]): string {
-  const offsets = `select id as name, mark::text as value, 'offset' as kind from ${SCHEMA}.producers
-    where id = any($7::text[])`
+  const offsets = `select id as name, mark::text as value, 'offset' as kind from (${offsetsStatement('$7')}) o`
   return `
 with accounts as materialized (
   select client_id, string_to_array(keys, ',') as key_ids, model, period, place

@@ -3,6 +3,24 @@ import type { Postgres, PostgresSession } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
 
 /**
+ * SQL: ids and committed offsets of producers, those that are folded too.
+ *
+ * @param ids A parameter such as `$1`, of an array of texts.
+ */
+export function offsetsStatement(ids: string): string {
+  return `select id, mark from ${SCHEMA}.producers where id = any(${ids}::text[])
+    union all
+    select replace(id::text, '-', ''), committed from ${SCHEMA}.folded_producers
+    where id = any(array(select one::uuid from unnest(${ids}::text[]) one where one ~ '^[0-9a-f]{32}$'))`
+}
+
+const UNFOLDED = `select coalesce(sum(mark), 0) from ${SCHEMA}.producers`
+const FOLDED = `select coalesce(sum(committed), 0) from ${SCHEMA}.folded_sums`
+
+/** SQL: up to where all producers were counted together, those that are folded too. */
+export const ALL_COMMITTED = `((${UNFOLDED}) + (${FOLDED}))`
+
+/**
  * The committed offsets of these producers as of now. A producer that has no row yet is absent.
  *
  * @throws When Postgres is away.
@@ -11,10 +29,7 @@ export async function readCommittedOffsets(
   pool: Postgres,
   producers: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await pool.query<{ id: string; mark: string }>(
-    `select id, mark from ${SCHEMA}.producers where id = any($1)`,
-    [producers],
-  )
+  const { rows } = await pool.query<{ id: string; mark: string }>(offsetsStatement('$1'), [producers])
   return new Map(rows.map(({ id, mark: committedOffset }) => [id, Number(committedOffset)]))
 }
 

@@ -48,7 +48,8 @@ export async function selectLedgerStatus(pool: Postgres): Promise<LedgerStatus> 
       gaps: string
       missing: string
     }>(
-      `select (select count(*) from ${SCHEMA}.producers) as producers,
+      `select (select count(*) from ${SCHEMA}.producers)
+           + (select coalesce(sum(producers), 0) from ${SCHEMA}.folded_sums) as producers,
          (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null) as dead_letters,
          (select max(at) from ${SCHEMA}.dead_letters where resolved_at is null) as newest_dead_letter, count(*) as gaps,
          coalesce(sum(to_seq - from_seq + 1), 0) as missing
