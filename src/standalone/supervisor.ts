@@ -5,6 +5,7 @@ import { createClientKey } from '../keys/keys.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { until } from '../lib/repeat.ts'
 import { migrate } from '../store/connection/migrate.ts'
+import { checkNeeds } from '../store/connection/migration-needs.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import { openRedis, type Redis } from '../store/connection/redis.ts'
 import { selectStreams } from '../store/ledger/ledger-database.ts'
@@ -128,8 +129,18 @@ export async function startSupervisor(plan: SupervisorOptions): Promise<Supervis
   }
 }
 
+/** To see whether the workers are stopped, and the disk has room. */
+const NEEDS_MS = 10_000
+
 async function prepareDatabase({ settings }: SupervisorOptions, databaseUrl: string): Promise<void> {
   try {
+    const pool = openPostgres(databaseUrl, {
+      max: 1,
+      statementTimeoutMs: NEEDS_MS,
+      applicationName: 'tallygate migrate',
+      log: SILENT_LOG,
+    })
+    await checkNeeds(pool, { hasRoom: false }).finally(() => pool.end())
     await migrate(databaseUrl, SILENT_LOG)
   } catch (cause) {
     const where = settings.databaseUrl === null ? '' : ` at ${shownAddress(databaseUrl)} (DATABASE_URL)`

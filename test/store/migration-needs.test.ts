@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterEach, expect, test } from 'vitest'
+import { checkNeeds, MIGRATION_NEEDS, MigrationRefused } from '../../src/store/connection/migration-needs.ts'
+import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { announceProcess } from '../../src/store/processes/processes-table.ts'
+import { run } from '../cli/command-line.ts'
+import { quiet } from '../rollup/records.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+const FOLDER = 'src/store/migrations'
+/** The first that has to be written for the programs of the release before. */
+const FROM = '0031'
+
+let database: TestDatabase | null = null
+let pool: Postgres | null = null
+
+afterEach(async () => {
+  await pool?.end()
+  await database?.drop()
+  pool = null
+  database = null
+})
+
+function connect(made: TestDatabase): Postgres {
+  database = made
+  pool = openPostgres(made.url, { max: 1, statementTimeoutMs: 5_000, applicationName: 'test', log: quiet })
+  return pool
+}
+
+test('every migration with needs is there', () => {
+  const names = readdirSync(FOLDER).map((file) => file.replace(/\.sql$/, ''))
+  expect(names).toEqual(expect.arrayContaining(Object.keys(MIGRATION_NEEDS)))
+})
+
+/** What the programs of the release before do not survive, or wait for. */
+const BREAKS =
+  /\b(drop (table|column|view|function|index|constraint|not null|type)|rename (to|column|constraint)|alter column \w+ (set data )?type|set not null|add primary key|drop constraint|lock table|truncate)\b/i
+const ADDS_REQUIRED = /\badd column (?![^;,]*\bdefault\b)[^;,]*\bnot null\b/i
+
+test.each(
+  readdirSync(FOLDER).filter((file) => file.slice(0, 4) >= FROM),
+)('%s leaves the programs of the release before at work, or says what it needs', (file) => {
+  if (MIGRATION_NEEDS[file.replace(/\.sql$/, '')]?.workersStopped === true) return
+  const statements = readFileSync(`${FOLDER}/${file}`, 'utf8').replace(/^\s*--.*$/gm, '')
+  expect(statements).not.toMatch(BREAKS)
+  expect(statements).not.toMatch(ADDS_REQUIRED)
+})
+
+test('one that needs the workers stopped is refused while one runs, and says so', async () => {
+  const own = connect(await createTestDatabase())
+  await own.query(`delete from tallygate.migrations where name = '0022_call_kinds'`)
+  await announceProcess(own, { process: 'host:1', kind: 'gateway', maxConnections: 4, clockOffsetMs: 0 })
+  await checkNeeds(own, { hasRoom: false })
+  await announceProcess(own, { process: 'host:2', kind: 'worker', maxConnections: 4, clockOffsetMs: 0 })
+  await expect(checkNeeds(own, { hasRoom: false })).rejects.toThrow(
+    /^0022_call_kinds needs the workers stopped, and 1 run \(worker host:2\): stop them/,
+  )
+  await expect(checkNeeds(own, { hasRoom: true })).rejects.toBeInstanceOf(MigrationRefused)
+  const { code, err } = await run({ DATABASE_URL: database?.url ?? '' }, 'migrate')
+  expect([code, err]).toEqual([1, expect.stringMatching(/^tallygate: 0022_call_kinds needs the workers/)])
+})
+
+test('a database without a schema, and one that is up to date, need nothing', async () => {
+  await checkNeeds(connect(await createEmptyDatabase()), { hasRoom: false })
+  await pool?.end()
+  await database?.drop()
+  const own = connect(await createTestDatabase())
+  await announceProcess(own, { process: 'host:2', kind: 'worker', maxConnections: 4, clockOffsetMs: 0 })
+  await checkNeeds(own, { hasRoom: false })
+})
