@@ -10,7 +10,8 @@ export interface Traffic {
 }
 
 export interface TrafficOptions {
-  readonly baseUrl: string
+  /** A function is asked at each call. */
+  readonly baseUrl: string | (() => string)
   readonly key: string
   readonly calls: number
   /** At most. */
@@ -34,7 +35,8 @@ export async function makeCalls(options: TrafficOptions, traffic: Traffic): Prom
 
 async function call({ baseUrl, key }: TrafficOptions, traffic: Traffic, index: number): Promise<void> {
   try {
-    const answer = await fetch(`${baseUrl}/v1/chat/completions`, {
+    const url = typeof baseUrl === 'string' ? baseUrl : baseUrl()
+    const answer = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({

@@ -26,9 +26,9 @@ export interface NpmStart {
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** @param env added to an environment in which no other variable of ours is set */
-export function npmStart(env: Readonly<Record<string, string>>): NpmStart {
+export function npmStart(env: Readonly<Record<string, string>>, args: readonly string[] = []): NpmStart {
   const { PATH = '', HOME = '' } = process.env
-  const child = spawn('npm', ['start'], {
+  const child = spawn('npm', ['start', ...(args.length > 0 ? ['--', ...args] : [])], {
     cwd: PROJECT,
     detached: true,
     env: { PATH, HOME, ...clockEnvironment(), ...OFFLINE, ...env },
