@@ -4,6 +4,8 @@ import closeWithGrace from 'close-with-grace'
 import { CLOSING_MS, ConfigError, type GatewayConfig, loadGatewayConfig } from '../config/config.ts'
 import { releaseMemoryWhenIdle } from '../lib/idle-memory.ts'
 import { createLog } from '../lib/log.ts'
+import { reasonOf } from '../lib/reason-of.ts'
+import { explainStart } from './explain-start.ts'
 import { type RunningGateway, runGateway } from './run-gateway.ts'
 import { reportStarted, startProcesses } from './server-processes.ts'
 
@@ -32,7 +34,8 @@ async function start(): Promise<Pick<RunningGateway, 'drain' | 'stop'>> {
   let reloadWanted = false
   process.on('SIGHUP', () => reload())
   const gateway = await runGateway(config, log)
-  reload = () => reloadInto(gateway)
+  reload = () => void reloadInto(gateway)
+  gateway.onReloadAsked(() => reloadInto(gateway))
   if (reloadWanted) reload()
   log.info(
     { event: 'gateway.started', clients: gateway.address, operator: gateway.adminAddress },
@@ -45,9 +48,11 @@ async function start(): Promise<Pick<RunningGateway, 'drain' | 'stop'>> {
   return gateway
 }
 
-function reloadInto(gateway: RunningGateway): void {
+/** Gives why the configuration cannot be read; `null`: it was. */
+function reloadInto(gateway: RunningGateway): string | null {
   try {
     gateway.reload(loadGatewayConfig(process.env))
+    return null
   } catch (err) {
     // Half of a new configuration is worse than all of the old one.
     if (err instanceof ConfigError)
@@ -60,11 +65,14 @@ function reloadInto(gateway: RunningGateway): void {
         { event: 'config.reload_failed', err },
         'the configuration could not be reloaded; the former one stays in force',
       )
+    return err instanceof ConfigError ? err.problems.join('; ') : reasonOf(err)
   }
 }
 
 const running = await start().catch((error: unknown) => {
-  log.fatal({ event: 'gateway.start_failed', err: error }, 'the gateway could not start')
+  const why = explainStart(error, config)
+  if (why === null) log.fatal({ event: 'gateway.start_failed', err: error }, 'the gateway could not start')
+  else log.fatal({ event: 'gateway.start_failed' }, `the gateway could not start: ${why}`)
   process.exit(1)
 })
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const
