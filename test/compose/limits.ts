@@ -18,9 +18,7 @@ const REFUSED_IN_A_ROW = 12
 const ALERTED_WITHIN_MS = 60_000
 
 /** A budget set by the command line holds at all gateways, and workers reach a receiver of alerts about it. */
-export async function checkLimits({ compose }: ComposeStack, baseUrl: string): Promise<void> {
-  const tallygate = async (...args: readonly string[]) =>
-    JSON.parse(await compose('exec', '--no-TTY', '--index', '1', 'gateway', 'tallygate', '--json', ...args))
+export async function checkLimits({ compose, tallygate }: ComposeStack, baseUrl: string): Promise<void> {
   await compose(
     ...['exec', '--no-TTY', '--detach', 'demo-upstream', 'node', '--input-type=module', '--eval', RECEIVER],
   )

@@ -9,8 +9,12 @@ export interface ComposeStack {
   compose(...args: readonly string[]): Promise<string>
   /** What `docker ARGS` printed. */
   docker(...args: readonly string[]): Promise<string>
+  /** The document that `tallygate ARGS` prints in a gateway. */
+  tallygate(...args: readonly string[]): Promise<ReturnType<typeof JSON.parse>>
   /** Ids of a service's containers, those that have ended too. */
   containers(service: string): Promise<readonly string[]>
+  /** With it, plain `docker compose` is about this stack. */
+  readonly env: NodeJS.ProcessEnv
 }
 
 const PROJECT = 'tallygate-test-compose'
@@ -18,18 +22,22 @@ const OUTPUT_MAX_BYTES = 64 * 1024 * 1024
 
 /** @param env added to the environment, for what docker-compose.yml takes from it */
 export function composeStack(env: Readonly<Record<string, string>>): ComposeStack {
+  const whole = { ...process.env, ...env, COMPOSE_PROJECT_NAME: PROJECT, COMPOSE_PROFILES: 'demo' }
   const docker = async (...args: readonly string[]) => {
     const { stdout } = await run('docker', args, {
-      env: { ...process.env, ...env },
+      env: whole,
       maxBuffer: OUTPUT_MAX_BYTES,
     })
     return stdout.trim()
   }
-  const compose = (...args: readonly string[]) =>
-    docker('compose', '--project-name', PROJECT, '--profile', 'demo', ...args)
+  const compose = (...args: readonly string[]) => docker('compose', ...args)
   return {
     docker,
     compose,
+    env: whole,
+    async tallygate(...args) {
+      return JSON.parse(await compose('exec', '--no-TTY', 'gateway', 'tallygate', '--json', ...args))
+    },
     containers: async (service) => (await compose('ps', '--all', '--quiet', service)).split('\n'),
   }
 }
