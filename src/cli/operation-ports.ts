@@ -1,4 +1,8 @@
+import { existsSync } from 'node:fs'
+import { Failure } from '../doctor/failure.ts'
 import { inspectLedger } from '../doctor/inspect-ledger.ts'
+import type { Undrained } from '../doctor/operations/journal.ts'
+import { SILENT_LOG } from '../lib/logger.ts'
 import type { AllPorts } from '../operator/chapters.ts'
 import { selectRequestedNames } from '../usage/query/select-usage.ts'
 import type { Cli } from './cli.ts'
@@ -22,5 +26,26 @@ export function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): All
     inspect: () => inspectServers(servers, cli.env),
     newKeyPepper: () => servers.keyPepper(),
     locations: servers.locations,
+    drainFolder: (folder, timeoutMs) => drainFolder(folder, timeoutMs, servers, cli),
   }
+}
+
+async function drainFolder(
+  folder: string,
+  timeoutMs: number,
+  { pool, locations }: Servers,
+  { env, remark }: Cli,
+): Promise<Undrained> {
+  if (!existsSync(folder)) throw new Failure(`${folder} is not there`)
+  // Nothing else of the command line is a gateway.
+  const { loadGatewayConfig } = await import('../config/config.ts')
+  const gateway = await import('../gateway/drain-folder.ts')
+  const config = loadGatewayConfig({
+    ...env,
+    DATABASE_URL: locations.databaseUrl,
+    REDIS_URL: locations.redisUrl ?? '',
+    KEY_PEPPER: locations.keyPeppers.join(','),
+  })
+  const log = { ...SILENT_LOG, error: (_: object, text: string) => remark(text) }
+  return { openCalls: 0, ...(await gateway.drainFolder({ config, folder, pool, timeoutMs, log })) }
 }

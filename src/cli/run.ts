@@ -8,6 +8,7 @@ import type { Cli } from './cli.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPricesCommands } from './commands/prices/prices.ts'
 import { addReconcileCommand } from './commands/reconcile.ts'
+import { addSecretsCommand } from './commands/secrets.ts'
 import { addUsageExportCommand } from './commands/usage-export.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
 import { addOperations } from './operation-commands.ts'
@@ -20,6 +21,7 @@ const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
   addPricesCommands,
   addReconcileCommand,
   addMigrateCommand,
+  addSecretsCommand,
   (program, cli) => addOperations(program, CHAPTERS, cli),
 ]
 

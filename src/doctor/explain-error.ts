@@ -16,7 +16,7 @@ export function explainError(error: unknown): string {
   if (error instanceof Failure) return oneLine(error.message)
   const state = sqlStateOf(error)
   if (state !== null && NOT_SET_UP.includes(state)) {
-    return 'the database is not set up for this release: run npm run migrate'
+    return 'the database is not set up for this release: run tallygate migrate'
   }
   const reason = oneLine(reasonOf(error))
   if (isQueryTimeout(error)) {

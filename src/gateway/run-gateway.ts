@@ -45,6 +45,7 @@ import { watchCertificate } from './health/certificate.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { type GatewayState, readinessOf } from './health/readiness.ts'
 import { nameGateway, recordJournal, recordPrices } from './health/recorded-state.ts'
+import { ReloadAsked } from './health/reload-asked.ts'
 import { hashConfiguration, reportGateway } from './health/report-process.ts'
 import { UpstreamHealth } from './health/upstream-health.ts'
 import { watchWorkers } from './health/worker-watch.ts'
@@ -87,6 +88,12 @@ export interface RunningGateway {
   activity(): Activity
   /** Takes upstreams, models and prices from `config`. All else stays as it was at the start. */
   reload(config: GatewayConfig): void
+  /**
+   * Has an operator's wish to read the configuration again carried out.
+   *
+   * @param listener Gives why it cannot be read; `null`: it was.
+   */
+  onReloadAsked(listener: () => string | null): void
   /** Before `stop`: gives clients and balancers five seconds at most to go elsewhere. */
   drain(): Promise<void>
   /** Accepts no new connections, lets running calls end, and ships their records. */
@@ -150,6 +157,7 @@ export async function runGateway(
   const kafkaBacklog = watchKafkaBacklog(polls)
   let stopping = false
   let configuration = hashConfiguration(config)
+  const reloadAsked = new ReloadAsked()
   const certificate = config.tls === null ? null : watchCertificate(config.tls, log)
   const state = (): GatewayState => {
     const { redisConnected, oldestUncommittedMs, journalWritable } = ledger.stats()
@@ -310,7 +318,9 @@ export async function runGateway(
       certificateEndsAtMs: () => certificate?.endsAtMs ?? null,
       shards: streamNames(config.redisPrefix, config.streamShards),
       upstreams: upstreamHealth,
+      reload: () => reloadAsked.said,
     }),
+    onReloadAsked: (askedAtMs) => reloadAsked.carryOut(askedAtMs),
   })
   const followed = followPrices(following, stored, (newer) => {
     reloadable.takePrices(newer)
@@ -331,6 +341,7 @@ export async function runGateway(
       certificate?.reload()
       recording.record()
     },
+    onReloadAsked: (listener) => reloadAsked.carryOutBy(listener),
     async drain() {
       stopping = true
       await drainer.begin()

@@ -12,7 +12,11 @@ async function checkJobs(pool: Postgres, nowMs: number): Promise<Finding> {
   if (oldest === null) return ok('jobs', 'every submitted job has reported its usage')
   const detail = `${jobs} jobs submitted and never fetched, the oldest ${oldest.kind} ${oldest.id} of client ${oldest.clientName}, ${oldest.createdAt.toISOString()}`
   if (nowMs - oldest.createdAt.getTime() < OVERDUE_MS) return ok('jobs', detail)
-  return warning('jobs', detail, 'what they used is in no totals until they are fetched: see jobs list')
+  return warning(
+    'jobs',
+    detail,
+    'what they used is in no totals until they are fetched: see tallygate jobs list',
+  )
 }
 
 export const OBJECT_CONDITIONS: readonly Condition<{ readonly pool: Postgres; readonly nowMs: number }>[] = [

@@ -144,6 +144,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       remark() {},
       newKeyPepper: () => pepper,
       locations: null,
+      drainFolder: null,
     },
     announce: options.announceKeyChange,
     replicaLagMs: () => {

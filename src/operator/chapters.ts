@@ -7,8 +7,12 @@ import {
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
 import { ALERTS_CHAPTER } from '../doctor/operations/alerts.ts'
 import { BACKUP_CHAPTERS, type BackupPorts } from '../doctor/operations/backup.ts'
+import { claimStores } from '../doctor/operations/claim.ts'
 import { DOCTOR_CHAPTER, type DoctorPorts, GATEWAYS_CHAPTER } from '../doctor/operations/health.ts'
+import { JOURNAL_CHAPTER, type JournalPorts } from '../doctor/operations/journal.ts'
 import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../doctor/operations/ledger.ts'
+import { PROCESS_CHAPTERS } from '../doctor/operations/processes.ts'
+import { PRODUCERS_CHAPTER } from '../doctor/operations/producers.ts'
 import {
   createClientOperation,
   disableClientOperation,
@@ -28,6 +32,7 @@ import type { AnyOperation, Chapter } from '../operations/operation.ts'
 import { listDoubts } from '../pricing/refresh/doubt-operations.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
+import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
 import { USAGE_CHAPTER, type UsagePorts } from '../usage/operations/usage.ts'
 
@@ -38,7 +43,8 @@ export interface AllPorts
     DoctorPorts,
     UsagePorts,
     UnpricedPorts,
-    BackupPorts {}
+    BackupPorts,
+    JournalPorts {}
 
 /** Every chapter that declares operations, in the order of the command line's help. */
 export const CHAPTERS: readonly Chapter<AllPorts>[] = [
@@ -70,11 +76,15 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   {
     words: 'ledger',
     about: 'Whether what was counted is right.',
-    operations: [ledgerStatus, ledgerGaps, verifyOperation, rebuildOperation],
+    operations: [ledgerStatus, ledgerGaps, verifyOperation, rebuildOperation, claimStores],
   },
   DEAD_LETTERS_CHAPTER,
+  JOURNAL_CHAPTER,
+  PRODUCERS_CHAPTER,
+  KAFKA_CHAPTER,
   ...BACKUP_CHAPTERS,
   GATEWAYS_CHAPTER,
+  ...PROCESS_CHAPTERS,
   DOCTOR_CHAPTER,
 ]
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
+import { run } from '../cli/command-line.ts'
 import { gatewayProcess, type TestProcess } from '../support/processes.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
@@ -74,4 +75,13 @@ test('SIGHUP takes the file as it is now, or, when anything in it is wrong, noth
   await call()
   expect((await stack.usageOf(client, 3)).cost_usd).toBe(0.000077)
   expect(await shown()).toEqual(['second'])
+})
+
+test('tallygate reload does the same from any shell, and says what is wrong', async () => {
+  await writeConfig('1', 'fourth')
+  const { code, out } = await run(stack.env, 'reload')
+  expect(out).toMatch(/gateway \S+ has read them/)
+  // The gateway of the stack has no file, and takes no signal: it says that it is not ready.
+  expect(code).toBe(1)
+  await expect.poll(shown).toEqual(['fourth'])
 })

@@ -125,7 +125,7 @@ test('other paths of the listener answer 405 too, and what is nowhere 404', asyn
 })
 
 /** The operations without a route that no other one stands for. */
-const FOR_THE_COMMAND_LINE_ALONE: readonly string[] = ['backup', 'restore']
+const FOR_THE_COMMAND_LINE_ALONE: readonly string[] = ['ledger.claim', 'journal.drain', 'backup', 'restore']
 
 test('what the command line can do, HTTP can, unless a server cannot do it for itself', () => {
   const alone = OPERATIONS.flatMap(({ name, http }) =>

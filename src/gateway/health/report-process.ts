@@ -45,6 +45,7 @@ export interface ReportOptions {
   readonly certificateEndsAtMs: () => number | null
   readonly shards: readonly string[]
   readonly upstreams: UpstreamHealth
+  readonly reload: () => ProcessReport['reload']
 }
 
 /** What a gateway process says of itself every five seconds. */
@@ -52,7 +53,7 @@ export function reportGateway(options: ReportOptions): () => Promise<ProcessRepo
   const { version, adminAddress, ledger, journalDir, upstreams } = options
   const startedAtMs = Date.now()
   return async () => {
-    const { openCalls, journalWritable } = ledger.stats()
+    const { openCalls, journalWritable, uncommittedRecords } = ledger.stats()
     const disk = await statfs(journalDir).catch(() => null)
     return {
       ...NOTHING_REPORTED,
@@ -69,6 +70,8 @@ export function reportGateway(options: ReportOptions): () => Promise<ProcessRepo
       certificateEndsAtMs: options.certificateEndsAtMs(),
       shards: [...options.shards],
       upstreams: upstreams.report(),
+      uncommittedRecords,
+      reload: options.reload(),
     }
   }
 }

@@ -9,7 +9,7 @@ import type { Condition } from '../../store/conditions/condition.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectGatewayJournals } from '../../store/ledger/gateway-journals.ts'
 import { readDatabaseId } from '../../store/ledger/ledger-database.ts'
-import { DATABASE_FILE, isDatabaseMismatch, readJournalDatabaseId } from '../recovery/journal-database-id.ts'
+import { isDatabaseMismatch, readJournalDatabaseId } from '../recovery/journal-database-id.ts'
 import { readJournalDirectory } from '../recovery/producer-folder.ts'
 
 /** Of JOURNAL_MAX_BYTES: at the whole of it, calls are refused. */
@@ -27,19 +27,20 @@ async function checkJournal(journalDir: string, database: string | null): Promis
     const databaseId = await Promise.all(
       producers.map((producer) => readJournalDatabaseId(join(journalDir, producer))),
     )
-    const mismatched = databaseId.filter((one) => isDatabaseMismatch(one, database)).length
-    if (mismatched > 0) {
+    const mismatched = databaseId.filter((one) => one !== null && isDatabaseMismatch(one, database))
+    if (mismatched.length > 0) {
+      const others = [...new Set(mismatched)]
       return failure(
         'journals',
-        `${detail}; ${mismatched} belong to another database, and wait for a gateway that has it`,
-        `start one with its DATABASE_URL; if that database is gone for good, delete the file ${DATABASE_FILE} in their folders`,
+        `${detail}; ${mismatched.length} belong to another database (${others.join(', ')}), and wait for a gateway that has it`,
+        `start one with its DATABASE_URL; if that database is gone for good: tallygate ledger claim ${others[0]}`,
       )
     }
     if (corrupt === 0) return ok('journals', detail)
     return failure(
       'journals',
       `${detail}; ${corrupt} could not be read completely and were quarantined`,
-      'look into the .corrupt folders there; what could be read was counted',
+      'what could be read was counted; see tallygate ledger gaps and tallygate reconcile, then delete the .corrupt folders there',
     )
   } catch (error) {
     if (isMissingFile(error)) return ok('journals', `none on this machine (${journalDir} is not there)`)

@@ -18,7 +18,7 @@ function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
     'gaps',
     newest.recordedAt,
     `${missingRecords} records are missing in ${gapCount} gaps, the last one ${of}`,
-    'start a gateway on the disk that has their journal; if it is lost, so are they: ledger gaps, reconcile',
+    'start a gateway on the disk that has their journal; if it is lost, so are they: tallygate ledger gaps, tallygate reconcile',
   )
 }
 
@@ -29,7 +29,7 @@ function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStatus): Fi
     'dead letters',
     newestDeadLetterAt,
     `${deadLetters} records could not be counted, the last one ${newestDeadLetterAt.toISOString()}`,
-    'see why: dead-letters list; then dead-letters retry --all',
+    'see why: tallygate dead-letters list; then tallygate dead-letters retry --all',
   )
 }
 

@@ -21,7 +21,7 @@ async function checkPrefix(ports: StorePorts): Promise<readonly Finding[]> {
       failure(
         'redis prefix',
         `the Redis keys ${redisPrefix}* belong to the database ${owner}, and DATABASE_URL is ${databaseId}: nothing is counted`,
-        'give one of the two deployments another REDIS_PREFIX; if the other is gone for good, delete these keys',
+        `give one of the two deployments another REDIS_PREFIX; if the other is gone for good: tallygate ledger claim ${owner}`,
       ),
     ]
   const foreign = await Promise.all(streams.map((stream) => countForeign(redis, stream, databaseId)))

@@ -15,7 +15,7 @@ export async function checkAlerts(pool: Postgres): Promise<readonly Finding[]> {
     failure(
       'alerts',
       `receiver ${id} has taken no alert since ${since.toISOString()}: ${error ?? 'no worker sends any'}${others}`,
-      `see that it answers: alerts test ${id}; or give it up: alerts remove ${id}`,
+      `see that it answers: tallygate alerts test ${id}; or give it up: tallygate alerts remove ${id}`,
     ),
   ]
 }

@@ -31,7 +31,7 @@ async function checkGatewayPrices(pool: Postgres, ownPrices: OwnPrices): Promise
       return warning(
         'price configuration',
         `every gateway prices by ${nameConfiguration(first.configuration)}; this command has ${nameConfiguration(own)}`,
-        'leave TALLYGATE_CONFIG unset here to price as they do, or give them this one and send SIGHUP',
+        'leave TALLYGATE_CONFIG unset here to price as they do, or give them this one, then tallygate reload',
       )
     }
     return ok('price configuration', `every gateway prices by ${nameConfiguration(first.configuration)}`)
@@ -42,7 +42,7 @@ async function checkGatewayPrices(pool: Postgres, ownPrices: OwnPrices): Promise
   return warning(
     'price configuration',
     `gateways do not price alike: ${named.join('; ')}`,
-    'give them one TALLYGATE_CONFIG and one catalog, and send SIGHUP to those that read theirs before',
+    'give them one TALLYGATE_CONFIG and one catalog, then tallygate reload',
   )
 }
 

@@ -63,8 +63,8 @@ function checkState(kind: PriceCatalogKind, state: PriceState, nowMs: number): F
 }
 
 const BY_HAND: Readonly<Record<PriceCatalogKind, string>> = {
-  'genai-prices': ', or take data by hand: prices update FILE',
-  litellm: ', or take data by hand: prices import FILE',
+  'genai-prices': ', or take data by hand: tallygate prices update FILE',
+  litellm: ', or take data by hand: tallygate prices import FILE',
   azure: '',
 }
 
@@ -74,7 +74,7 @@ function checkDoubts(doubts: readonly PriceDoubt[]): readonly Finding[] {
   const [first] = doubts
   if (first === undefined) return []
   const shown = doubts.slice(0, SHOWN).map(({ provider, model, why }) => `${provider}/${model}: ${why}`)
-  const more = doubts.length > SHOWN ? [`and ${doubts.length - SHOWN} more: prices doubts`] : []
+  const more = doubts.length > SHOWN ? [`and ${doubts.length - SHOWN} more: tallygate prices doubts`] : []
   return [
     warning(
       'price doubts',

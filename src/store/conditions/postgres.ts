@@ -27,7 +27,7 @@ async function checkPostgres(pool: Postgres): Promise<Finding> {
 async function checkMigrations(pool: Postgres): Promise<Finding> {
   const pending = await selectPendingMigrations(pool)
   if (pending.length === 0) return ok('migrations', 'the database is up to date')
-  return dead('migrations', `the database lacks ${pending.join(', ')}`, 'npm run migrate')
+  return dead('migrations', `the database lacks ${pending.join(', ')}`, 'tallygate migrate')
 }
 
 export const POSTGRES: Condition = {

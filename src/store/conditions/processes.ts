@@ -47,7 +47,7 @@ async function checkSilence(pool: Postgres): Promise<Finding> {
   return (isNews ? failure : warning)(
     'processes',
     `silent, and did not say that they stop: ${named}`,
-    'see whether they run and reach PostgreSQL, and start them again: a gateway on the host whose disk has its journal; what is gone for good is no longer listed after a day',
+    'see whether they run and reach PostgreSQL, and start them again: a gateway on the host whose disk has its journal; what is gone for good: tallygate processes dismiss HOST:PID',
   )
 }
 
@@ -88,7 +88,7 @@ async function checkConfigurations(pool: Postgres): Promise<Finding> {
   return failure(
     'configurations',
     `gateways differ: ${split}`,
-    'give them one TALLYGATE_CONFIG and the same variables, and send SIGHUP to those that read theirs before, or restart them',
+    'give them one TALLYGATE_CONFIG, then tallygate reload; where variables differ, restart them with the same',
   )
 }
 

@@ -47,10 +47,10 @@ const REPAIRS: Readonly<Record<string, string>> = {
   connect_timeout: 'its host does not answer: see routes and firewalls, or correct its URL',
   tls: 'its certificate is not trusted: renew it, or set NODE_EXTRA_CA_CERTS at the gateways',
   credential_refused:
-    'it refuses the key that gateways have for it: renew that, and send SIGHUP or restart them',
+    'it refuses the key that gateways have for it: renew that, then tallygate reload; restart them where it is a variable',
   rate_limited: "the account's limits are used up: ask the provider for more, or lower the limits of clients",
   server_error: 'see the status of the provider, or the log of the upstream',
-  slow_answer: 'see the load of the upstream, or raise UPSTREAM_HEADERS_TIMEOUT',
+  slow_answer: 'see the load of the upstream, or raise UPSTREAM_HEADERS_TIMEOUT_MS',
 }
 
 async function checkUpstreams(pool: Postgres): Promise<readonly Finding[]> {

@@ -32,6 +32,10 @@ const processReport = z.object({
   /** The streams that this process writes to, or counts. */
   shards: z.array(z.string()),
   upstreams: z.array(upstreamReport),
+  /** Records of its journals that are not counted yet. */
+  uncommittedRecords: z.number().nullable().default(null),
+  /** The last time that it was asked to read its configuration again, and why it could not; `null`: it could. */
+  reload: z.object({ askedAtMs: z.number(), problem: z.string().nullable() }).nullable().default(null),
 })
 
 export type UpstreamReport = z.output<typeof upstreamReport>
@@ -51,6 +55,8 @@ export const NOTHING_REPORTED = {
   certificateEndsAtMs: null,
   shards: [],
   upstreams: [],
+  uncommittedRecords: null,
+  reload: null,
 } as const satisfies Partial<ProcessReport>
 
 /** `null`: there is none, or one of another release that cannot be read. */

@@ -38,13 +38,17 @@ const SILENT_SECONDS = 45
 /** SQL: a process that runs. */
 export const LIVE = `at > now() - make_interval(secs => ${SILENT_SECONDS})`
 
-/** @throws When Postgres is away. */
-export async function announceProcess(pool: Postgres, running: RunningProcess): Promise<void> {
+/**
+ * @returns When an operator last asked the process to read its configuration again; `null`: never.
+ * @throws When Postgres is away.
+ */
+export async function announceProcess(pool: Postgres, running: RunningProcess): Promise<Date | null> {
   const { process, kind, maxConnections, clockOffsetMs, report = null } = running
-  await pool.query(
+  const { rows } = await pool.query<{ reload_asked_at: Date | null }>(
     `insert into ${SCHEMA}.processes (process, kind, max_connections, clock_offset_ms, report) values ($1, $2, $3, $4, $5)
      on conflict (process, kind) do update set max_connections = excluded.max_connections,
-       clock_offset_ms = excluded.clock_offset_ms, report = excluded.report, at = now()`,
+       clock_offset_ms = excluded.clock_offset_ms, report = excluded.report, at = now()
+     returning reload_asked_at`,
     [
       process,
       kind,
@@ -53,6 +57,7 @@ export async function announceProcess(pool: Postgres, running: RunningProcess): 
       report === null ? null : JSON.stringify(report),
     ],
   )
+  return rows[0]?.reload_asked_at ?? null
 }
 
 /** A process that stops says this last. */
@@ -61,6 +66,33 @@ export async function withdrawProcess(
   { process, kind }: Pick<RunningProcess, 'process' | 'kind'>,
 ): Promise<void> {
   await pool.query(`delete from ${SCHEMA}.processes where process = $1 and kind = $2`, [process, kind])
+}
+
+/** Drops a process that is silent. False: there is none of that name, or it runs. */
+export async function dismissProcess(pool: Postgres, process: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `delete from ${SCHEMA}.processes
+     where process = $1 and at < clock_timestamp() - make_interval(secs => ${HEARTBEAT_LATE_MS / 1000})`,
+    [process],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/**
+ * Asks all gateways that run to read their configuration again. Each takes it with what it says of itself next.
+ *
+ * @returns When, by Postgres's clock, in whole milliseconds.
+ */
+export async function askForReload(pool: Postgres): Promise<Date> {
+  const { rows } = await pool.query<{ at: Date }>(
+    `with asked as (select date_trunc('milliseconds', clock_timestamp()) as at),
+       told as (update ${SCHEMA}.processes p set reload_asked_at = asked.at from asked
+         where p.kind = 'gateway' and p.${LIVE})
+     select at from asked`,
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error('Postgres said no time')
+  return row.at
 }
 
 /** All that were heard of within a day and did not say that they stop, by their names. */
@@ -160,6 +192,10 @@ interface AnnounceOptions {
   readonly clock: StoreClock
   /** What else it says of itself. */
   readonly report: () => Promise<ProcessReport | null>
+  /** An operator asks it to read its configuration again. What comes of it is said at once. */
+  readonly onReloadAsked?: (askedAtMs: number) => void
+  /** Absent: 5 s. */
+  readonly announceMs?: number
 }
 
 const CHECK_MS = 1_000
@@ -170,23 +206,29 @@ const ignore = () => {}
  * Says in Postgres that this process runs, for `doctor` and for alerts: how many connections it may take, and how far
  * its clock is off. It says so at once where that begins or ends. Without Postgres it waits.
  */
-export function keepAnnounced({ pool, kind, connections, clock, report }: AnnounceOptions): {
+export function keepAnnounced(options: AnnounceOptions): {
   stop(): Promise<void>
 } {
+  const { pool, kind, connections, clock, report, onReloadAsked, announceMs = ANNOUNCE_MS } = options
   const name = { process: `${hostname()}:${process.pid}`, kind }
   let said: { readonly atMs: number; readonly clock: string } | null = null
+  /** `undefined`: nothing was said yet, and a wish of before was one to a process that had its name. */
+  let askedAtMs: number | null | undefined
   const repeated = repeat(async () => {
     const state = clock.offsetMs === null ? 'unknown' : clock.isOff ? 'off' : 'right'
-    const isDue = said?.clock !== state || performance.now() - said.atMs >= ANNOUNCE_MS
+    const isDue = said?.clock !== state || performance.now() - said.atMs >= announceMs
     if (!isDue) return
     const { max: maxConnections } = connections
     const running = { ...name, maxConnections, clockOffsetMs: clock.provenOffsetMs, report: await report() }
-    const isSaid = await announceProcess(pool, running).then(
-      () => true,
-      () => false,
-    )
-    if (!isSaid) return
+    const asked = await announceProcess(pool, running).catch(() => undefined)
+    if (asked === undefined) return
     said = { atMs: performance.now(), clock: state }
+    const newlyAskedAtMs = asked?.getTime() ?? null
+    if (askedAtMs !== undefined && newlyAskedAtMs !== null && newlyAskedAtMs !== askedAtMs) {
+      onReloadAsked?.(newlyAskedAtMs)
+      said = null
+    }
+    askedAtMs = newlyAskedAtMs
     if (connections.allow === undefined) return
     await selectConnectionUse(pool).then((use) => connections.allow?.(shareOf(use)), ignore)
   }, CHECK_MS)

@@ -30,7 +30,7 @@ function sendingFinding(state: OutboxState, nowMs: number): Finding {
     return failure(
       NAME,
       `no worker sends calls to Kafka: ${waits}`,
-      'start workers with CALLS_KAFKA_BROKERS; if they are not wanted any more: truncate tallygate.call_outbox',
+      'start workers with CALLS_KAFKA_BROKERS; if Kafka is not wanted any more: tallygate kafka off',
     )
   }
   if (problem !== null) {
@@ -58,7 +58,7 @@ function skippedFinding({ calls, from, to, at }: SkippedCalls, nowMs: number): F
   return (isNews ? failure : warning)(
     'kafka outbox',
     `${calls} calls of ${from === to ? from : `${from} to ${to}`} did not go to Kafka: too many waited`,
-    `while Postgres keeps them: usage export --format cloudevents --from ${from} --to ${to}; docs/export.md, section 4`,
+    `while Postgres keeps them: tallygate usage export --format cloudevents --from ${from} --to ${to}; docs/export.md, section 4`,
   )
 }
 

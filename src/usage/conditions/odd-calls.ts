@@ -24,7 +24,7 @@ async function checkSuspects(pool: Postgres): Promise<Finding> {
   return warning(
     'costly calls',
     `${calls} calls of the last ${DAYS} days cost more than CALL_ALERT_USD each; the most: ${usd} USD, ${model} at ${upstream}, call ${callId}`,
-    'hold them against the report of the provider: reconcile; give back what was not spent: adjustment',
+    'hold them against the report of the provider: tallygate reconcile; give back what was not spent: tallygate adjustment add',
   )
 }
 
@@ -51,7 +51,7 @@ async function checkPlaces(pool: Postgres): Promise<readonly Finding[]> {
     return warning(
       'places',
       `${calls} calls of the last ${DAYS} days at ${upstream} are at the global price, and it is not known whether their deployments are global: ${named}`,
-      `set deployment of ${upstream} in TALLYGATE_CONFIG (global, data-zone, regional), then prices reprice`,
+      `set deployment of ${upstream} in TALLYGATE_CONFIG (global, data-zone, regional), then tallygate prices reprice`,
     )
   })
 }

@@ -39,7 +39,7 @@ const NO_PRICE: Line = {
 const PRICED_SINCE: Line = {
   name: 'late prices',
   what: 'had no price, and their models have one now',
-  mend: 'price them: prices reprice --model NAME --since DAY',
+  mend: 'price them: tallygate prices reprice --model NAME --since DAY',
   by: 'model',
 }
 
@@ -54,7 +54,7 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
   no_model: {
     name: 'no model',
     what: 'name no model, so have no price',
-    mend: 'let the clients name it; what was spent is in the report of the provider: reconcile',
+    mend: 'let the clients name it; what was spent is in the report of the provider: tallygate reconcile',
     by: 'call',
   },
   use_without_price: {
@@ -66,7 +66,7 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
   contradictory_usage: {
     name: 'contradictions',
     what: 'have parts of their usage that are larger than the whole',
-    mend: 'correct the provider of the upstream; what was spent is in the report of the provider: reconcile',
+    mend: 'correct the provider of the upstream; what was spent is in the report of the provider: tallygate reconcile',
     by: 'model',
   },
   invalid_usage: {
@@ -84,13 +84,13 @@ const LINES: Readonly<Record<UnpricedReason, Line>> = {
   passes_by: {
     name: 'passes by',
     what: 'made credentials or calls whose use goes past the gateway',
-    mend: 'take them out of paths.allow in TALLYGATE_CONFIG, or take the cost from the report of the provider: reconcile',
+    mend: 'take them out of paths.allow in TALLYGATE_CONFIG, or take the cost from the report of the provider: tallygate reconcile',
     by: 'call',
   },
   no_reader: {
     name: 'no reader',
     what: 'were answered, nothing metered',
-    mend: 'refuse the paths in TALLYGATE_CONFIG (paths), or take the cost from the report of the provider: reconcile',
+    mend: 'refuse the paths in TALLYGATE_CONFIG (paths), or take the cost from the report of the provider: tallygate reconcile',
     by: 'call',
   },
   billed_later: {

@@ -1,5 +1,5 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** Where calls on their way to Kafka stand. */
@@ -157,4 +157,30 @@ export async function pruneSkipped(pool: Postgres): Promise<void> {
   await pool.query(
     `delete from ${SCHEMA}.call_outbox_skipped where at < now() - interval '${SKIPPED_DAYS} days'`,
   )
+}
+
+/** Calls that waited and are not sent any more, and those that are known to have been left out. */
+export interface DiscardedOutbox {
+  readonly waitingCalls: number
+  readonly skippedCalls: number
+}
+
+/** Deletes what waits for Kafka, and all figures of it. `null`: a worker sends, or tries to. */
+export async function discardOutbox(pool: Postgres): Promise<DiscardedOutbox | null> {
+  return await inTransaction(pool, async (session) => {
+    // Its row is held until the end: a worker that begins to send waits, and then finds nothing.
+    const { rows } = await session.query<{ held: boolean }>(
+      `select held_until > now() as held from ${SCHEMA}.call_outbox_state for update`,
+    )
+    if (rows[0]?.held === true) return null
+    const counted = await session.query<{ waiting: string; skipped: string }>(
+      `with waiting as (delete from ${SCHEMA}.call_outbox returning events),
+         skipped as (delete from ${SCHEMA}.call_outbox_skipped returning calls),
+         state as (delete from ${SCHEMA}.call_outbox_state)
+       select (select coalesce(sum(events), 0) from waiting) as waiting,
+         (select coalesce(sum(calls), 0) from skipped) as skipped`,
+    )
+    const [deleted] = counted.rows
+    return { waitingCalls: Number(deleted?.waiting ?? 0), skippedCalls: Number(deleted?.skipped ?? 0) }
+  })
 }
