@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listModelsDevModel, type ModelsDevRates } from '../../src/pricing/sources/models-dev-catalog.ts'
 
 /** The providers that are taken, by their names at models.dev, and the catalog's ids of them. */
 export const TAKEN_PROVIDERS: Readonly<Record<string, string>> = {
@@ -38,26 +39,12 @@ const modelShape = z.object({
 })
 const providerShape = z.record(z.string(), z.record(z.string(), modelShape))
 
-type Costs = z.infer<typeof modelShape>['cost']
-type Rate = number | { base: number; tiers: { start: number; price: number }[] }
-
-interface ListedModel {
-  readonly id: string
-  readonly match: { readonly equals: string }
-  readonly prices: Readonly<Record<string, Rate>>
-}
+type ListedModel = NonNullable<ReturnType<typeof listModelsDevModel>>
 
 export interface ListedProvider {
   readonly id: string
   readonly models: readonly ListedModel[]
 }
-
-const KEYS = [
-  ['input_mtok', 'input'],
-  ['output_mtok', 'output'],
-  ['cache_read_mtok', 'cacheRead'],
-  ['cache_write_mtok', 'cacheWrite'],
-] as const
 
 /**
  * One provider's list in the form of genai-prices' `data.json`. Taken is what answers with text and has a price, or is
@@ -69,26 +56,14 @@ const KEYS = [
 export function listProvider(id: string, list: unknown): ListedProvider {
   const models = Object.values(providerShape.parse(list))
     .flatMap((group) => Object.values(group))
-    .filter(({ type, id: name, cost }) => {
-      const isFree = cost.input === 0 && cost.output === 0 && name.endsWith(':free')
-      return type === 'chat' && (isFree || (cost.input > 0 && cost.output > 0))
+    .filter(({ type }) => type === 'chat')
+    .flatMap(({ id: name, cost: { tiers, ...rates } }) => {
+      const sizes = tiers.map(({ inputTokensAbove: above, ...rest }) => ({ above, rates: ratesOf(rest) }))
+      return listModelsDevModel(id, name, ratesOf(rates), sizes) ?? []
     })
-    .map(({ id: name, cost }) => listModel(id, name, cost))
   return { id, models: models.toSorted((a, b) => (a.match.equals < b.match.equals ? -1 : 1)) }
 }
 
-function listModel(providerId: string, name: string, cost: Costs): ListedModel {
-  const prices = KEYS.flatMap(([key, rate]): [string, Rate][] => {
-    const base = cost[rate]
-    const isToken = rate === 'input' || rate === 'output'
-    if (!isToken && base === 0) return []
-    const tiers = cost.tiers
-      .toSorted((a, b) => a.inputTokensAbove - b.inputTokensAbove)
-      .map((tier) => ({ start: tier.inputTokensAbove, price: tier[rate] }))
-    return [[key, tiers.length === 0 ? base : { base, tiers }]]
-  })
-  // As genai-prices calls them, so that one model has one id.
-  const id =
-    providerId === 'fireworks' ? name.replace(/^accounts\/fireworks\/(?:models|routers)\//, '') : name
-  return { id, match: { equals: name }, prices: Object.fromEntries(prices) }
+function ratesOf({ input, output, cacheRead, cacheWrite }: z.infer<typeof ratesShape>): ModelsDevRates {
+  return { input, output, cache_read: cacheRead, cache_write: cacheWrite }
 }

@@ -126,6 +126,7 @@ async function findStored(pool: Postgres): Promise<StoredPrices> {
   }
   return {
     'genai-prices': await read('genai-prices'),
+    'models.dev': await read('models.dev'),
     litellm: await read('litellm'),
     azure: await read('azure'),
   }

@@ -45,7 +45,12 @@ export function catalogFileOf(dataDir: string): string {
 export function readCurrentCatalog(dataDir: string, stored: KeptElsewhere = NOTHING_KEPT): CurrentCatalog {
   const first = keptData(stored['genai-prices']) ?? readGiven(catalogFileOf(dataDir))
   const litellm = keptData(stored.litellm)
-  const newer = { 'genai-prices': first, litellm, azure: keptData(stored.azure) }
+  const newer = {
+    'genai-prices': first,
+    'models.dev': keptData(stored['models.dev']),
+    litellm,
+    azure: keptData(stored.azure),
+  }
   return {
     entries: mergeSources(newer),
     text: () => mergedText(newer),
@@ -60,7 +65,12 @@ export type KeptElsewhere = Readonly<
   Record<PriceCatalogKind, { readonly entries: CatalogEntries; readonly text: () => string } | null>
 >
 
-export const NOTHING_KEPT: KeptElsewhere = { 'genai-prices': null, litellm: null, azure: null }
+export const NOTHING_KEPT: KeptElsewhere = {
+  'genai-prices': null,
+  'models.dev': null,
+  litellm: null,
+  azure: null,
+}
 
 function keptData(kept: KeptElsewhere[PriceCatalogKind]): CatalogData | null {
   return kept === null ? null : { ...kept, file: null }

@@ -167,6 +167,12 @@ export const ENVIRONMENT = [
     default: 'https://raw.githubusercontent.com/pydantic/genai-prices/main/prices/new_data/v2/data.json',
   },
   {
+    name: 'PRICES_MODELS_DEV_URL',
+    meaning:
+      'where newer prices of models.dev are fetched: its `api.json`, or a copy of it; unset: its public place, but nowhere where `PRICES_URL` is set',
+    default: null,
+  },
+  {
     name: 'PRICES_LITELLM_URL',
     meaning:
       "where newer prices of LiteLLM's list are fetched, or a copy of it; unset: its public place, but nowhere where `PRICES_URL` is set",

@@ -22,6 +22,7 @@ export function loadPriceRefreshConfig(env: Environment): PriceRefreshConfig | n
   }
   const urls = {
     'genai-prices': readPricesUrl(env, problems, 'genai-prices'),
+    'models.dev': readPricesUrl(env, problems, 'models.dev'),
     litellm: readPricesUrl(env, problems, 'litellm'),
     azure: readPricesUrl(env, problems, 'azure'),
   }
@@ -30,6 +31,7 @@ export function loadPriceRefreshConfig(env: Environment): PriceRefreshConfig | n
 }
 
 const ASKED_ANYWAY: Readonly<Partial<Record<PriceCatalogKind, string>>> = {
+  'models.dev': 'https://models.dev/api.json',
   litellm: 'https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json',
   azure: `https://prices.azure.com/api/retail/prices?$filter=${encodeURIComponent(
     `serviceName eq 'Foundry Models' and priceType eq 'Consumption' and (${[...AZURE_REGIONS.keys()]

@@ -150,7 +150,14 @@ test('every variable but those that npm start alone reads changes the gateway’
     LOG_LEVEL: 'debug',
   }
   const files = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TALLYGATE_CONFIG']
-  const ofWorkers = ['FETCH_JOBS', 'PRICES_REFRESH', 'PRICES_URL', 'PRICES_LITELLM_URL', 'PRICES_AZURE_URL']
+  const ofWorkers = [
+    'FETCH_JOBS',
+    'PRICES_REFRESH',
+    'PRICES_URL',
+    'PRICES_MODELS_DEV_URL',
+    'PRICES_LITELLM_URL',
+    'PRICES_AZURE_URL',
+  ]
   const ofKafka = ENVIRONMENT.map(({ name }) => name).filter((name) => name.startsWith('CALLS_KAFKA_'))
   expect([...Object.keys(changed), ...files, ...ofWorkers, ...ofKafka].sort()).toEqual(
     ENVIRONMENT.map(({ name }) => name).sort(),

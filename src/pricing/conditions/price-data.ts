@@ -10,6 +10,7 @@ import { PRICE_URLS, type PriceCatalogKind } from '../sources/price-catalog-sour
 
 const NAMES: Readonly<Record<PriceCatalogKind, string>> = {
   'genai-prices': 'price data',
+  'models.dev': 'models.dev prices',
   litellm: 'litellm prices',
   azure: 'azure prices',
 }
@@ -28,7 +29,9 @@ async function checkSource(
   const state = await readPriceState(pool, kind)
   // No release has Azure's own prices, and without them its models have those of other lists.
   const isMissed = kind === 'azure' && state.isBundled && state.last?.outcome !== 'refused'
-  return isMissed ? [] : [checkState(kind, state, nowMs)]
+  // What was never asked for is as the release has it.
+  const isUnasked = kind === 'models.dev' && state.last === null
+  return isMissed || isUnasked ? [] : [checkState(kind, state, nowMs)]
 }
 
 function checkState(kind: PriceCatalogKind, state: PriceState, nowMs: number): Finding {
@@ -48,8 +51,7 @@ function checkState(kind: PriceCatalogKind, state: PriceState, nowMs: number): F
   if (days >= AGED_DAYS) {
     const why =
       last === null ? 'newer ones were never asked for' : (last.problem ?? 'nothing was asked since')
-    // One list may be left unfetched by choice.
-    const isOld = days >= OLD_DAYS && (kind === 'genai-prices' || last !== null)
+    const isOld = isTooOld(kind, state, days)
     const finding = isOld ? failure : warning
     return finding(
       name,
@@ -62,9 +64,15 @@ function checkState(kind: PriceCatalogKind, state: PriceState, nowMs: number): F
   return ok(name, `${source}, ${when}`)
 }
 
+/** All but the first may be left unfetched by choice. */
+function isTooOld(kind: PriceCatalogKind, { last }: PriceState, days: number): boolean {
+  return days >= OLD_DAYS && (kind === 'genai-prices' || last !== null)
+}
+
 const BY_HAND: Readonly<Record<PriceCatalogKind, string>> = {
   'genai-prices': ', or take data by hand: tallygate prices update FILE',
   litellm: ', or take data by hand: tallygate prices import FILE',
+  'models.dev': '',
   azure: '',
 }
 
@@ -128,7 +136,7 @@ function troublesOf(
           }),
         ]
       : []),
-    ...(days >= OLD_DAYS && !(kind === 'azure' && state.isBundled)
+    ...(isTooOld(kind, state, days) && !(kind === 'azure' && state.isBundled)
       ? [
           dailyOccurrence(`${kind} old`, today, {
             message: `Calls are priced by data that was last fresh ${days} days ago: ${source}. See doctor.`,

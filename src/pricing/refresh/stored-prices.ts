@@ -18,9 +18,14 @@ export interface StoredCatalog extends SourceData, Omit<KeptCatalog, 'text'> {}
 /** By kind; `null`: there is none, and what came with this release is used. */
 export type StoredPrices = Readonly<Record<PriceCatalogKind, StoredCatalog | null>>
 
-export const NO_STORED_PRICES: StoredPrices = { 'genai-prices': null, litellm: null, azure: null }
+export const NO_STORED_PRICES: StoredPrices = {
+  'genai-prices': null,
+  'models.dev': null,
+  litellm: null,
+  azure: null,
+}
 
-export const PRICE_KINDS: readonly PriceCatalogKind[] = ['genai-prices', 'litellm', 'azure']
+export const PRICE_KINDS: readonly PriceCatalogKind[] = ['genai-prices', 'models.dev', 'litellm', 'azure']
 
 /**
  * Reads it all once, so that what cannot be read is known now. Kept is the compressed text of each provider, which is read

@@ -3,11 +3,12 @@ import type { Postgres } from '../../store/connection/postgres.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import type { CatalogChange } from '../history/catalog-changes.ts'
 import { type CatalogInForce, dataDayOfText, judgeRefresh } from '../history/catalog-refresh.ts'
-import type { HeldRow } from '../history/read-rows.ts'
+import { type HeldRow, readCatalog } from '../history/read-rows.ts'
 import { readAzureCatalog } from '../sources/azure/azure-catalog.ts'
 import { BUNDLED, bundledEntries, bundledText } from '../sources/catalog-bundle.ts'
 import { catalogOfText } from '../sources/catalog-file.ts'
 import { readLiteLlmCatalog } from '../sources/litellm/litellm-catalog.ts'
+import { readModelsDevCatalog } from '../sources/models-dev-catalog.ts'
 import {
   dayInSource,
   type PriceCatalogKind,
@@ -22,6 +23,7 @@ import {
   wasFetchedBefore,
 } from './price-catalogs.ts'
 import { putPriceDoubts } from './price-doubts.ts'
+import { PRICE_KINDS } from './stored-prices.ts'
 
 /** Price data to be put in force for all gateways. */
 export interface OfferedPrices {
@@ -70,7 +72,7 @@ export async function judgePrices(
     stored === null ? bundledInForce(kind) : { ...stored, knownSince: dayInSource(stored.source) }
   const before = { kind, before: stored?.source ?? BUNDLED[kind].source, stored: stored?.source ?? null }
   const others = await otherSources(pool, kind)
-  const { text: offered, problems, unread } = readOffered(kind, written, others)
+  const { text: offered, problems, unread } = readOffered(kind, written, others, inForce.text)
   const sinceMs = stored?.fetchedAt.getTime() ?? Date.parse(BUNDLED[kind].day)
   const judgement =
     offered === null
@@ -130,10 +132,19 @@ interface ReadOffer {
   readonly unread: readonly HeldRow[]
 }
 
-/** LiteLLM's own list and Azure's are translated; what was translated before stays as it is. */
-function readOffered(kind: PriceCatalogKind, text: string, others: readonly CatalogEntries[]): ReadOffer {
+/** Every list but genai-prices' is translated; what was translated before stays as it is. */
+function readOffered(
+  kind: PriceCatalogKind,
+  text: string,
+  others: readonly CatalogEntries[],
+  inForce: string,
+): ReadOffer {
   if (kind === 'azure') return { unread: [], ...readAzureCatalog(text, modelsOnAzure(others)) }
   if (kind === 'genai-prices' || text.trimStart().startsWith('[')) return { text, problems: [], unread: [] }
+  if (kind === 'models.dev') {
+    const read = readModelsDevCatalog(text, readCatalog(inForce).document)
+    return { ...read, unread: read.unread.map((row) => ({ ...row, offered: null })) }
+  }
   const { catalog, problems, unread } = readLiteLlmCatalog(text, { leaveOut: true })
   const held = unread.map(({ name, why }) => ({ provider: 'litellm', model: name, why, offered: null }))
   return { text: catalog?.text ?? null, problems, unread: held }
@@ -141,12 +152,11 @@ function readOffered(kind: PriceCatalogKind, text: string, others: readonly Cata
 
 /** What the other sources say, as they are in force. */
 async function otherSources(pool: Postgres, kind: PriceCatalogKind): Promise<readonly CatalogEntries[]> {
-  const fetched = (['genai-prices', 'litellm', 'azure'] as const).filter((other) => other !== kind)
-  const entries = fetched.map(async (other) => {
+  const entries = PRICE_KINDS.filter((other) => other !== kind).map(async (other) => {
     const stored = await findCurrentPriceCatalog(pool, other)
     return stored === null ? bundledEntries(other) : catalogOfText(stored.source, stored.text)
   })
-  return [bundledEntries('models.dev'), ...(await Promise.all(entries))]
+  return await Promise.all(entries)
 }
 
 /** Models that Azure may sell, by their names elsewhere. */

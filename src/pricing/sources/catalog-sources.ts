@@ -15,6 +15,7 @@ export interface SourceData {
 /** What may be newer than this release; left out: as it came with it. */
 export interface NewerSources {
   readonly 'genai-prices'?: SourceData | null
+  readonly 'models.dev'?: SourceData | null
   readonly litellm?: SourceData | null
   readonly azure?: SourceData | null
 }
@@ -35,13 +36,15 @@ function bundledData(kind: BundledKind): SourceData {
 }
 
 /** In the order in which they are asked. */
-function sourcesWith({ 'genai-prices': first, litellm, azure = null }: NewerSources): readonly SourceData[] {
+function sourcesWith(newer: NewerSources): readonly SourceData[] {
+  const { azure = null } = newer
+  const dataOf = (kind: 'genai-prices' | 'models.dev' | 'litellm') => newer[kind] ?? bundledData(kind)
   return [
     correctionsData(),
     ...(azure === null ? [] : [azure]),
-    first ?? bundledData('genai-prices'),
-    bundledData('models.dev'),
-    litellm ?? bundledData('litellm'),
+    dataOf('genai-prices'),
+    dataOf('models.dev'),
+    dataOf('litellm'),
   ]
 }
 

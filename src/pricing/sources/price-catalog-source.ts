@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import type { UtcDay } from '../../domain/utc-day.ts'
 
 /** Whose data a stored catalog holds, in whose form. */
-export type PriceCatalogKind = 'genai-prices' | 'litellm' | 'azure'
+export type PriceCatalogKind = 'genai-prices' | 'models.dev' | 'litellm' | 'azure'
 
 /** The variable that names where the newest data of each is. */
 export const PRICE_URLS = {
   'genai-prices': 'PRICES_URL',
+  'models.dev': 'PRICES_MODELS_DEV_URL',
   litellm: 'PRICES_LITELLM_URL',
   azure: 'PRICES_AZURE_URL',
 } as const

@@ -149,22 +149,30 @@ test('without a path the URL is asked', async () => {
 test('without a path every source is asked, each is judged by itself, and one that is away holds up none', async () => {
   const litellm = await startPriceServer()
   const azure = await startPriceServer()
-  const all = { ...env, PRICES_LITELLM_URL: litellm.url, PRICES_AZURE_URL: azure.url }
+  const modelsDev = await startPriceServer()
+  const all = {
+    ...env,
+    PRICES_MODELS_DEV_URL: modelsDev.url,
+    PRICES_LITELLM_URL: litellm.url,
+    PRICES_AZURE_URL: azure.url,
+  }
   try {
     server.answerText(NEWER)
     litellm.answer((_, response) => response.writeHead(500).end())
     azure.answerText(AZURE_PAGE)
+    modelsDev.answerText('{"openai":{"models":{}}}')
     const { code, out, err } = await run(all, 'prices', 'update', '--json')
     const document = JSON.parse(out) as { sources: object[] }
     expect(document).toMatchObject({ source: 'genai-prices', stored: true })
     expect(document.sources).toMatchObject([
       { source: 'genai-prices', stored: true, held: [] },
+      { source: 'models.dev', problem: expect.stringContaining('it lists 0 of the') },
       { source: 'litellm', problem: expect.stringContaining('answered with 500') },
       { source: 'azure', stored: true, changes: [{ provider: 'azure', model: 'gpt-5.4', after: 'new' }] },
     ])
     expect([code, err]).toEqual([1, expect.stringContaining('answered with 500')])
   } finally {
-    await Promise.all([litellm.stop(), azure.stop()])
+    await Promise.all([litellm.stop(), azure.stop(), modelsDev.stop()])
   }
 })
 
