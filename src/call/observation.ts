@@ -38,6 +38,8 @@ export interface Observation {
    * Absent: it is one request. Prices by the length of prompts are chosen by it.
    */
   readonly largestPrompt?: number | null | undefined
+  /** Units that nobody reported: the length of the sound that was sent. */
+  readonly hasEstimatedUnits?: true | undefined
   /** The uses that it reports of jobs, where that is not one job by one model: each by its `responseId`. */
   readonly jobs?: readonly JobObservation[]
 }
@@ -63,12 +65,20 @@ export interface JobObservation extends Observation {
   readonly isFile?: true
 }
 
+/** In tokens. */
+export interface PromptLengths {
+  readonly shortest: number
+  readonly longest: number
+}
+
 export interface UsagePart {
   /** `null`: the model of the call, which nothing has named. */
   readonly model: string | null
   readonly usage: TokenUsage
   /** The units that it is billed by beside tokens, also in the call's `units`; absent: nothing. */
   readonly units?: BilledUnits | undefined
+  /** Of several requests: how long the shortest and the longest of their prompts were. */
+  readonly prompts?: PromptLengths | undefined
   /** In a session, beside the model that answers: without a price it is a gap in the cost, not the end of it. */
   readonly isBeside?: true | undefined
   /** It was used, and how much could not be read: a gap in the cost. */

@@ -19,7 +19,7 @@ import type { RequestScan } from './request-body.ts'
 export type BodyReading =
   | { readonly kind: 'unread' }
   | { readonly kind: 'whole'; readonly codings: readonly string[] }
-  | { readonly kind: 'form'; readonly boundary: string }
+  | { readonly kind: 'form'; readonly boundary: string; readonly hasSound: boolean }
   | { readonly kind: 'unsupported' }
 
 /** How the body of a call is read that was not refused because of it. */
@@ -70,7 +70,10 @@ export function howToRead(
   if (codings === null || !isPlainCharset(type)) return UNSUPPORTED
   if (dialect?.takesForm === true) {
     const boundary = formBoundary(type)
-    if (boundary !== null) return codings.length === 0 ? { kind: 'form', boundary } : UNSUPPORTED
+    if (boundary !== null) {
+      const hasSound = dialect.medium === 'recordings'
+      return codings.length === 0 ? { kind: 'form', boundary, hasSound } : UNSUPPORTED
+    }
     // Servers may find another boundary, and the form may then be JSON to this gateway.
     if (BOUNDED.test(type)) return UNSUPPORTED
   }

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Readable, Transform, type TransformCallback } from 'node:stream'
 import { setReadIdleTimeout, setUploadIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { RequestScan } from '../bodies/request-body.ts'
-import { MultipartFields } from './multipart-fields.ts'
+import { MultipartFields, type PartSink } from './multipart-fields.ts'
+import { SoundFile } from './sound-length.ts'
 
 /** The upload was cut: the form leaves in doubt which model it is for, or asks for more than was taken of limits. */
 export class FormInDoubt extends Error {}
@@ -19,8 +20,17 @@ export class FormUpload {
   readonly #held: readonly Buffer[]
   /** The whole form is held. */
   readonly isWhole: boolean
+  /** The file in it that is sound; `null`: it is not for that. */
+  readonly sound: SoundFile | null
 
-  constructor(request: IncomingMessage, fields: MultipartFields, held: readonly Buffer[], isWhole: boolean) {
+  constructor(
+    request: IncomingMessage,
+    fields: MultipartFields,
+    held: readonly Buffer[],
+    isWhole: boolean,
+    sound: SoundFile | null,
+  ) {
+    this.sound = sound
     this.#request = request
     this.#fields = fields
     this.#held = held
@@ -77,10 +87,11 @@ export class FormUpload {
  */
 export function readFormStart(
   request: IncomingMessage,
-  boundary: string,
+  { boundary, hasSound }: { readonly boundary: string; readonly hasSound: boolean },
   done: (form: FormUpload | null) => void,
 ): void {
-  const fields = new MultipartFields(boundary)
+  const sound = hasSound ? new SoundFile() : null
+  const fields = new MultipartFields(boundary, sound === null ? null : partsTo(sound))
   const held: Buffer[] = []
   let bytes = 0
   const endLimit = setReadIdleTimeout(request)
@@ -89,7 +100,7 @@ export function readFormStart(
     request.off('data', onData)
     request.off('end', onEnd)
     request.off('close', onClose)
-    done(result === 'gone' ? null : new FormUpload(request, fields, held, result === 'whole'))
+    done(result === 'gone' ? null : new FormUpload(request, fields, held, result === 'whole', sound))
   }
   const onData = (chunk: Buffer) => {
     held.push(chunk)
@@ -104,6 +115,22 @@ export function readFormStart(
   request.on('data', onData)
   request.on('end', onEnd)
   request.on('close', onClose)
+}
+
+/** Of several files the last is listened to: servers take one. */
+function partsTo(sound: SoundFile): PartSink {
+  let isFile = false
+  return {
+    begin(part) {
+      isFile = part.isFile
+    },
+    bytes(bytes) {
+      if (isFile) sound.push(bytes)
+    },
+    end() {
+      if (isFile) sound.end()
+    },
+  }
 }
 
 /** Shows the bytes that pass to the reader of the fields first. */

@@ -141,6 +141,7 @@ function buildExchange(
     dialect: route.dialect,
     requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
     requestBytes,
+    soundMs: body.form?.sound ? () => body.form?.sound?.lengthMs ?? null : undefined,
     upperUse:
       limits === null || route.dialect?.responseUse === 'fetched'
         ? null

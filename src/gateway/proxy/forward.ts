@@ -144,7 +144,7 @@ function readCallBody(
       done(UNREAD_BODY)
       return
     case 'form':
-      readFormStart(request, reading.boundary, (form) =>
+      readFormStart(request, reading, (form) =>
         done(form === null ? 'gone' : { ...UNREAD_BODY, form, scan: form.scan }),
       )
       return

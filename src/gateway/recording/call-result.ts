@@ -54,6 +54,8 @@ export interface CallContext {
   readonly requestBody: Buffer | null
   /** Length of the request's body where it was read, also where it was too long to be kept; else 0. */
   readonly requestBytes: number
+  /** How long the sound in it plays, in milliseconds, once all of it has passed; `null`: not known. Absent: it has none. */
+  readonly soundMs?: (() => number | null) | undefined
   /** What limits take it to use at most; `null`: no one estimates that. */
   readonly upperUse: (() => UpperUse) | null
 }

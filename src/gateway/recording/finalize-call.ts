@@ -167,7 +167,8 @@ function isSaneCount(count: number | null): boolean {
  */
 export function finalizeCall(result: CallResult, pricing: Pricing): CallRecord {
   const observed = withoutPassingFigures(result.observation ?? NOTHING_OBSERVED)
-  return buildCallRecord(result, observed, observed.usage, observed.usageSource, pricing)
+  const source = observed.hasEstimatedUnits === true ? 'estimated' : observed.usageSource
+  return buildCallRecord(result, observed, observed.usage, source, pricing)
 }
 
 /**

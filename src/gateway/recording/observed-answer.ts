@@ -135,11 +135,21 @@ export class ObservedAnswer implements Estimates {
     try {
       const observed = isWhole ? this.#reader.end() : this.#reader.peek()
       if (observed.usageSource === 'reported') this.#learnFrom(observed)
-      return observed
+      return this.#withSound(observed)
     } catch (error) {
       this.#fail(error)
       return null
     }
+  }
+
+  /** Of sound that was written down, where no one says how long it was: what the file says. */
+  #withSound(observed: Observation): Observation {
+    const { usageSource, units, failed } = observed
+    const isServed = this.#status !== null && this.#status >= 200 && this.#status < 300 && !failed
+    if (!isServed || usageSource !== 'none' || units.audioMs !== null) return observed
+    const audioMs = this.#context.soundMs?.() ?? null
+    if (audioMs === null) return observed
+    return { ...observed, units: { ...units, audioMs }, hasEstimatedUnits: true }
   }
 
   /** Estimates of what the answer did not report; `null`: none are made of answers of this endpoint. */

@@ -48,7 +48,7 @@ export function priceResult(
   const isHalf =
     counted.every(({ inputTokens }) => inputTokens === null) ||
     counted.every(({ outputTokens }) => outputTokens === null)
-  if (usageSource === 'estimated' && isHalf) return NO_FIGURES
+  if (usageSource === 'estimated' && isHalf && observed.hasEstimatedUnits !== true) return NO_FIGURES
   const { call, endpoint } = result
   const atMs = endpoint.responseUse === 'fetched' ? submittedAtMs(call, observed) : call.arrivedAtMs
   return pricing.priceCall(callToPrice(result, observed, usage, atMs))

@@ -117,7 +117,8 @@ export interface UsageSnapshot {
 }
 
 /** A new field does not compile until it is restored, or is listed here: what only a whole answer reports. */
-type Restored = Required<Omit<Observation, 'jobs'>>
+/** Of a call that goes on, neither is known. */
+type Restored = Required<Omit<Observation, 'jobs' | 'hasEstimatedUnits'>>
 
 /** What was observed of a call so far, as text for the journal's open row. */
 export function encodeUsageSnapshot({ observation, status, clientName, responseUse }: UsageSnapshot): string {

@@ -96,6 +96,21 @@ test('an edit of an image has its model and its price', async () => {
   expect(Number(call?.cost_pico)).toBeGreaterThan(0)
 })
 
+test('where no answer says how long the sound was, the file does, and the call is estimated', async () => {
+  const seconds = 4
+  const format = '\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0\x10\0'
+  const sound = `RIFF\0\0\0\0WAVEfmt \x10\0\0\0${format}data\0\0\0\0${'\0'.repeat(seconds * 32_000)}`
+  const wav = part('name="file"; filename="a.wav"', sound)
+  openai.answer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' }).end('Four seconds.')
+  })
+  await send(form(model('whisper-1'), part('name="response_format"', 'text'), wav))
+  await stack.usageOf(client, 1)
+  expect(await stack.calls(client)).toMatchObject([
+    { usage_source: 'estimated', audio_ms: '4000', cost_pico: FOUR_SECONDS_OF_WHISPER_1 },
+  ])
+})
+
 test('the model in a form says where the call goes', async () => {
   await send(form(model('whisper-large-v3'), FILE))
   expect([openai.requests.length, groq.requests.length]).toEqual([0, 1])
