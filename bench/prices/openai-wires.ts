@@ -177,7 +177,10 @@ export function batchCall(priceCase: PriceCase, number: number): Exchange | NotA
     case 'azure-openai': {
       const id = `batch_${`${number}`.padStart(12, '0')}`
       const usage = responsesUsage(priceCase)
-      const batch = { id, object: 'batch', status: 'completed', model, output_file_id: 'file-1', usage }
+      // A case is one request, as the size of its prompt matters.
+      const request_counts = { total: 1, completed: 1, failed: 0 }
+      const counted = { status: 'completed', model, output_file_id: 'file-1', request_counts, usage }
+      const batch = { id, object: 'batch', ...counted }
       return get(`/v1/batches/${id}`, batch)
     }
     case 'gemini':

@@ -314,9 +314,32 @@ describe('what several requests used', () => {
     expect(file(900).jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([undefined])
   })
 
+  test('prompts of other sizes are told apart, as their prices may differ', () => {
+    const [job] = file(5, 900, 300_000, 280_000).jobs ?? []
+    expect(job?.usage.inputTokens).toBe(580_905)
+    expect(job?.parts).toMatchObject([
+      { model: 'm', usage: { inputTokens: 905, outputTokens: 2 }, prompts: { shortest: 5, longest: 900 } },
+      { model: 'm', usage: { inputTokens: 580_000 }, prompts: { shortest: 280_000, longest: 300_000 } },
+    ])
+    expect(file(5, 900).jobs?.[0]?.parts).toBeNull()
+  })
+
+  test('a batch of one request says how long its prompt was', () => {
+    const batch = { id: 'batch_1', model: 'm', status: 'completed', usage: tokens(10, 1) }
+    for (const request_counts of [
+      { total: 1, completed: 1, failed: 0 },
+      { total: 4, completed: 1, failed: 3 },
+    ]) {
+      const observed = read('openai', '/v1/batches/batch_1', JSON.stringify({ ...batch, request_counts }))
+      expect(observed.largestPrompt).toBeUndefined()
+    }
+  })
+
   test('a batch and a run of an eval report sums, of whose prompts nothing is known', () => {
     const batch = { id: 'batch_1', model: 'm', status: 'completed', usage: tokens(10, 1) }
     expect(read('openai', '/v1/batches/batch_1', JSON.stringify(batch)).largestPrompt).toBeNull()
+    const ofTwo = { ...batch, request_counts: { total: 3, completed: 2, failed: 1 } }
+    expect(read('openai', '/v1/batches/batch_1', JSON.stringify(ofTwo)).largestPrompt).toBeNull()
     const page = read('openai', '/v1/batches', JSON.stringify({ data: [batch] }))
     expect(page.jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([null])
     const used = { model_name: 'm', prompt_tokens: 10, completion_tokens: 1, total_tokens: 11 }

@@ -1,4 +1,4 @@
-import type { UsagePart } from '../../call/observation.ts'
+import type { PromptLengths, UsagePart } from '../../call/observation.ts'
 import {
   BILLED_UNITS,
   type BilledUnits,
@@ -20,7 +20,9 @@ import { choosePrice, coversUse } from './catalog-price-set.ts'
 import type { PriceAnswer } from './catalog-resolve.ts'
 
 /** A call, or a part of one, that one model served. */
-export type Use = Pick<CallToPrice, 'model' | 'requestedModel' | 'usage' | 'units' | 'largestPrompt'>
+export interface Use
+  extends Pick<CallToPrice, 'model' | 'requestedModel' | 'usage' | 'units' | 'largestPrompt'>,
+    Pick<UsagePart, 'prompts'> {}
 
 type LinearCost = Priced & { readonly price: LinearPrice }
 
@@ -32,7 +34,7 @@ export function priceUse(
   const { usage, units } = use
   const model = use.model ?? use.requestedModel
   const isUsed = hasUse(use)
-  const price = found === null ? null : choosePrice(found.prices, usage, units, isUsed, use.largestPrompt)
+  const price = found === null ? null : choosePrice(found.prices, usage, units, isUsed, promptsOf(use))
   // Requests of which some may have been long, and others not.
   if (price === null && found !== null && isUsed)
     return { kind: 'unpriced', reason: 'use_without_price', model }
@@ -51,6 +53,13 @@ export function priceUse(
   // Parts that overlap without saying so (cached audio) can take off more than there is: a credit is never right.
   if (costPico < 0n) return { kind: 'unpriced', reason: 'contradictory_usage', model }
   return { kind: 'priced', costPico, price, priceId: price.id }
+}
+
+/** Of several requests, how long their prompts were; `undefined`: it is one. */
+function promptsOf({ prompts, largestPrompt, usage }: Use): PromptLengths | undefined {
+  if (prompts !== undefined || largestPrompt === undefined) return prompts
+  const inputTokens = usage.inputTokens ?? 0
+  return { shortest: 0, longest: Math.min(inputTokens, largestPrompt ?? inputTokens) }
 }
 
 /** The upstream's own figure, times the markups, halves of a pico-dollar rounded up. */

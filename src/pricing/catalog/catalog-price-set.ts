@@ -1,3 +1,4 @@
+import type { PromptLengths } from '../../call/observation.ts'
 import { type BilledUnits, type TokenUsage, UNIT_DIMENSIONS } from '../../call/usage.ts'
 import type { BillingRules } from '../billing-rules.ts'
 import { buildLinearPrice, type LinearPrice } from '../price.ts'
@@ -78,17 +79,17 @@ export function buildPriceSet(
 
 /**
  * The price of a call that used this. `isUsed`: whether any count is above 0. Where something that was used has no rate,
- * it is the price that says so. `largestPrompt` as in `CallToPrice`: a sum has a price only where each of its requests is
- * known to have been at the first tier.
+ * it is the price that says so. `prompts`: of a sum over several requests, which has a price only where each of them is
+ * known to have been at the same tier.
  */
 export function choosePrice(
   set: PriceSet,
   usage: TokenUsage,
   units: BilledUnits,
   isUsed: boolean,
-  largestPrompt?: number | null,
+  prompts?: PromptLengths,
 ): LinearPrice | null {
-  const price = chooseVariant(set, usage, units, isUsed, largestPrompt)
+  const price = chooseVariant(set, usage, units, isUsed, prompts)
   if (price === null) return null
   const { rates, variant } = price.definition
   // The least that is billed has the audio in it.
@@ -124,12 +125,13 @@ function chooseVariant(
   usage: TokenUsage,
   units: BilledUnits,
   isUsed: boolean,
-  largestPrompt: number | null | undefined,
+  prompts: PromptLengths | undefined,
 ): LinearPrice | null {
   const inputTokens = usage.inputTokens ?? 0
-  const prompt = Math.min(inputTokens, largestPrompt ?? inputTokens)
-  const tier = tiers.length === 1 ? tiers[0] : tiers.findLast(({ above }) => above === 0 || prompt > above)
-  if (tier === undefined || (largestPrompt !== undefined && tier !== tiers[0])) return null
+  const tierOf = (prompt: number) =>
+    tiers.length === 1 ? tiers[0] : tiers.findLast(({ above }) => above === 0 || prompt > above)
+  const tier = tierOf(prompts?.longest ?? inputTokens)
+  if (tier === undefined || (prompts !== undefined && tierOf(prompts.shortest) !== tier)) return null
   if (!isUsed) return tier.unused
   const audioMs = units.audioMs ?? 0
   if (audioMs > 0 && audioMs < billingRules.minimumAudioMs) return tier.shortAudio

@@ -159,7 +159,8 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
       const isOwn = part.model === null || part.model === call.model
       const model = isOwn ? call.model : part.model
       const requestedModel = isOwn ? call.requestedModel : null
-      const use = { model, requestedModel, usage: part.usage, units: part.units ?? NO_UNITS }
+      const { usage, units = NO_UNITS, prompts } = part
+      const use = { model, requestedModel, usage, units, prompts }
       return { part, cost: priceHere(use) }
     }
     // Units that belong to no part are at the price of the model that answered.

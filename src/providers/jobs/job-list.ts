@@ -1,4 +1,4 @@
-import type { JobObservation, Observation } from '../../call/observation.ts'
+import type { JobObservation, Observation, PromptLengths } from '../../call/observation.ts'
 import { BILLED_UNITS, type BilledUnits, NO_UNITS } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
 import {
@@ -51,7 +51,7 @@ export function observeJobs(jobs: readonly JobObservation[] = []): Observation {
   return observe(jobs.length === 0 ? { pending: true } : { pending: true, jobs })
 }
 
-/** Adds up what the requests of one job used, by model. */
+/** Adds up what the requests of one job used, by model, and those with long prompts apart. */
 interface JobSums {
   add(
     model: string | null,
@@ -72,29 +72,62 @@ interface ModelSum {
   readonly usage: UsageSum
   units: BilledUnits
   requests: number
-  largestPrompt: number
+  /** By how long their prompts were, as their prices may differ. */
+  readonly bySize: Map<number, SizeSum>
 }
 
-export function createJobSums(): JobSums {
+interface SizeSum {
+  readonly usage: UsageSum
+  prompts: PromptLengths
+}
+
+/** Over these numbers of tokens prices change, at some model. */
+const SIZES = [32_000, 100_000, 128_000, 200_000, 256_000, 272_000]
+
+/** @param areSums What is added are sums themselves, of whose prompts nothing is known. */
+export function createJobSums(areSums = false): JobSums {
   const models = new Map<string | null, ModelSum>()
   return {
     add(model, counted, units, raw) {
       const known = models.get(model)
       const last = models.size < MAX_MODELS ? undefined : [...models.values()].at(-1)
-      const sum = known ?? last ?? { usage: createUsageSum(), units: NO_UNITS, requests: 0, largestPrompt: 0 }
+      const sum = known ??
+        last ?? { usage: createUsageSum(), units: NO_UNITS, requests: 0, bySize: new Map() }
       if (known === undefined && last === undefined) models.set(model, sum)
       sum.usage.add(counted, false, raw)
       sum.requests += 1
-      sum.largestPrompt = Math.max(sum.largestPrompt, counted.usage.inputTokens ?? 0)
+      if (!areSums) addBySize(sum.bySize, counted)
       if (units !== null) sum.units = addUnits(sum.units, units)
     },
     jobs: (job) =>
-      [...models].map(([model, { usage, units, requests, largestPrompt }]) => ({
-        ...observe({ ...usage.observed(true), units, model }),
-        ...(requests > 1 ? { largestPrompt } : {}),
-        ...job,
-      })),
+      [...models].map(([model, { usage, units, requests, bySize }]) => {
+        const sizes = [...bySize.values()]
+        const longest = Math.max(0, ...sizes.map(({ prompts }) => prompts.longest))
+        const parts = sizes.map((size) => ({
+          model,
+          usage: size.usage.observed(true).usage,
+          prompts: size.prompts,
+        }))
+        return {
+          ...observe({ ...usage.observed(true), units, model, ...(sizes.length > 1 ? { parts } : {}) }),
+          ...(areSums ? { largestPrompt: null } : requests > 1 ? { largestPrompt: longest } : {}),
+          ...job,
+        }
+      }),
   }
+}
+
+function addBySize(bySize: Map<number, SizeSum>, counted: CountedUsage): void {
+  const prompt = counted.usage.inputTokens ?? 0
+  const size = SIZES.findLast((above) => prompt > above) ?? 0
+  const sum = bySize.get(size) ?? {
+    usage: createUsageSum(),
+    prompts: { shortest: prompt, longest: prompt },
+  }
+  bySize.set(size, sum)
+  sum.usage.add(counted, false, null)
+  const { shortest, longest } = sum.prompts
+  sum.prompts = { shortest: Math.min(shortest, prompt), longest: Math.max(longest, prompt) }
 }
 
 function addUnits(sum: BilledUnits, units: Partial<BilledUnits>): BilledUnits {

@@ -28,7 +28,14 @@ const ENDED = new Set(['completed', 'expired', 'cancelled', 'failed'])
  */
 const BATCH: JobFormat = {
   name: 'openai.batch',
-  wanted: { id: 'value', model: 'value', status: 'value', created_at: 'value', usage: 'usage' },
+  wanted: {
+    id: 'value',
+    model: 'value',
+    status: 'value',
+    created_at: 'value',
+    usage: 'usage',
+    request_counts: { total: 'value', completed: 'value' },
+  },
   read(batch, text) {
     const hasEnded = ENDED.has(textIn(batch.status) ?? '')
     const usage = hasEnded ? member(batch, 'usage') : null
@@ -38,7 +45,7 @@ const BATCH: JobFormat = {
       // In a list the text of one is not kept apart.
       raw: usage === null ? null : (text ?? JSON.stringify(usage)),
       isFinal: true,
-      isSum: counted !== null,
+      isSum: counted !== null && !hasOneRequest(member(batch, 'request_counts')),
       model: textIn(batch.model),
       responseId: textIn(batch.id),
       // Or it is reported elsewhere: in the file that it left.
@@ -47,6 +54,11 @@ const BATCH: JobFormat = {
       madeAtMs: madeAtMs(batch.created_at),
     }
   },
+}
+
+/** Those that failed used nothing. */
+function hasOneRequest(counts: JsonObject | null): boolean {
+  return counts?.completed === 1 || counts?.total === 1
 }
 
 export const openAiBatch: Dialect = { ...jobDialect(BATCH), countsTokens: false }
@@ -192,16 +204,15 @@ function createRunAccumulator(): UsageAccumulator {
 
 function usedBy(run: JsonObject): readonly JobObservation[] {
   if (!EVAL_ENDED.test(textIn(run.status) ?? '')) return []
-  const sums = createJobSums()
+  // Each is a sum.
+  const sums = createJobSums(true)
   for (const { model_name, cached_tokens, ...usage } of objectsIn(run.per_model_usage)) {
     const written = { ...usage, prompt_tokens_details: { cached_tokens: cached_tokens ?? 0 } }
     sums.add(textIn(model_name), chatUsage(written, USAGE_IF_ASKED, null), null, JSON.stringify(written))
   }
-  // Each is a sum.
-  const jobs = sums.jobs({
+  return sums.jobs({
     responseId: textIn(run.id),
     serviceTier: null,
     madeAtMs: madeAtMs(run.created_at),
   })
-  return jobs.map((job) => ({ ...job, largestPrompt: null }))
 }

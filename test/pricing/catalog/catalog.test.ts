@@ -91,6 +91,30 @@ test('what many requests used has a price only where each prompt is known to hav
   expect(sum(null, 'gemini-2.5-flash')).toBe(sum(undefined, 'gemini-2.5-flash'))
 })
 
+test('of requests whose prompts are known by size, each has the price of its own', () => {
+  const part = (inputTokens: number, shortest: number, longest: number) => ({
+    model: 'gemini-2.5-pro',
+    usage: { ...NO_USAGE, inputTokens, outputTokens: 0 },
+    prompts: { shortest, longest },
+  })
+  const cost = (...parts: ReturnType<typeof part>[]) => {
+    const usage = {
+      inputTokens: parts.reduce((sum, one) => sum + (one.usage.inputTokens ?? 0), 0),
+      outputTokens: 0,
+    }
+    return described(
+      catalog.priceCall(
+        callOf({ provider: 'gemini', model: 'gemini-2.5-pro', usage, parts, largestPrompt: 300_000 }),
+      ),
+    )
+  }
+  expect(cost(part(400_000, 10, 9_000), part(600_000, 250_000, 300_000))).toMatch(/^2000000000000 parts/)
+  expect(cost(part(400_000, 10, 9_000), part(90_000, 40_000, 50_000))).toBe(
+    '612500000000 google/gemini-2.5-pro#std<200000',
+  )
+  expect(cost(part(400_000, 10, 9_000), part(600_000, 150_000, 250_000))).toBe('use_without_price')
+})
+
 test('over 200,000 tokens of prompt a Gemini call is at the higher price, all of it', () => {
   const at = (inputTokens: number) =>
     priced({ provider: 'gemini', model: 'gemini-2.5-pro', usage: { inputTokens, outputTokens: 10 } })
