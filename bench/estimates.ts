@@ -77,8 +77,7 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
   if (isWhole && requestBody !== null && (isShown || hasMedia(request)) && (expected.input_tokens ?? 0) > 0) {
     const estimate = await estimatePromptTokens(requestBody, model, dialect)
     const prompt = readPrompt(request)
-    const media = prompt.images + prompt.documents + prompt.videos + prompt.audioBytes
-    const kind = media > 0 ? 'media' : prompt.hasTools ? 'tools' : 'plain'
+    const kind = hasMedia(request) ? 'media' : prompt.hasTools ? 'tools' : 'plain'
     if (estimate !== null)
       compared.push({
         maker,
@@ -101,8 +100,8 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
 }
 
 function hasMedia(request: unknown): boolean {
-  const { images, documents, videos, audioBytes } = readPrompt(request)
-  return images + documents + videos + audioBytes > 0
+  const { images, pictures, lowDetailImages, documents, videos, audioBytes, audioMs } = readPrompt(request)
+  return images + pictures.length + lowDetailImages + documents + videos + audioBytes + audioMs > 0
 }
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`.padStart(9)

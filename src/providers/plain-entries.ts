@@ -19,6 +19,7 @@ export const cerebras: HostedProvider = {
 /** Groq. Usage stands in `x_groq` of a stream's last chunk, always (console.groq.com/docs/api-reference). */
 export const groq: HostedProvider = {
   hosts: ['api.groq.com'],
+  dropsWordsBeforeCalls: /llama/,
   credential: BEARER,
   catalog: listedAs('groq'),
   isBelowV1: true,

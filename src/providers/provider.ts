@@ -87,6 +87,8 @@ export interface HostedProvider extends ProviderFields {
   readonly reportsCost?: true
   /** Most of its models reason without showing it: a model whose name says nothing is taken for one of those. */
   readonly hidesReasoning?: true
+  /** Models, by words of their names, of whose answers it shows a call of a tool without the words before it. */
+  readonly dropsWordsBeforeCalls?: RegExp
   readonly isAnyServer?: never
 }
 
@@ -101,6 +103,7 @@ export interface OwnServer extends ProviderFields {
   readonly catalog: null
   readonly reportsCost?: never
   readonly hidesReasoning?: never
+  readonly dropsWordsBeforeCalls?: never
 }
 
 /** Everything that the gateway knows of one provider: each table over providers is derived from these entries. */

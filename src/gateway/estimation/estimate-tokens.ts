@@ -1,7 +1,8 @@
 import type { PromptFormat } from '../../providers/dialect.ts'
 import { countJsonValues } from '../../providers/wires/json-bytes.ts'
 import { argumentsIn, type CalledTools, forcesCall, NO_CALLS } from './called-tools.ts'
-import { familyOf } from './model-family.ts'
+import { familyOf, type ModelFamily } from './model-family.ts'
+import { tokensOfPicture } from './pictures.ts'
 import { type Prompt, readPrompt } from './prompt-text.ts'
 import { loadPairCounter, type PairCounter } from './tokenizer/count-pairs.ts'
 import type { Encoding } from './tokenizer/token-table.ts'
@@ -51,6 +52,27 @@ async function countOpenAiTokens(text: string, model: string | null): Promise<nu
     if (performance.now() > deadline) break
   }
   return counted * (text.length / countedLength)
+}
+
+/** The same in a family's own tokens, but for what its words and templates make of them. */
+async function countTokens(text: string, model: string | null, family: ModelFamily): Promise<number> {
+  const counted = await countOpenAiTokens(text, model)
+  return family.splitsDigits ? counted + beyondThrees(text) : counted
+}
+
+/** How many more tokens the digits of a text are one by one than by three. */
+function beyondThrees(text: string): number {
+  let beyond = 0
+  let run = 0
+  for (let at = 0; at <= text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code >= 0x30 && code <= 0x39) run += 1
+    else if (run > 0) {
+      beyond += run - Math.ceil(run / 3)
+      run = 0
+    }
+  }
+  return beyond
 }
 
 /** `pieces` in an order in which the first few stand for all: from every eighth to the ones between. */
@@ -109,8 +131,8 @@ export async function estimateTextTokens(
   { calls, isForced }: CalledTools = NO_CALLS,
 ): Promise<number> {
   if (text === '' && calls === 0) return 0
-  const counted = await countOpenAiTokens(text, model)
   const family = familyOf(model, format)
+  const counted = await countTokens(text, model, family)
   const plain = counted * family.tokensPerGeneratedToken + family.tokensPerAnswer
   if (calls === 0) return Math.round(plain)
   const around =
@@ -144,8 +166,8 @@ export async function estimatePromptTokens(
   const family = prompt.isChat ? { ...usual, ...usual.inChat } : usual
   const messages = Math.max(prompt.messages, format.isChat === true ? 1 : 0)
   return Math.round(
-    (await countOpenAiTokens(prompt.text, model)) * family.tokensPerOpenAiToken +
-      (await countOpenAiTokens(prompt.definitions, model)) * family.tokensPerDefinitionToken +
+    (await countTokens(prompt.text, model, family)) * family.tokensPerOpenAiToken +
+      (await countTokens(prompt.definitions, model, family)) * family.tokensPerDefinitionToken +
       (messages > 0 ? family.tokensPerChat : 0) +
       messages * family.tokensPerMessage +
       (prompt.hasTools ? family.tokensPerToolList : 0) +
@@ -155,20 +177,37 @@ export async function estimatePromptTokens(
       prompt.arguments * family.tokensPerArgument +
       prompt.results * family.tokensPerResult +
       prompt.tokenIds +
-      prompt.images * family.tokensPerImage +
+      prompt.images * (tokensOfPicture(model ?? '') ?? family.tokensPerImage) +
+      picturesIn(prompt, model ?? '', family) +
       prompt.lowDetailImages * family.tokensPerLowDetailImage +
       prompt.videos * family.tokensPerVideo +
       prompt.documents * family.tokensPerDocument +
+      (prompt.audioMs / 1000) * family.audioTokensPerSecond +
       prompt.audioBytes / family.audioBytesPerToken,
   )
 }
 
+function picturesIn({ pictures }: Prompt, model: string, { tokensPerImage }: ModelFamily): number {
+  return pictures.reduce((sum, picture) => sum + (tokensOfPicture(model, picture) ?? tokensPerImage), 0)
+}
+
 function isEmpty(prompt: Prompt): boolean {
-  const { text, definitions, messages, tokenIds, images, lowDetailImages, videos, documents, audioBytes } =
-    prompt
+  const {
+    text,
+    definitions,
+    messages,
+    tokenIds,
+    images,
+    lowDetailImages,
+    videos,
+    documents,
+    audioBytes,
+    audioMs,
+  } = prompt
+  const pictures = images + prompt.pictures.length
   return (
     text === '' &&
     definitions === '' &&
-    messages + tokenIds + images + lowDetailImages + videos + documents + audioBytes === 0
+    messages + tokenIds + pictures + lowDetailImages + videos + documents + audioBytes + audioMs === 0
   )
 }

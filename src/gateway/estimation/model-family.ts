@@ -5,6 +5,8 @@ import type { PromptFormat, TokenizerFamily } from '../../providers/dialect.ts'
  * upstreams reported for recorded calls; sizes of media are the makers' published ones for common sizes.
  */
 export interface ModelFamily {
+  /** Each digit is a token; OpenAI's encodings have up to three in one. */
+  readonly splitsDigits: boolean
   /** Tokens for text that is one token in OpenAI's encoding. */
   readonly tokensPerOpenAiToken: number
   /** The same of text that the model wrote, and what an answer has beside it. */
@@ -32,6 +34,8 @@ export interface ModelFamily {
   readonly tokensPerLowDetailImage: number
   readonly tokensPerVideo: number
   readonly tokensPerDocument: number
+  /** Of sound that says how long it plays, and of other. */
+  readonly audioTokensPerSecond: number
   readonly audioBytesPerToken: number
   /** What differs where the request is in the format of OpenAI's chat. */
   readonly inChat?: Partial<ModelFamily>
@@ -39,6 +43,7 @@ export interface ModelFamily {
 
 /** https://platform.openai.com/docs/guides/images-vision: 765 for 1024 x 1024, 85 at low detail; sound 10 a second. */
 const OPENAI: ModelFamily = {
+  splitsDigits: false,
   tokensPerOpenAiToken: 1,
   tokensPerGeneratedToken: 1,
   tokensPerAnswer: 0,
@@ -58,6 +63,7 @@ const OPENAI: ModelFamily = {
   tokensPerLowDetailImage: 85,
   tokensPerVideo: 3000,
   tokensPerDocument: 3000,
+  audioTokensPerSecond: 10,
   audioBytesPerToken: 3200,
 }
 
@@ -122,6 +128,7 @@ const CLAUDE_SINCE_4_7: ModelFamily = {
 /** https://ai.google.dev/gemini-api/docs/tokens: 258 an image or a page, sound 32 and video 263 a second. */
 const GEMINI: ModelFamily = {
   ...OPENAI,
+  splitsDigits: true,
   tokensPerGeneratedToken: 1.02,
   tokensPerAnswer: 2.5,
   tokensPerChat: 0,
@@ -134,6 +141,7 @@ const GEMINI: ModelFamily = {
   tokensPerResult: 10,
   tokensPerImage: 258,
   tokensPerLowDetailImage: 258,
+  audioTokensPerSecond: 32,
   audioBytesPerToken: 750,
 }
 
@@ -156,7 +164,8 @@ const GEMINI_SINCE_3_1: ModelFamily = {
 /** xAI puts a prompt of its own before every conversation and counts it. */
 const GROK: ModelFamily = {
   ...OPENAI,
-  tokensPerChat: 140,
+  tokensPerChat: 188,
+  tokensPerToolList: 16,
   tokensPerDefinitionToken: 1.3,
   tokensPerCall: 12,
   tokensPerArgument: 6,
@@ -225,6 +234,7 @@ const TERSE: ModelFamily = {
 
 const MISTRAL: ModelFamily = {
   ...TERSE,
+  splitsDigits: true,
   tokensPerOpenAiToken: 1.17,
   tokensPerGeneratedToken: 1.03,
   tokensPerAnswer: 2.4,
@@ -237,6 +247,7 @@ const MISTRAL: ModelFamily = {
 /** Cohere bills what the request says, and no template. */
 const COMMAND: ModelFamily = {
   ...TERSE,
+  splitsDigits: true,
   tokensPerOpenAiToken: 1,
   tokensPerGeneratedToken: 0.98,
   tokensPerAnswer: 2.4,

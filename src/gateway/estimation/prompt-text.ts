@@ -1,4 +1,6 @@
+import { soundLengthMs } from '../forms/sound-length.ts'
 import { argumentsIn } from './called-tools.ts'
+import { base64Of, type Picture, pictureSize } from './pictures.ts'
 
 /** What in a request a model reads as its prompt, for an estimate of its tokens. */
 export interface Prompt {
@@ -19,11 +21,14 @@ export interface Prompt {
   readonly results: number
   /** Tokens that the request names as numbers. */
   readonly tokenIds: number
+  /** Those whose size is not in the request. */
   readonly images: number
+  readonly pictures: readonly Picture[]
   readonly lowDetailImages: number
   readonly documents: number
   readonly videos: number
-  /** Bytes of sound, decoded from base64. */
+  /** How long the sound plays that says so, and the bytes of what does not, decoded from base64. */
+  readonly audioMs: number
   readonly audioBytes: number
 }
 
@@ -103,9 +108,11 @@ class PromptReading implements Prompt {
   results = 0
   tokenIds = 0
   images = 0
+  readonly pictures: Picture[] = []
   lowDetailImages = 0
   documents = 0
   videos = 0
+  audioMs = 0
   audioBytes = 0
 
   get text(): string {
@@ -196,10 +203,21 @@ class PromptReading implements Prompt {
 
   #addMedia(kind: MediaKind, part: unknown, detail: unknown): void {
     if (kind === 'image' && detail === 'low') this.lowDetailImages++
-    else if (kind === 'image') this.images++
+    else if (kind === 'image') this.#addPicture(pictureSize(longestString(part)))
     else if (kind === 'document') this.documents++
     else if (kind === 'video') this.videos++
-    else this.audioBytes += Math.floor(longestString(part) * 0.75)
+    else this.#addSound(Buffer.from(base64Of(longestString(part)), 'base64'))
+  }
+
+  #addSound(sound: Buffer): void {
+    const ms = soundLengthMs(sound)
+    if (ms === null) this.audioBytes += sound.length
+    else this.audioMs += ms
+  }
+
+  #addPicture(picture: Picture | null): void {
+    if (picture === null) this.images++
+    else this.pictures.push(picture)
   }
 }
 
@@ -238,15 +256,15 @@ function kindOfMimeType(part: unknown): MediaKind {
   return family === 'image' || family === 'audio' || family === 'video' ? family : 'document'
 }
 
-/** Length of the longest string in `part` or one level in it: the base64 among its labels. */
-function longestString(part: unknown): number {
-  if (typeof part === 'string') return part.length
+/** The longest string in `part` or one level in it: the base64 among its labels. */
+function longestString(part: unknown): string {
+  if (typeof part === 'string') return part
   const inner = entriesOf(part).flatMap(([, value]) => [
     value,
     ...entriesOf(value).map(([, deeper]) => deeper),
   ])
-  return inner.reduce<number>(
-    (longest, value) => (typeof value === 'string' ? Math.max(longest, value.length) : longest),
-    0,
+  return inner.reduce<string>(
+    (longest, value) => (typeof value === 'string' && value.length > longest.length ? value : longest),
+    '',
   )
 }

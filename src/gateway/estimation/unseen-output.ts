@@ -25,6 +25,8 @@ const THINKING = findMembers([
 /** Members of a request that make models hide the reasoning that they would show (OpenRouter, Groq, vLLM). */
 const HIDES = findMembers(['exclude', 'reasoning_format', 'include_reasoning', 'hide_reasoning'])
 
+const CALLS = findMembers(['tool_calls'])
+
 /** What is known of a call when its client leaves. */
 export interface UnseenQuery {
   readonly provider: string
@@ -51,7 +53,11 @@ export function mayGenerateUnseen({ provider, models, requestBody, answerHead }:
     )
   }
   if (names.some((name) => UNSEEN.test(name) && !SEEN.test(name))) return true
-  return findEntry(provider)?.hidesReasoning === true && !names.some((name) => SEEN.test(name))
+  const entry = findEntry(provider)
+  const drops = entry?.dropsWordsBeforeCalls
+  if (drops !== undefined && names.some((name) => drops.test(name)) && mayContainUsage(CALLS, answerHead))
+    return true
+  return entry?.hidesReasoning === true && !names.some((name) => SEEN.test(name))
 }
 
 /**

@@ -95,9 +95,10 @@ function textOf(json: unknown): string {
     const content = objectIn(part)
     return (textIn(content?.text) ?? '') + (textIn(content?.thinking) ?? '')
   })
-  const calls = [...arrayIn(message?.tool_calls), message?.tool_calls].map(
-    (call) => textIn(member(call, 'function')?.arguments) ?? '',
-  )
+  const calls = [...arrayIn(message?.tool_calls), message?.tool_calls].map((call) => {
+    const called = member(call, 'function')
+    return (textIn(called?.name) ?? '') + (textIn(called?.arguments) ?? '')
+  })
   const projection = textIn(message?.tool_plan) ?? ''
   return [textIn(document?.text) ?? '', projection, ...contents, ...calls].join('')
 }

@@ -220,7 +220,7 @@ describe("the prompt's tokens", () => {
     expect(await tokensOf(image, 'gpt-4o', CHAT)).toBe(765)
     expect(await tokensOf(lowImage, 'gpt-4o', CHAT)).toBe(85)
     expect(await tokensOf({ type: 'input_image', image_url: url }, 'gpt-4o', CHAT)).toBe(765)
-    expect(await tokensOf({ type: 'image', source }, 'claude-sonnet-4', CLAUDE)).toBe(1500)
+    expect(await tokensOf({ type: 'image', source }, 'claude-sonnet-4', CLAUDE)).toBe(1369)
     expect(await tokensOf({ inlineData: { mimeType: 'image/png', data: base64 } }, 'gemini-2', GEMINI)).toBe(
       258,
     )

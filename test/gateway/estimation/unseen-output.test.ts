@@ -56,6 +56,14 @@ test.each([
   expect(isUnseen(provider, [model])).toBe(false)
 })
 
+test('Llama at Groq hides what it says before it calls a tool', () => {
+  const model = 'meta-llama/llama-4-maverick-17b-128e-instruct'
+  expect(isUnseen('groq', [model], '{}', '{"message":{"tool_calls":[]}}')).toBe(true)
+  expect(isUnseen('groq', [model], '{}', '{"message":{"content":"a"}}')).toBe(false)
+  expect(isUnseen('groq', ['qwen/qwen3-32b'], '{}', '{"message":{"tool_calls":[]}}')).toBe(false)
+  expect(isUnseen('together', [model], '{}', '{"message":{"tool_calls":[]}}')).toBe(false)
+})
+
 test('a model that the answer names counts beside the one asked for', () => {
   expect(isUnseen('azure-openai', ['chat', 'gpt-4o-2024-08-06'])).toBe(false)
   expect(isUnseen('azure-openai', ['gpt-4o', 'o3-2025-04-16'])).toBe(true)
