@@ -10,6 +10,7 @@ import { modelsDevData, readGroups } from './groups.ts'
 import { independentText } from './independent.ts'
 import { judge } from './judge.ts'
 import type { Skipped } from './listing.ts'
+import { pastMarkdown, refreshesOfPast } from './past-lists.ts'
 import { type PriceCase, priceCasesOf } from './price-cases.ts'
 import { summarize } from './report.ts'
 import { asMarkdown, asText } from './report-text.ts'
@@ -70,10 +71,12 @@ const unknownHosts = {
 const summary = summarize(verdicts, notAsked, skipped, unknownHosts, today)
 process.stdout.write(asText(summary))
 process.stdout.write(await independentText(Date.now()))
+const past = pastMarkdown(await refreshesOfPast())
+process.stdout.write(`\n${past}`)
 if (values.provider === undefined || values.out !== undefined) {
   const folder = values.out ?? new URL('../results/', import.meta.url).pathname
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'prices.json'), `${JSON.stringify(summary, null, 2)}\n`)
-  await writeFile(join(folder, 'prices.md'), asMarkdown(summary))
+  await writeFile(join(folder, 'prices.md'), `${asMarkdown(summary)}\n${past}`)
 }
 process.exitCode = summary.passes ? 0 : 1

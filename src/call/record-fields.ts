@@ -130,11 +130,26 @@ export const FIELD_LIST: readonly FieldDescription[] = Object.entries(RECORD_FIE
   ...field,
 }))
 
-const USE_FIELDS = FIELD_LIST.flatMap(({ name, part }) => (part === 'use' ? [name] : []))
-
-/** The fields of a record that say what was used, and no more. */
-export function useOf(record: CallRecord): CallUse {
-  return Object.fromEntries(USE_FIELDS.map((name) => [name, record[name]])) as unknown as CallUse
+/** The fields of a record that say what was used, and no more. The compiler asks for each. */
+export function useOf(record: CallRecord): Required<CallUse> {
+  return {
+    reportedModel: record.reportedModel,
+    model: record.model,
+    usageSource: record.usageSource,
+    usage: record.usage,
+    units: record.units,
+    usageRaw: record.usageRaw,
+    costPico: record.costPico,
+    priceId: record.priceId,
+    price: record.price,
+    serviceTier: record.serviceTier,
+    reportedCostPico: record.reportedCostPico,
+    ownCostPico: record.ownCostPico,
+    costDiffers: record.costDiffers,
+    partlyUnpriced: record.partlyUnpriced,
+    unpricedReason: record.unpricedReason,
+    suspect: record.suspect,
+  }
 }
 
 /** Tells whether a record tells figures that can be counted: tokens, or what is billed without any (films, pages). */

@@ -51,6 +51,8 @@ describe('what is billed by other than tokens', () => {
   test('a picture costs what its size and quality do, and has no known cost at one that is not listed', () => {
     expect(costUsd('openai', 'dall-e-3', { images: 1 }, 'hd_1024x1792')).toBe(0.12)
     expect(costUsd('openai', 'sora-2-pro', { videoMs: 4_000 }, '1024p')).toBe(2)
+    expect(costUsd('xai', 'grok-imagine-image-2.0', { images: 1 }, 'low')).toBe(0.04)
+    expect(costUsd('xai', 'grok-imagine-image-2.0', { images: 1 })).toBe(0.06)
     expect(costUsd('openai', 'sora-2-pro', { videoMs: 4_000 }, '4k')).toBe('unknown_tier')
   })
 

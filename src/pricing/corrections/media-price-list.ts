@@ -89,6 +89,8 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
     seen: '2026-11-25',
   },
   { ...XAI, models: XAI_QUALITY, rates: perImage('0.05') },
+  { ...XAI, models: /^grok-imagine-image-2\.0$/, rates: perImage('0.06') },
+  { ...XAI, models: /^grok-imagine-image-2\.0$/, tier: 'low', rates: perImage('0.04') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, rates: perImage('0.04') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, tier: 'premium', rates: perImage('0.06') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, tier: '2048', rates: perImage('0.06') },

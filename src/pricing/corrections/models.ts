@@ -82,19 +82,56 @@ function grokPrices(input: number, output: number): Prices {
 const GROK_4_3 = grokPrices(1.25, 2.5)
 const GROK_BUILD = grokPrices(1, 2)
 
-/** Names of models that xAI has retired: the first is that of the first source, whose others follow. */
-const RETIRED_GROKS: readonly (readonly [names: readonly [string, ...string[]], before: Prices])[] = [
-  [['grok-4-0709', 'grok-4', 'grok-4-latest'], { input_mtok: 3, cache_read_mtok: 0.75, output_mtok: 15 }],
-  [['grok-3', 'grok-3-latest'], { input_mtok: 3, cache_read_mtok: 0.75, output_mtok: 15 }],
-  ...(['grok-4-fast', 'grok-4-1-fast'] as const).flatMap((name) => {
+interface RetiredGrok {
+  /** The first is that of the first source, whose others follow. */
+  readonly names: readonly [string, ...string[]]
+  /** As the first source has them. */
+  readonly before: {
+    readonly input_mtok: number
+    readonly cache_read_mtok: number
+    readonly output_mtok: number
+  }
+  /** The day since which prompts over 128,000 tokens cost twice that, which the source leaves out; `null`: they did not. */
+  readonly twiceSince: UtcDay | null
+}
+
+/** Models that xAI has retired. */
+const RETIRED_GROKS: readonly RetiredGrok[] = [
+  {
+    names: ['grok-4-0709', 'grok-4', 'grok-4-latest'],
+    before: { input_mtok: 3, cache_read_mtok: 0.75, output_mtok: 15 },
+    twiceSince: '2025-07-09',
+  },
+  {
+    names: ['grok-3', 'grok-3-latest'],
+    before: { input_mtok: 3, cache_read_mtok: 0.75, output_mtok: 15 },
+    twiceSince: null,
+  },
+  ...(
+    [
+      ['grok-4-fast', '2025-09-19'],
+      ['grok-4-1-fast', '2025-11-19'],
+    ] as const
+  ).flatMap(([name, twiceSince]): RetiredGrok[] => {
     const before = { input_mtok: 0.2, cache_read_mtok: 0.05, output_mtok: 0.5 }
     const [thinking, plain] = [`${name}-reasoning`, `${name}-non-reasoning`]
     return [
-      [[thinking, name, `${name}-latest`, `${thinking}-latest`], before],
-      [[plain, `${plain}-latest`], before],
-    ] as const
+      { names: [thinking, name, `${name}-latest`, `${thinking}-latest`], before, twiceSince },
+      { names: [plain, `${plain}-latest`], before, twiceSince },
+    ]
   }),
 ]
+
+const GROKS_RETIRED_ON = '2026-05-16'
+
+function retiredGrokPrices({ before, twiceSince }: RetiredGrok): readonly DatedCorrection[] {
+  const now = { constraint: { start_date: GROKS_RETIRED_ON }, prices: GROK_4_3 }
+  if (twiceSince === null) return [now]
+  const twice = (base: number): Cliff => ({ base, tiers: [{ start: 128_000, price: 2 * base }] })
+  const { input_mtok, output_mtok } = before
+  const then = { ...before, input_mtok: twice(input_mtok), output_mtok: twice(output_mtok) }
+  return [{ constraint: { start_date: twiceSince }, prices: then }, now]
+}
 
 const GEMINI = 'https://ai.google.dev/gemini-api/docs/pricing'
 const GEMINI_FLASH_USUAL = { input_mtok: 1.5, cache_read_mtok: 0.15, output_mtok: 7.5 }
@@ -165,13 +202,13 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     }),
   ),
   ...RETIRED_GROKS.map(
-    ([names, replaces]): ModelCorrection => ({
+    (grok): ModelCorrection => ({
       providerId: 'x-ai',
-      id: names[0],
-      names,
-      from: '2026-05-16',
-      prices: GROK_4_3,
-      replaces,
+      id: grok.names[0],
+      names: grok.names,
+      from: grok.twiceSince ?? GROKS_RETIRED_ON,
+      prices: retiredGrokPrices(grok),
+      replaces: grok.before,
       why: 'a name of old, served and billed as grok-4.3 since 2026-05-15; the source has the model that was',
       source: XAI,
       seen: '2026-11-25',

@@ -4,7 +4,7 @@ import { carriesError } from '../reading/body-format.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import type { UsageUpdate } from '../reading/usage-update.ts'
-import { interactionUnits, interactionUsage } from './gemini-usage.ts'
+import { interactionUnits, interactionUsage, unitsWithFilm } from './gemini-usage.ts'
 
 const INTERACTION = {
   id: 'value',
@@ -45,7 +45,10 @@ function readInteraction(document: JsonObject): UsageUpdate {
   const status = textIn(interaction.status)
   return {
     usage,
-    units: written === null ? null : interactionUnits(written, textIn(interaction.model)),
+    units: unitsWithFilm(
+      written === null ? null : interactionUnits(written, textIn(interaction.model)),
+      written?.output_tokens_by_modality,
+    ),
     isFinal: status !== null && !RUNNING.has(status),
     model: textIn(interaction.model),
     serviceTier: textIn(interaction.service_tier),

@@ -38,7 +38,7 @@ export function geminiUsage(metadata: JsonObject): GeminiUsage | null {
   const thoughts = parseCount(metadata.thoughtsTokenCount)
   const total = parseCount(metadata.totalTokenCount)
   const promptDetails = joined(metadata.promptTokensDetails, metadata.toolUsePromptTokensDetails)
-  const answerDetails = firstOf(metadata, 'candidatesTokensDetails', 'responseTokensDetails')
+  const answerDetails = answerDetailsOf(metadata)
   const counted = ifCounted(
     countUsage({
       inputTokens: addCounts(prompt, toolUse),
@@ -96,6 +96,26 @@ export function interactionUsage(usage: JsonObject): InteractionUsage | null {
     ...counted,
     totalMismatch: totalDisagrees(total, counted.usage),
   }
+}
+
+/**
+ * `units` of an answer with its film: what it has in tokens is dearer than text and no class of its own here, so that it is
+ * counted as another tool's call, which has no price.
+ *
+ * @param details The answer's tokens by modality.
+ */
+export function unitsWithFilm(
+  units: Partial<BilledUnits> | null,
+  details: unknown,
+): Partial<BilledUnits> | null {
+  const film = modalityCount(details, 'VIDEO')
+  if (film === null || film === 'invalid' || film === 0) return units
+  return { ...units, otherToolCalls: sumUnits(units?.otherToolCalls ?? null, 1) }
+}
+
+/** The answer's tokens by modality. */
+export function answerDetailsOf(metadata: JsonObject | null): unknown {
+  return metadata === null ? null : firstOf(metadata, 'candidatesTokensDetails', 'responseTokensDetails')
 }
 
 /** The part of `groundingMetadata` that is kept: what was asked for, and what kinds of sources were found. */

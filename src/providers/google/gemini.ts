@@ -5,7 +5,14 @@ import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { createUpdateAccumulator, type UsageUpdate, withoutOutput } from '../reading/usage-update.ts'
-import { addCandidates, createGrounding, GROUNDING, geminiUsage } from './gemini-usage.ts'
+import {
+  addCandidates,
+  answerDetailsOf,
+  createGrounding,
+  GROUNDING,
+  geminiUsage,
+  unitsWithFilm,
+} from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
 
 const USAGE = ['usageMetadata', 'error']
@@ -45,7 +52,8 @@ function createContentAccumulator(): UsageAccumulator {
     addCandidates(grounding, document)
     const update = readContent(document)
     model = update.model ?? model
-    return { ...update, units: grounding.units(model) }
+    const details = answerDetailsOf(member(document, 'usageMetadata'))
+    return { ...update, units: unitsWithFilm(grounding.units(model), details) }
   })
 }
 

@@ -33,7 +33,7 @@ export function openAiImages(overrides: OpenAiOverrides, takesForm: boolean): Di
     requestFields: { size: 'value', quality: 'value' },
     readRequest: ({ request, fields, isRead }) => ({
       serviceTier: isRead
-        ? dalleTier(request.model, wordIn(fields.size), wordIn(fields.quality))
+        ? pictureTier(request.model, wordIn(fields.size), wordIn(fields.quality))
         : DALLE.test(request.model ?? '')
           ? UNKNOWN_SIZE
           : null,
@@ -60,6 +60,18 @@ export function openAiImages(overrides: OpenAiOverrides, takesForm: boolean): Di
 const DALLE = /^dall-?e-?[23]/i
 const USUAL_SIZE = '1024x1024'
 const SIZE = /^\d{3,4}x\d{3,4}$/
+
+/** xAI's, a picture of which costs less where little is asked for. */
+const GROK = /^grok-imagine-image-2\.0$/i
+
+function pictureTier(
+  model: string | null,
+  size: string | null | undefined,
+  quality: string | null | undefined,
+): string | null {
+  if (model !== null && GROK.test(model)) return quality === 'low' ? quality : null
+  return dalleTier(model, size, quality)
+}
 
 /**
  * The name that a picture of DALL-E costs by, where it is not the usual one. Sizes and qualities as `wordIn` gives

@@ -82,6 +82,8 @@ test('what a correction says it replaces is what the first source says', () => {
 // https://docs.x.ai/developers/migration/may-15-retirement: the names answer still, and are billed as what serves them.
 test.each([
   ['grok-4', '2026-05-15', 3],
+  ['grok-4-fast', '2025-11-25', 0.2],
+  ['grok-3', '2026-05-15', 3],
   ['grok-4', '2026-05-16', 1.25],
   ['grok-4-latest', '2026-11-25', 1.25],
   ['grok-3', '2026-11-25', 1.25],
@@ -94,9 +96,11 @@ test.each([
   const query = { provider: 'xai', upstream: 'xai', clientName: null, model, serviceTier: null, atMs }
   const [short, long] = buildCatalog().findPrices(query)?.prices.tiers ?? []
   expect(Number(short?.usual.definition.rates.input) / 1e6).toBe(usd)
+  const isFlat = model === 'grok-3' && day < '2026-05-16'
   expect(long === undefined ? null : Number(long.usual.definition.rates.input) / 1e6).toBe(
-    usd === 3 ? null : 2 * usd,
+    isFlat ? null : 2 * usd,
   )
+  if (!isFlat) expect(long?.above).toBe(day < '2026-05-16' ? 128_000 : 199_999)
 })
 
 test('no bundled source has caught up with a correction, which is to be taken out then', () => {
