@@ -210,6 +210,15 @@ export const TIER_PRICES: readonly TierPrice[] = [
     tier: 'priority',
     factor: '2',
   },
+  {
+    ...AZURE,
+    models: /^gpt-5\.5$/,
+    tier: 'priority',
+    factor: '2',
+    except: { input: '2.5', cacheRead: '2.5', output: '2.5' },
+    exceptUpTo: 272_000,
+    seen: '2026-11-25',
+  },
   { ...AZURE, models: /^gpt-5(?:\.1-codex)?-mini$/, tier: 'priority', factor: '1.8' },
   { ...AZURE, models: /^gpt-4\.1(?:-mini)?$/, tier: 'priority', factor: '1.75' },
   {
@@ -259,10 +268,11 @@ export const TIER_PRICES: readonly TierPrice[] = [
     source: 'https://platform.claude.com/docs/en/build-with-claude/fast-mode',
   },
 
-  // Data that stays in the United States (`inference_geo`), on top of any of these.
+  // Data that stays in the United States (`inference_geo`), on top of any of these: for all models since Opus 4.6.
   {
     ...ANTHROPIC,
-    models: /^claude-(?:opus-(?:4-[678]|5|5-5)|sonnet-(?:4-6|5|5-5)|fable-5(?:-1)?)$/,
+    models:
+      /^claude-(?:(?:opus|sonnet)-4-[6-9]|(?:opus|sonnet|haiku|fable|mythos)-[5-9]|mythos-preview)(?!\d)/,
     tier: 'us',
     factor: '1.1',
   },

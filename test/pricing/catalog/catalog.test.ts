@@ -219,6 +219,7 @@ test("a tier is at its own price, by provider and model, as the providers' lists
     ['openai', 'gpt-4.1', 'priority', '3.5 14'],
     ['azure-openai', 'gpt-5.4', 'batch', '1.25 7.5'],
     ['azure-openai', 'gpt-5.4', 'priority', '5 30'],
+    ['azure-openai', 'gpt-5.5', 'priority', '12.5 75'],
     ['gemini', 'gemini-2.5-pro', 'batch', '0.625 5'],
     ['gemini', 'gemini-2.5-pro', 'priority', '2.25 18'],
     ['vertex', 'gemini-3.6-flash', 'ON_DEMAND_FLEX', '0.375 1.875'],
@@ -228,6 +229,7 @@ test("a tier is at its own price, by provider and model, as the providers' lists
     ['anthropic', 'claude-opus-5', 'standard+us', '5.5 27.5'],
     ['anthropic', 'claude-opus-5', 'batch+us', '2.75 13.75'],
     ['anthropic', 'claude-opus-5', 'fast+us', '11 55'],
+    ['anthropic', 'claude-mythos-5-1', 'us', '11 55'],
     ['xai', 'grok-4.3', 'batch', '1 2'],
     ['mistral', 'mistral-medium-latest', 'batch', '0.75 3.75'],
     ['groq', 'llama-3.3-70b-versatile', 'flex', '0.59 0.79'],
@@ -250,7 +252,7 @@ test('a tier whose price is unknown is unpriced, never at the list price', () =>
     ['anthropic', 'claude-opus-5', 'priority'],
     ['vertex', 'gemini-2.5-pro', 'PROVISIONED_THROUGHPUT'],
     ['openrouter', 'openai/gpt-5', 'flex'],
-    ['azure-openai', 'gpt-5.5', 'priority'],
+    ['azure-openai', 'gpt-5.5', 'ultrafast'],
     ['bedrock', 'us.anthropic.claude-sonnet-4-6', 'flex'],
   ]
   for (const [provider, model, tier] of cases) {
