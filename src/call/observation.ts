@@ -38,7 +38,7 @@ export interface Observation {
    * Absent: it is one request. Prices by the length of prompts are chosen by it.
    */
   readonly largestPrompt?: number | null | undefined
-  /** Units that nobody reported: the length of the sound that was sent. */
+  /** Units that the upstream did not report: the length of the sound that was sent. */
   readonly hasEstimatedUnits?: true | undefined
   /** The uses that it reports of jobs, where that is not one job by one model: each by its `responseId`. */
   readonly jobs?: readonly JobObservation[]

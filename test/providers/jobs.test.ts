@@ -314,7 +314,7 @@ describe('what several requests used', () => {
     expect(file(900).jobs?.map(({ largestPrompt }) => largestPrompt)).toEqual([undefined])
   })
 
-  test('prompts of other sizes are told apart, as their prices may differ', () => {
+  test('prompts of other sizes are added up apart, as their prices may differ', () => {
     const [job] = file(5, 900, 300_000, 280_000).jobs ?? []
     expect(job?.usage.inputTokens).toBe(580_905)
     expect(job?.parts).toMatchObject([

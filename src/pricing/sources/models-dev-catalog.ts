@@ -158,7 +158,7 @@ export function readModelsDevCatalog(text: string, known: CatalogDocument): Mode
 /** A text says what is wrong with it; `null`: it is not of those that are taken. */
 function readModel(providerId: string, name: string, written: unknown) {
   const { data, error } = modelShape.safeParse(written)
-  if (data === undefined) return error.issues[0]?.message ?? 'is no model'
+  if (data === undefined) return error.issues[0]?.message ?? 'is not a model'
   const { cost, modalities } = data
   if (cost === undefined || modalities?.output.some((kind) => kind !== 'text') === true) return null
   const rates = [cost, ...(cost.tiers ?? []), ...(cost.context_over_200k ? [cost.context_over_200k] : [])]
