@@ -16,7 +16,8 @@ export interface CallLedger {
   open(call: OpenCall, onWritten: (error: Error | null) => void): void
   /** Keeps `snapshot` as what is known of an open call's usage; written within about a second. */
   saveSnapshot(call: CallName, snapshot: string): void
-  saveSnapshotNow(call: CallName, snapshot: string, onWritten: () => void): void
+  /** @param onWritten With an error: it is not written, and what depends on it must not happen. */
+  saveSnapshotNow(call: CallName, snapshot: string, onWritten: (error: Error | null) => void): void
   /**
    * The call ended with `record`.
    *
@@ -57,6 +58,8 @@ export interface CallObserver {
   callUnmetered(record: CallRecord): void
   /** Comes before the end of the call. */
   upstreamFailed(call: OpenCall, cause: UpstreamFailure): void
+  /** An attempt failed, `call` as it was made, and another target is tried. Comes after `upstreamFailed`. */
+  attemptFailed(call: OpenCall, reason: string): void
   readingFailed(provider: string, error: unknown): void
   totalMismatch(provider: string): void
   callFailed(call: OpenCall, error: unknown): void

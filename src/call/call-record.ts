@@ -130,6 +130,24 @@ export interface JobUse extends CallUse {
   readonly id: string
   /** `id` is a file's: it counts only where the file is known to be one that a job left. */
   readonly isFile?: true | undefined
+  /**
+   * It is not a job's: another upstream was asked before the one that answered the call, and may bill what it had of it.
+   * Releases that do not know this member count the same use and cost, under the upstream of the call.
+   */
+  readonly attempt?: AttemptPlace | undefined
+}
+
+/** Where an attempt of a call went. */
+export interface AttemptPlace {
+  readonly upstream: string
+  readonly provider: string
+  /** As that upstream was asked for it. */
+  readonly requestedModel: string | null
+}
+
+/** The `id` of an attempt's use: no upstream's object has it. `number` counts from 1. */
+export function attemptIdOf(callId: string, number: number): string {
+  return `attempt:${callId}:${number}`
 }
 
 /** More than any provider lists on a page. */

@@ -27,6 +27,7 @@ import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } fr
 import type { EstimateConfig, PathsConfig } from './yaml/config-file.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
+import type { RouteConfig } from './yaml/routes.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
 import { readEnvironmentUpstream } from './yaml/upstream.ts'
 import { joinUpstreams, type ModelConfig, type Upstreams } from './yaml/upstreams.ts'
@@ -51,6 +52,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly defaultUpstream: string
   /** The models of `/v1/models`; `null`: those that the upstreams list. */
   readonly models: readonly ModelConfig[] | null
+  /** Absent: there are none. */
+  readonly routes?: readonly RouteConfig[]
   readonly paths: PathsConfig
   readonly priceOverrides: readonly PriceOverride[]
   readonly priceMarkups: readonly PriceMarkup[]

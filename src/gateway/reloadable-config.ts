@@ -1,3 +1,4 @@
+import { NO_UNITS, NO_USAGE } from '../call/usage.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { readCurrentCatalog } from '../config/current-catalog.ts'
 import { pricesOfUpstreams } from '../config/yaml/price-config.ts'
@@ -13,8 +14,16 @@ import { buildPathPolicy, type PathPolicy } from './admission/path-policy.ts'
 import { credentialHeader } from './proxy/headers/headers.ts'
 import type { QuotingPricing } from './recording/pricing.ts'
 import { buildPricing } from './recording/pricing.ts'
-import { buildUpstreamTable, openPool, type Upstream, type UpstreamTable } from './routing/upstream-table.ts'
-import { configuredModels, type ModelListing, watchUpstreamModels } from './upstream-models.ts'
+import { Circuits } from './routing/circuits.ts'
+import { buildRouteTable, type RouteTableOptions as Routing } from './routing/model-routes.ts'
+import {
+  buildUpstreamTable,
+  openPool,
+  type RouteTarget,
+  type Upstream,
+  type UpstreamTable,
+} from './routing/upstream-table.ts'
+import { configuredModels, type ModelListing, watchUpstreamModels, withRoutes } from './upstream-models.ts'
 
 const OLD_CONNECTIONS_MS = 60_000
 const UNSERVED_EVERY_MS = 3_600_000
@@ -41,6 +50,12 @@ interface Listed {
  * keeps the rules under which it began; only its price is found when it ends.
  */
 export class ReloadableConfig {
+  /** Of all upstreams, as calls by routes tell. */
+  readonly circuits = new Circuits()
+  readonly #routing: Routing = {
+    circuits: this.circuits,
+    quote: (target, clientName) => quoteTarget(this.pricing, target, clientName),
+  }
   readonly #log: Logger
   #config: GatewayConfig
   #stored: StoredPrices
@@ -51,7 +66,7 @@ export class ReloadableConfig {
     this.#log = log
     this.#config = config
     this.#stored = stored
-    this.#now = readReloadable(config, stored, log)
+    this.#now = readReloadable(config, stored, log, this.#routing)
   }
 
   /** For the stages of a call. Stays the same object over reloads. */
@@ -98,7 +113,8 @@ export class ReloadableConfig {
    */
   reload(config: GatewayConfig): void {
     const before = this.#now
-    this.#now = readReloadable(config, this.#stored, this.#log)
+    this.circuits.reset()
+    this.#now = readReloadable(config, this.#stored, this.#log, this.#routing)
     this.#config = config
     before.listing.stop()
     // A call may be routed already, without having its connection yet.
@@ -130,6 +146,30 @@ export class ReloadableConfig {
   }
 }
 
+/** Tokens of a prompt and of an answer by which targets are compared: of a usual call. */
+const QUOTED_USAGE = { ...NO_USAGE, inputTokens: 3_000, outputTokens: 500 }
+
+function quoteTarget(
+  pricing: QuotingPricing,
+  { upstream, model }: RouteTarget,
+  clientName: string,
+): bigint | null {
+  const priced = pricing.quoteCall({
+    provider: upstream.provider,
+    upstream: upstream.name,
+    clientName,
+    model: null,
+    requestedModel: model,
+    usage: QUOTED_USAGE,
+    units: NO_UNITS,
+    serviceTier: null,
+    arrivedAtMs: Date.now(),
+    reportedCostPico: null,
+    parts: null,
+  })
+  return priced.kind === 'priced' ? priced.costPico : null
+}
+
 function pricingOf(now: () => QuotingPricing): QuotingPricing {
   return {
     get alertAbovePico() {
@@ -150,6 +190,9 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
       return now().needsModel
     },
     byPrefix: (target) => now().byPrefix(target),
+    get routes() {
+      return now().routes
+    },
     get fallback() {
       return now().fallback
     },
@@ -188,15 +231,26 @@ function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed)
   }
 }
 
-function readReloadable(config: GatewayConfig, stored: StoredPrices, log: Logger): Reloadable {
+function readReloadable(
+  config: GatewayConfig,
+  stored: StoredPrices,
+  log: Logger,
+  routing: Routing,
+): Reloadable {
   const upstreams = openUpstreams(config)
-  const listing =
-    config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models)
-  const configured = new Set(upstreams.flatMap(({ models }) => models ?? []))
+  const routes = buildRouteTable(config.routes ?? [], upstreams, routing)
+  const listing = withRoutes(
+    config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),
+    routes?.names ?? [],
+  )
+  const configured = new Set([
+    ...upstreams.flatMap(({ models }) => models ?? []),
+    ...(config.routes ?? []).flatMap(({ to }) => to.map(({ model }) => model)),
+  ])
   const listed = { has: (model: string) => configured.has(model) || listing.has(model) }
   return {
     upstreams,
-    table: buildUpstreamTable(upstreams, config.defaultUpstream, logUnserved(log)),
+    table: buildUpstreamTable(upstreams, config.defaultUpstream, logUnserved(log), routes),
     pathPolicy: buildPathPolicy({
       all: config.paths,
       byUpstream: new Map(config.upstreams.map(({ name, paths }) => [name, paths])),

@@ -242,7 +242,7 @@ export async function runGateway(
       unattended,
       limits: {
         limiter: limits.limiter,
-        expectedUse: (admission) => estimates.estimateCall(admission),
+        expectedUse: (admission) => estimates.expectedUse(admission),
         upperUse: (admission, model, asked, bytes) => estimates.upperUse(admission, model, asked, bytes),
         learn: (expected, record, prompt) => estimates.learn(expected, record, prompt),
       },

@@ -108,6 +108,27 @@ interface ListState {
   isFailing: boolean
 }
 
+/** `listing`, and the names of routes where it has none of these names. */
+export function withRoutes(listing: ModelListing, names: readonly string[]): ModelListing {
+  if (names.length === 0) return listing
+  const join = (known: readonly ShownModel[]): readonly ShownModel[] => {
+    const ids = new Set(known.map(({ id }) => id))
+    return [
+      ...names.filter((name) => !ids.has(name)).map((name) => toListed(name, 'tallygate', undefined)),
+      ...known,
+    ]
+  }
+  return {
+    list() {
+      const known = listing.list()
+      return known instanceof Promise ? known.then(join) : join(known)
+    },
+    // Of the models that upstreams serve, not of names that stand for them.
+    has: (name) => listing.has(name),
+    stop: () => listing.stop(),
+  }
+}
+
 /** A fixed list from the configuration. */
 export function configuredModels(
   models: readonly { readonly id: string; readonly owned_by: string; readonly created?: number }[],

@@ -19,6 +19,8 @@ export class CallCounts implements CallObserver {
   readonly models = new Map<string, Map<string, ModelCounts>>()
   /** By provider, then upstream, then cause. */
   readonly upstreamFailures = new Map<string, Map<string, Map<UpstreamFailure, number>>>()
+  /** By provider, then upstream, then why another target was tried. */
+  readonly attemptFailures = new Map<string, Map<string, Map<string, number>>>()
   /** By provider. */
   readonly readingFailures = new Map<string, number>()
   readonly totalMismatches = new Map<string, number>()
@@ -48,6 +50,13 @@ export class CallCounts implements CallObserver {
     if (record.suspect === true) addOne(this.suspects, record.provider)
     if (record.costDiffers === true) addOne(this.costDifferences, record.provider)
     if (record.partlyUnpriced === true) addOne(this.partlyUnpriced, record.provider)
+  }
+
+  attemptFailed({ provider, upstream }: OpenCall, reason: string): void {
+    const byUpstream = within(this.attemptFailures, provider)
+    const counts = byUpstream.get(upstream) ?? new Map<string, number>()
+    byUpstream.set(upstream, counts)
+    addOne(counts, reason)
   }
 
   callUnmetered(): void {

@@ -126,6 +126,18 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
       }
     },
   )
+  counter(
+    'tallygate_attempts_failed_total',
+    'Attempts of calls by routes after which another target was tried, by reason.',
+    ['provider', 'upstream', 'reason'],
+    (add) => {
+      for (const [provider, byUpstream] of counts.attemptFailures) {
+        for (const [upstream, reasons] of byUpstream) {
+          for (const [reason, count] of reasons) add({ provider, upstream, reason }, count)
+        }
+      }
+    },
+  )
   counter('tallygate_call_failures_total', 'Calls that failed in the gateway itself.', [], (add) => {
     add({}, counts.failures)
   })

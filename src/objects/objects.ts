@@ -142,6 +142,12 @@ export class Objects {
     return this.judge(upstream, 'GET', canonicalPath, pathAndQuery, clientId, NONE)
   }
 
+  /** Whether one of `ids` is known to be an object at this upstream, its own client's or another's. */
+  async hasAny(upstream: ObjectUpstream, ids: readonly string[]): Promise<boolean> {
+    const owners = await this.#index.find(upstream.account, ids.flatMap(readings))
+    return owners.size > 0
+  }
+
   /** Tells whether the client may use all of `ids`: those in an upload, as it passes. */
   judgeUpload(
     upstream: ObjectUpstream,

@@ -6,6 +6,7 @@ export const NO_METRICS: CallObserver = {
   callEnded: () => {},
   callUnmetered: () => {},
   upstreamFailed: () => {},
+  attemptFailed: () => {},
   readingFailed: () => {},
   totalMismatch: () => {},
   callFailed: () => {},

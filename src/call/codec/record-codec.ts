@@ -1,4 +1,5 @@
 import {
+  type AttemptPlace,
   type CallRecord,
   type CallUse,
   type JobUse,
@@ -105,7 +106,28 @@ function useFields(use: CallUse): string {
 function jobFields(job: JobUse): string {
   const reported = job.reportedModel === null ? '' : `,"reportedModel":${quote(job.reportedModel)}`
   const file = job.isFile === true ? ',"isFile":true' : ''
-  return `{"id":${quote(job.id)}${file},"model":${quote(job.model)}${reported}${useFields(job)}}`
+  const attempt = job.attempt === undefined ? '' : `,"attempt":${attemptFields(job.attempt)}`
+  return `{"id":${quote(job.id)}${file}${attempt},"model":${quote(job.model)}${reported}${useFields(job)}}`
+}
+
+function attemptFields({ upstream, provider, requestedModel }: AttemptPlace): string {
+  const requested = requestedModel === null ? '' : `,"requestedModel":${quote(requestedModel)}`
+  return `{"upstream":${quote(upstream)},"provider":${quote(provider)}${requested}}`
+}
+
+/** Uses that a record will list, as JSON. */
+export function serialiseJobUses(uses: readonly JobUse[]): string {
+  return `[${uses.map(jobFields).join(',')}]`
+}
+
+/** From what `serialiseJobUses` wrote for `open`; `null`: not ours. */
+export function parseJobUses(open: OpenCall, text: string): readonly JobUse[] | null {
+  try {
+    return jobsFrom(open, JSON.parse(text))
+  } catch (error) {
+    if (error instanceof RefusedValue || error instanceof SyntaxError) return null
+    throw error
+  }
 }
 
 /**
@@ -147,7 +169,7 @@ function openCallFrom(json: JsonFields): Required<OpenCall> {
   }
 }
 
-function recordFrom(open: Required<OpenCall>, json: JsonFields): Required<CallRecord> {
+function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
   return {
     ...open,
     reportedModel: textOrNull(json.reportedModel),
@@ -181,13 +203,27 @@ function recordFrom(open: Required<OpenCall>, json: JsonFields): Required<CallRe
 }
 
 /** The use of a job has the form of the use of a call, so it is read as such. */
-function jobsFrom(open: Required<OpenCall>, value: unknown): readonly JobUse[] {
+function jobsFrom(open: OpenCall, value: unknown): readonly JobUse[] {
   if (!Array.isArray(value) || value.length > MAX_JOB_USES) return throwMalformed()
   return value.map((job: unknown) => {
     if (!isObject(job) || job.id === '') return throwMalformed()
     const use = useOf(recordFrom(open, { outcome: 'complete', ...job, jobs: undefined }))
-    return { ...use, id: textFrom(job.id), ...(job.isFile === true ? { isFile: true } : {}) }
+    return {
+      ...use,
+      id: textFrom(job.id),
+      ...(job.isFile === true ? { isFile: true } : {}),
+      ...(job.attempt === undefined ? {} : { attempt: attemptFrom(job.attempt) }),
+    }
   })
+}
+
+function attemptFrom(value: unknown): AttemptPlace {
+  if (!isObject(value)) return throwMalformed()
+  return {
+    upstream: textFrom(value.upstream),
+    provider: textFrom(value.provider),
+    requestedModel: textOrNull(value.requestedModel),
+  }
 }
 
 /** The member `key` of an object, with the counts that are not `null`; empty where all are. */

@@ -11,6 +11,7 @@ import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
+import { type FileRoute, routeShape } from './routes.ts'
 import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
 
 /** The `paths` of the YAML file. */
@@ -94,6 +95,7 @@ export interface ConfigFile {
   readonly defaultUpstream: string | null
   readonly defaultUpstreamLine: number
   readonly models: readonly FileModel[] | null
+  readonly routes: readonly FileRoute[]
   readonly paths: PathsConfig
   readonly prices: readonly TextEntry[]
   readonly markups: readonly TextEntry[]
@@ -115,6 +117,7 @@ const sections = z.strictObject({
   upstreams: z.unknown().optional(),
   default_upstream: z.unknown().optional(),
   models: z.unknown().optional(),
+  routes: z.unknown().optional(),
   paths: z.unknown().optional(),
   prices: z.unknown().optional(),
   markups: z.unknown().optional(),
@@ -177,6 +180,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     defaultUpstream: source.parse(z.string().optional(), ['default_upstream']) ?? null,
     defaultUpstreamLine: source.lineOf(['default_upstream']),
     models: source.parseEach(modelShape, 'models'),
+    routes: source.parseEach(routeShape, 'routes') ?? [],
     paths: source.parse(filePaths, ['paths']) ?? NO_PATHS,
     prices: source.textEntries('prices'),
     markups: source.textEntries('markups'),

@@ -2,6 +2,7 @@ import { NO_PATH_RULES } from '../../domain/path-patterns.ts'
 import { isPlaceAsked, placeOfUpstream } from '../../pricing/places/upstream-places.ts'
 import { modelListPathOf } from '../../providers/registry.ts'
 import type { ConfigFile, FileUpstream, PathsConfig } from './config-file.ts'
+import { joinRoutes, type RouteConfig } from './routes.ts'
 import type { UpstreamConfig } from './upstream.ts'
 import { pricesOfHost, providerOfHost, saysItsCost } from './upstream.ts'
 
@@ -19,6 +20,8 @@ export interface Upstreams {
   readonly upstreams: readonly UpstreamConfig[]
   readonly defaultUpstream: string
   readonly models: readonly ModelConfig[] | null
+  /** Names that clients use for models of several upstreams; absent: there are none. */
+  readonly routes?: readonly RouteConfig[]
   /** Which calls may pass, whatever their upstream. */
   readonly paths: PathsConfig
 }
@@ -44,7 +47,8 @@ export function joinUpstreams(
   }
   const defaultUpstream = file.defaultUpstream ?? upstreams[0]?.name ?? ''
   const models = shownModels(file, upstreams, defaultUpstream)
-  return { upstreams, defaultUpstream, models, paths: file.paths }
+  const routes = joinRoutes(file.routes, names, file.report)
+  return { upstreams, defaultUpstream, models, paths: file.paths, ...(routes.length === 0 ? {} : { routes }) }
 }
 
 function upstreamOf(

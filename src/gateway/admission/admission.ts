@@ -18,6 +18,8 @@ import type { UpstreamTable } from '../routing/upstream-table.ts'
 import type { PathPolicy } from './path-policy.ts'
 import type { AnswerRates } from './rate-headers.ts'
 
+const NO_CANDIDATES: readonly never[] = []
+
 /** `null` lets the call pass; otherwise it is refused. A promise only where a store has to be asked. */
 export type Stage = (
   admission: Admission,
@@ -91,6 +93,8 @@ export class Admission {
   key: string | null = null
   /** The path rules allow it at its upstream. */
   isPathAllowed = false
+  /** The targets that it may go to, in order, the one of `route` first; empty: it is a call without such a choice. */
+  candidates: readonly Route[] = NO_CANDIDATES
   /** Where the call goes, or whether it may be made, depends on the model that its body names. */
   modelDecides = false
   bodyReading: ReadableBody = UNREAD
@@ -157,6 +161,12 @@ export class Admission {
   /** The model that the body names, or the query of a session. Of a body it is known once it was read. */
   get namedModel(): string | null {
     return this.webSocket ? modelInQuery(this.target.pathAndQuery) : (this.body.scan?.model ?? null)
+  }
+
+  /** The model as the upstream is asked for it. */
+  get sentModel(): string | null {
+    const { choice, modelInPath } = this.route
+    return choice?.model ?? modelInPath ?? this.namedModel
   }
 
   /** How an error is written that the call is answered with. */

@@ -28,7 +28,7 @@ export function buildOpenCall(admission: Admission, nowMs: number): Required<Ope
     provider: route.upstream.provider,
     method: admission.method,
     path: cleanPath(route.target.path),
-    requestedModel: cleanModel(route.modelInPath ?? admission.namedModel),
+    requestedModel: cleanModel(admission.sentModel),
     webSocket: admission.webSocket,
   }
 }

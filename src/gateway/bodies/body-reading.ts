@@ -116,10 +116,10 @@ export interface CallBody {
   /** What its top level says, or the first fields of a form; `null`: not read. */
   readonly scan: RequestScan | null
   readonly form: FormUpload | null
-  /**
-   * `sent` was edited to ask for the usage. Then it has no content coding, whatever the client's body had.
-   */
+  /** `sent` was edited. Then it has no content coding, whatever the client's body had. */
   readonly isEdited: boolean
+  /** It was edited to ask for the usage, which the client did not ask for. */
+  readonly asksForUsage: boolean
   /** What the endpoint's dialect needs to know of it; `null`: nothing, or the body leaves it in doubt. */
   readonly fields: JsonObject | null
 }
@@ -131,5 +131,6 @@ export const UNREAD_BODY: CallBody = {
   scan: null,
   form: null,
   isEdited: false,
+  asksForUsage: false,
   fields: null,
 }

@@ -21,27 +21,56 @@ export function oddStreamMember(scan: RequestScan): 'stream' | 'stream_options' 
   return options.kind === 'other' || options.includeUsage?.value === 'other' ? 'stream_options' : null
 }
 
+/** A change of a body: the bytes from `start` to `end` are replaced by `text`. */
+export interface BodyEdit {
+  readonly start: number
+  /** Exclusive. */
+  readonly end: number
+  readonly text: string
+}
+
+/** The parts of `body` with `edits` made, which do not overlap. Every other byte stays. */
+export function editedParts(body: Buffer, edits: readonly BodyEdit[]): Buffer[] {
+  const parts: Buffer[] = []
+  let at = 0
+  for (const { start, end, text } of edits.toSorted((a, b) => a.start - b.start)) {
+    parts.push(body.subarray(at, start), Buffer.from(text))
+    at = end
+  }
+  parts.push(body.subarray(at))
+  return parts
+}
+
 /**
- * Edits `stream_options.include_usage: true` into a body and leaves every other byte as it was.
+ * As {@link includeUsageEdit}, made.
+ *
+ * @returns the parts that make up the edited body; `null`: there is nothing to do.
+ */
+export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer[] | null {
+  const edit = includeUsageEdit(scan)
+  return edit === null ? null : editedParts(body, [edit])
+}
+
+/**
+ * The edit that puts `stream_options.include_usage: true` into a body.
  *
  * A client's explicit `false` is a wish about what it sees: usage is asked for, and the event is taken out
  * again.
  *
- * @returns the parts that make up the edited body. `null` when there is nothing to do: no stream is asked
- *   for, usage is asked for already, or the body cannot be edited safely (unreadable, keys twice,
- *   `stream_options` that are not an object).
+ * @returns `null` when there is nothing to do: no stream is asked for, usage is asked for already, or the body cannot be
+ *   edited safely (unreadable, keys twice, `stream_options` that are not an object).
  */
-export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer[] | null {
+export function includeUsageEdit(scan: RequestScan): BodyEdit | null {
   if (!scan.readable || scan.stream !== true || scan.duplicateStream) return null
   const options = scan.streamOptions
   if (options === null) {
-    return spliced(body, scan.streamEnd, `,"stream_options":{${MEMBER}}`, scan.streamEnd)
+    return { start: scan.streamEnd, end: scan.streamEnd, text: `,"stream_options":{${MEMBER}}` }
   }
   switch (options.kind) {
     case 'null':
-      return spliced(body, options.start, `{${MEMBER}}`, options.end)
+      return { start: options.start, end: options.end, text: `{${MEMBER}}` }
     case 'object':
-      return spliceIntoObject(body, options)
+      return editInObject(options)
     case 'other':
       return null
     default:
@@ -49,17 +78,12 @@ export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer[] | 
   }
 }
 
-function spliceIntoObject(body: Buffer, options: StreamOptions): Buffer[] | null {
+function editInObject(options: StreamOptions): BodyEdit | null {
   const asked = options.includeUsage
   if (asked === null) {
     const afterBrace = options.start + 1
-    return spliced(body, afterBrace, options.empty ? MEMBER : `${MEMBER},`, afterBrace)
+    return { start: afterBrace, end: afterBrace, text: options.empty ? MEMBER : `${MEMBER},` }
   }
   if (asked.value === true || asked.value === 'other') return null
-  return spliced(body, asked.start, 'true', asked.end)
-}
-
-/** `body` with the bytes from `start` to `end` replaced by `text`. */
-function spliced(body: Buffer, start: number, text: string, end: number): Buffer[] {
-  return [body.subarray(0, start), Buffer.from(text, 'latin1'), body.subarray(end)]
+  return { start: asked.start, end: asked.end, text: 'true' }
 }

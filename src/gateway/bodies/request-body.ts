@@ -75,6 +75,8 @@ class BodyScan {
   readonly #found: Findings = {
     readable: false,
     model: null,
+    modelStart: -1,
+    modelEnd: -1,
     duplicateModel: false,
     namesOtherModels: false,
     stream: null,
@@ -122,6 +124,8 @@ class BodyScan {
     switch (key) {
       case 'model':
         found.model = modelText(this.#body, start, end)
+        found.modelStart = start
+        found.modelEnd = end
         this.#models++
         return
       case 'stream':
@@ -189,6 +193,9 @@ export interface RequestScan {
    * are so many keys that another `model` may follow.
    */
   readonly model: string | null
+  /** Where the value of `model` begins, with its quotes, and the offset after it; -1 without one. */
+  readonly modelStart: number
+  readonly modelEnd: number
   /**
    * `model` stands there more than once, or may. `Model` counts too, since Go's encoding/json takes it for
    * `model`.

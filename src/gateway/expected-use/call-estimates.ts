@@ -11,6 +11,7 @@ import type { Admission } from '../admission/admission.ts'
 import { type AskedSize, largerBound, NOTHING_ASKED } from '../bodies/asked-size.ts'
 import { kindOfPrompt, type LearnedRatios } from '../estimation/learning/learned-ratios.ts'
 import { showsItsPrompt } from '../estimation/shown-prompt.ts'
+import { DearestUse } from './dearest-use.ts'
 import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
 import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
 import { KnownRates, type ModelRates, type RatesOfTier } from './model-rates.ts'
@@ -169,6 +170,26 @@ export class CallEstimates {
     this.#job = new CallEstimate(settings.jobReservePico, 0, true, 0, null)
   }
 
+  /** As {@link estimateCall}, whichever of its targets a call goes to. */
+  expectedUse(admission: Admission): ExpectedUse {
+    return admission.candidates.length < 2 ? this.estimateCall(admission) : this.#estimateDearest(admission)
+  }
+
+  /** The most of what it may use and cost at any of its targets. */
+  #estimateDearest(admission: Admission): ExpectedUse {
+    const { route, candidates } = admission
+    try {
+      return new DearestUse(
+        candidates.map((candidate) => {
+          admission.route = candidate
+          return { candidate, estimate: this.estimateCall(admission) }
+        }),
+      )
+    } finally {
+      admission.route = route
+    }
+  }
+
   /** Of a call whose route is final and whose body is read as planned. */
   estimateCall(admission: Admission): CallEstimate {
     const { route, body } = admission
@@ -176,7 +197,7 @@ export class CallEstimates {
     if (dialect === null || route.reading === 'free' || route.isFetch || dialect.isFree === true) return FREE
     if (route.reading === 'deferred') return this.#job
     const asked = body.scan?.asked ?? NOTHING_ASKED
-    const model = cleanModel(route.modelInPath ?? admission.namedModel)
+    const model = cleanModel(admission.sentModel)
     if (dialect.countsTokens === false && route.reading === 'metered') {
       return this.#estimateMedia(admission, dialect, asked, model)
     }
@@ -214,7 +235,8 @@ export class CallEstimates {
 
   /** As {@link CallEstimate.learn}, of one that {@link estimateCall} gave. */
   learn(expected: ExpectedUse, record: CallRecord, prompt: LearntPrompt): void {
-    if (expected instanceof CallEstimate) expected.learn(record, prompt)
+    const estimate = expected instanceof DearestUse ? expected.of(record) : expected
+    if (estimate instanceof CallEstimate) estimate.learn(record, prompt)
   }
 
   /** The most that a text may have: estimates take half of that, so one that is more than twice too low takes more. */

@@ -50,6 +50,8 @@ export class FormUpload {
     return {
       readable,
       model,
+      modelStart: -1,
+      modelEnd: -1,
       duplicateModel,
       namesOtherModels,
       stream,

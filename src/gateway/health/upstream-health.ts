@@ -45,6 +45,11 @@ export class UpstreamHealth {
         this.#failed(call, cause)
         observer.upstreamFailed(call, cause)
       },
+      attemptFailed: (call, reason) => {
+        // Its record is of the attempt that ends the call.
+        this.#partOf(this.#stateOf(call.upstream)).calls += 1
+        observer.attemptFailed(call, reason)
+      },
     }
   }
 

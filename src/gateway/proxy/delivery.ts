@@ -6,6 +6,7 @@ import type { ErrorShape } from '../../http/error-shape.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { ResponseHead } from '../../providers/dialect.ts'
 import type { AnswerRates } from '../admission/rate-headers.ts'
+import { attemptHeaders } from '../recording/attempt-state.ts'
 import type { CallContext } from '../recording/call-result.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './failures.ts'
@@ -129,7 +130,7 @@ export class Delivery implements HoldableDelivery {
     this.#status = status
     this.#statusMessage = writableReason(status, statusMessage)
     this.#announcedBytes = announcedLength(headers['content-length'])
-    const { call, request, stripUsageEvent, rates, mapAddress, ownsOrigins } = this.#context
+    const { call, request, stripUsageEvent, rates, mapAddress, ownsOrigins, attempt } = this.#context
     if (stripUsageEvent && status === 200 && isPlainEventStream(headers)) {
       this.#filter = new UsageEventFilter()
       this.#announcedBytes = null
@@ -141,6 +142,7 @@ export class Delivery implements HoldableDelivery {
       ownsOrigins,
     })
     this.#headers.push('x-tallygate-call-id', call.callId)
+    if (attempt !== undefined) this.#headers.push(...attemptHeaders(call, attempt))
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
     if (hasNoBody || (this.#announcedBytes !== null && this.#announcedBytes <= HELD_ANSWER_BYTES)) {

@@ -16,9 +16,10 @@ import { UNREAD_BODY } from '../bodies/body-reading.ts'
 import { type FormUpload, streamedBody } from '../forms/form-upload.ts'
 import { formBoundary } from '../forms/multipart-fields.ts'
 import { guardUpload } from '../forms/upload-guard.ts'
+import type { AttemptState } from '../recording/attempt-state.ts'
 import type { Upstream } from '../routing/upstream-table.ts'
 import type { CallServices } from './exchange.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type ExchangeContext } from './exchange.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
 import { repeatedHeadFields } from './headers/repeated-head.ts'
 import { addressMapper, findAddressMembers, type MapAddress, mapMembers } from './own-addresses.ts'
@@ -33,7 +34,7 @@ const NONE: readonly never[] = []
 export interface DispatchOptions {
   readonly services: CallServices
   readonly objects: Objects
-  readonly admission: Pick<AdmissionOptions, 'config' | 'limits'>
+  readonly admission: Pick<AdmissionOptions, 'config' | 'limits' | 'now' | 'upstreams'>
 }
 
 /** The limit for one further page. The call that waits for it has limits of its own. */
@@ -52,12 +53,25 @@ async function askUpstream(upstream: Upstream, headers: string[], pathAndQuery: 
   return await decodeList(answer.body, answer.headers['content-encoding'])
 }
 
-/** Sends a call upstream that stands in the journal; from here on, `Exchange` brings it to its end. */
+/** What stands between one of several attempts and the answer that the client gets. */
+export interface AttemptGate {
+  /** What the answer's headers say of it, and what is recorded with it. */
+  readonly state: AttemptState
+  /** Gives who takes the answer in place of `handler`, the reader and deliverer of `exchange`. */
+  stand(exchange: Exchange, handler: AnswerHandler, context: ExchangeContext): AnswerHandler
+}
+
+/**
+ * Sends a call upstream that stands in the journal; from here on, `Exchange` brings it to its end.
+ *
+ * @param gate Of an attempt after which another may come. It hears itself of a client that leaves.
+ */
 export function dispatch(
   options: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
+  gate: AttemptGate | null = null,
 ): void {
   const { request, route, body, method } = admission
   const { upstream, dialect } = route
@@ -65,17 +79,20 @@ export function dispatch(
   const mapAddress = addressMapper(upstream, request, (uploaded) =>
     withUploadTicket(uploaded, admission.key ?? '', { peppers: keyPepper, nowMs: admission.arrivedAtMs }),
   )
-  const call = buildExchange(options, admission, response, open, mapAddress)
+  const context = exchangeContext(options, admission, response, open, mapAddress, gate)
+  const call = new Exchange(options.services, context)
   const addresses = findAddressMembers(upstream.provider, method, route.target.canonicalPath)
   const reader = mapMembers(call, addresses, mapAddress, admission.hasBody)
   // The call keeps what it needs of the body: the rest is free once it was sent.
   admission.body = UNREAD_BODY
-  response.on('close', () => {
-    if (!response.writableFinished) call.clientLeft()
-  })
+  if (gate === null) {
+    response.on('close', () => {
+      if (!response.writableFinished) call.clientLeft()
+    })
+  }
   // By itself: what keeps the call's closures would otherwise keep its body.
   const sentBytes = body.sent?.length ?? null
-  const handler: AnswerHandler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
+  const taker: AnswerHandler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
     ? options.objects.watch(reader, {
         callId: open.callId,
         owner: admission.caller,
@@ -92,10 +109,11 @@ export function dispatch(
     host: upstream.host,
     credential: credentialFor(admission),
     // A call to an unknown path is not changed for the sake of being read.
-    askIdentity: (dialect !== null && dialect.isGeneric !== true) || handler !== call,
+    askIdentity: (dialect !== null && dialect.isGeneric !== true) || taker !== call,
     isPlain: body.isEdited,
     ownsOrigins: upstream.ownsOrigins,
   }
+  const handler = gate === null ? taker : gate.stand(call, taker, context)
   try {
     const toSend = body.sent === null ? uploadOf(options, call, admission, body.form) : sentBody(body.sent)
     // The length of one that goes out as a whole is written with it.
@@ -112,22 +130,23 @@ export function dispatch(
       handler,
     )
   } catch (error) {
-    call.onResponseError(null, error instanceof Error ? error : new Error(String(error)))
+    handler.onResponseError(null, error instanceof Error ? error : new Error(String(error)))
   }
 }
 
-function buildExchange(
-  { services, admission: { limits } }: DispatchOptions,
+function exchangeContext(
+  { admission: { limits } }: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
   mapAddress: MapAddress,
-): Exchange {
+  gate: AttemptGate | null,
+): ExchangeContext {
   const { body, method, route } = admission
   const { plain, scan } = body
   const asked = scan?.asked ?? NOTHING_ASKED
   const requestBytes = plain?.length ?? 0
-  return new Exchange(services, {
+  const context: ExchangeContext = {
     call: open,
     request: {
       method,
@@ -147,7 +166,7 @@ function buildExchange(
         ? null
         : () => limits.upperUse(admission, open.requestedModel, asked, requestBytes),
     response,
-    stripUsageEvent: body.isEdited,
+    stripUsageEvent: body.asksForUsage,
     limits: admission.limits,
     errorShape: () => admission.errorShape,
     ownsOrigins: route.upstream.ownsOrigins,
@@ -156,7 +175,8 @@ function buildExchange(
     mapAddress,
     endedUses: admission.reported?.uses ?? NONE,
     onEnd: () => admission.release(),
-  })
+  }
+  return gate === null ? context : { ...context, attempt: gate.state }
 }
 
 /** A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8). */

@@ -20,6 +20,8 @@ import type { Unattended } from './unattended.ts'
  */
 const DECODING_MS = 200
 
+const NO_USES: readonly JobUse[] = []
+
 /** One call that is about to go upstream. */
 export interface ExchangeContext extends DeliveredCall {
   /** `null`: no limit holds for the call. */
@@ -47,6 +49,8 @@ export class Exchange implements AnswerHandler {
   /** Says that the call has ended, while it goes on without its client. */
   #releaseUnattended: (() => void) | null = null
   #status: number | null = null
+  /** Nothing of this went upstream, and the record says so. */
+  #isUnsent = false
   #firstByteAt: number | null = null
   #ended = false
 
@@ -84,6 +88,14 @@ export class Exchange implements AnswerHandler {
     else if (answer.hasGenerated()) this.#readOn(usageMs)
     else if (!answer.isCoded) this.#cancel()
     else this.#readOn(DECODING_MS, () => (answer.hasGenerated() ? this.#readOn(usageMs) : this.#cancel()))
+  }
+
+  /** The client left between two attempts: what those before have used has rows of its own. */
+  endUnsent(): void {
+    if (this.#ended) return
+    this.#delivery.abandon()
+    this.#isUnsent = true
+    this.#end('client_aborted', new Error('client left'))
   }
 
   /** Goes on without the client, for what the upstream still has to report; after `ms`, if any, `giveUp`. */
@@ -183,7 +195,7 @@ export class Exchange implements AnswerHandler {
 
   #finalize(outcome: Outcome, error: Error | null, endedAt: number): void {
     const { pricing, observer } = this.#services
-    const { call, client, arrivedAt, dialect } = this.#context
+    const { call, client, arrivedAt, dialect, attempt } = this.#context
     const answer = this.#answer
     const result: CallResult = {
       call,
@@ -191,10 +203,11 @@ export class Exchange implements AnswerHandler {
       endpoint: endpointContextOf(dialect),
       status: this.#status,
       outcome,
-      observation: answer.end(error === null, endedAt - arrivedAt),
+      observation: answer.end(error === null, endedAt - (attempt?.startedAt ?? arrivedAt)),
       latencyUs: this.#status === null ? null : (endedAt - arrivedAt) * 1000,
       ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
-      estimates: answer.estimates,
+      estimates: this.#isUnsent ? null : answer.estimates,
+      isUnsaid: this.#isUnsent,
     }
     const cause = outcome === 'client_aborted' ? null : failureCauseOf(this.#status, error)
     if (cause !== null) observer.upstreamFailed(call, cause)
@@ -213,8 +226,9 @@ export class Exchange implements AnswerHandler {
   }
 
   #record(own: CallRecord, upstreamError: Error | null): void {
-    const { limits, endedUses = [] } = this.#context
-    const record = endedUses.length === 0 ? own : { ...own, jobs: [...(own.jobs ?? []), ...endedUses] }
+    const { limits, endedUses = NO_USES, attempt } = this.#context
+    const uses = attempt === undefined ? endedUses : [...endedUses, ...attempt.uses]
+    const record = uses.length === 0 ? own : { ...own, jobs: [...(own.jobs ?? []), ...uses] }
     this.#services.ledger.close(
       record,
       (ledgerError, sequence, kept) => {

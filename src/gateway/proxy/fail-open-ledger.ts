@@ -25,7 +25,7 @@ export function failOpenLedger(ledger: CallLedger, onUnmetered: (record: CallRec
       if (!unmetered.has(call.callId)) ledger.saveSnapshot(call, snapshot)
     },
     saveSnapshotNow(call, snapshot, onWritten) {
-      if (unmetered.has(call.callId)) queueMicrotask(onWritten)
+      if (unmetered.has(call.callId)) queueMicrotask(() => onWritten(null))
       else ledger.saveSnapshotNow(call, snapshot, onWritten)
     },
     close(record, onWritten, reservedPico) {

@@ -12,6 +12,7 @@ import { type ErrorName, GatewayError } from '../../http/errors.ts'
 import { refusesCredential } from '../../providers/refused-credential.ts'
 import type { AnswerRates } from '../admission/rate-headers.ts'
 import { FormInDoubt } from '../forms/form-upload.ts'
+import { type AttemptState, attemptPairs } from '../recording/attempt-state.ts'
 import type { CallContext } from '../recording/call-result.ts'
 
 const BY_UPSTREAM_ERROR: Readonly<Record<UpstreamErrorCode, UpstreamFailure | null>> = {
@@ -58,17 +59,21 @@ interface FailedCall {
   readonly call: CallContext['call']
   readonly errorShape: () => ErrorShape
   readonly rates: AnswerRates | null
+  readonly attempt?: AttemptState
 }
 
 /** Tells the client of a call why its upstream answered nothing, in the error shape of its client library. */
 export function answerFailure(
   response: ServerResponse,
-  { call, errorShape, rates }: FailedCall,
+  { call, errorShape, rates, attempt }: FailedCall,
   error: Error,
 ): void {
   const detail =
     error instanceof GatewayError ? { body: error.detail.body, message: error.detail.message } : {}
-  const headers = rates ?? undefined
+  const headers =
+    attempt === undefined
+      ? (rates ?? undefined)
+      : { ...rates, ...Object.fromEntries(attemptPairs(call, attempt)) }
   writeError(response, errorShape(), errorCodeOf(error), { ...detail, callId: call.callId, headers })
 }
 

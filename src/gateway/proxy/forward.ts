@@ -19,6 +19,7 @@ import {
 import { readFormStart } from '../forms/form-upload.ts'
 import { type DispatchOptions, dispatch } from './dispatch.ts'
 import { prepareBody } from './prepare-body.ts'
+import { RoutedCall } from './routed/routed-call.ts'
 
 const REFUSALS_OF_BODIES = {
   too_large: { error: 'body_too_large' },
@@ -97,6 +98,14 @@ const readBody: Step = (options, admission, response) => {
 }
 
 const open: Step = (options, admission, response) => {
+  if (admission.route.choice !== null) {
+    const call = new RoutedCall(options, admission, response)
+    call.start((refusal) => {
+      if (refusal === 'gone') admission.release()
+      else refuse(refusal, options, admission, response)
+    })
+    return
+  }
   prepareBody(admission, (body) => {
     if (body === 'gone') {
       admission.release()
@@ -176,5 +185,5 @@ function scanWhole(body: WholeBody, response: ServerResponse, clientId: string, 
 }
 
 function scanned({ sent, plain, room }: WholeBody, scan: RequestScan): CallBody {
-  return { sent, plain, room, scan, form: null, isEdited: false, fields: null }
+  return { sent, plain, room, scan, form: null, isEdited: false, asksForUsage: false, fields: null }
 }

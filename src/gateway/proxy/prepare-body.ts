@@ -3,7 +3,9 @@ import { type JsonObject, objectIn } from '../../providers/reading/json-value.ts
 import { JsonScanner, type Projection } from '../../providers/wires/json.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { CallBody } from '../bodies/body-reading.ts'
-import { asksForUsage, spliceIncludeUsage } from '../bodies/include-usage.ts'
+import { asksForUsage, type BodyEdit, editedParts, includeUsageEdit } from '../bodies/include-usage.ts'
+import type { RequestScan } from '../bodies/request-body.ts'
+import type { RouteChoice } from '../routing/upstream-table.ts'
 
 type Done = (body: CallBody | 'gone') => void
 
@@ -19,16 +21,52 @@ export function prepareBody(admission: Admission, done: Done): void {
     done(body)
     return
   }
-  const parts = asksForUsage(route) ? spliceIncludeUsage(plain, scan) : null
-  if (parts === null) {
-    readFields(admission, plain, done)
-  } else if (plain.length <= WHOLE_BYTES) {
-    done(edited(body, Buffer.concat(parts)))
-  } else {
-    joinInSlices(admission.caller.clientId, parts, (joined) =>
-      done(admission.client.destroyed ? 'gone' : edited(body, joined)),
+  const usage = asksForUsage(route) ? includeUsageEdit(scan) : null
+  const model = route.choice === null ? null : modelEdit(scan, route.choice)
+  if (model !== null) {
+    const edits = usage === null ? [model] : [model, usage]
+    // What an endpoint wants to know is nothing of the model's name.
+    readFields(admission, plain, (read) =>
+      read === 'gone' ? done(read) : edit(admission, read, plain, edits, usage !== null, done),
     )
+  } else if (usage !== null) {
+    edit(admission, body, plain, [usage], true, done)
+  } else {
+    readFields(admission, plain, done)
   }
+}
+
+/** Writes the model's name at its target; `null`: the body does not name it, or it is called the same there. */
+function modelEdit(
+  { model, modelStart, modelEnd }: RequestScan,
+  { asked, model: sent }: RouteChoice,
+): BodyEdit | null {
+  if (model === null || sent === asked) return null
+  const prefix = model === asked ? '' : GOOGLE_PREFIX
+  return model === prefix + asked
+    ? { start: modelStart, end: modelEnd, text: JSON.stringify(prefix + sent) }
+    : null
+}
+
+/** Google's libraries write it before names in bodies. */
+const GOOGLE_PREFIX = 'models/'
+
+function edit(
+  admission: Admission,
+  body: CallBody,
+  plain: Buffer,
+  edits: readonly BodyEdit[],
+  asksForUsage: boolean,
+  done: Done,
+): void {
+  const parts = editedParts(plain, edits)
+  if (plain.length <= WHOLE_BYTES) {
+    done(edited(body, Buffer.concat(parts), asksForUsage))
+    return
+  }
+  joinInSlices(admission.caller.clientId, parts, (joined) =>
+    done(admission.client.destroyed ? 'gone' : edited(body, joined, asksForUsage)),
+  )
 }
 
 /** Scanned between two readings of the clock: 0.3 ms at worst. */
@@ -94,6 +132,6 @@ function readFields(admission: Admission, plain: Buffer, done: Done): void {
   )
 }
 
-function edited(body: CallBody, bytes: Buffer): CallBody {
-  return { ...body, sent: bytes, plain: bytes, isEdited: true }
+function edited(body: CallBody, bytes: Buffer, asksForUsage: boolean): CallBody {
+  return { ...body, sent: bytes, plain: bytes, isEdited: true, asksForUsage }
 }

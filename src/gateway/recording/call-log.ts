@@ -75,6 +75,7 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
       if (cause === 'credential_refused') credentials.refused(call)
       observer.upstreamFailed(call, cause)
     },
+    attemptFailed: (call, reason) => observer.attemptFailed(call, reason),
     callUnmetered(record) {
       // No record is kept of the call: the operator bills it from this line.
       log.warn(

@@ -3,6 +3,7 @@ import type { Observation } from '../../call/observation.ts'
 import type { UpperUse } from '../../limits/engine/limiter.ts'
 import type { Dialect, RequestContext } from '../../providers/dialect.ts'
 import type { EndpointContext } from '../routing/route.ts'
+import type { AttemptState } from './attempt-state.ts'
 
 /** Whose call it is, as far as its price depends on that. */
 export interface NamedClient {
@@ -36,7 +37,7 @@ export interface CallResult {
   readonly ttftUs: number | null
   /** `null`: this endpoint's answers carry no tokens, so their absence is nothing to estimate. */
   readonly estimates: Estimates | null
-  /** A session whose client's words did not go upstream, so that it used nothing; absent: they did. */
+  /** What would have used something did not go upstream: a session's words, or a call whose client left; absent: it did. */
   readonly isUnsaid?: boolean
 }
 
@@ -58,4 +59,6 @@ export interface CallContext {
   readonly soundMs?: (() => number | null) | undefined
   /** What limits take it to use at most; `null`: no one estimates that. */
   readonly upperUse: (() => UpperUse) | null
+  /** Of a call by one of the `routes`: which attempt it is; absent: there is one. */
+  readonly attempt?: AttemptState
 }

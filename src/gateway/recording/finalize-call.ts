@@ -5,6 +5,7 @@ import {
   type OpenCall,
   responseUseOf,
 } from '../../call/call-record.ts'
+import { parseJobUses } from '../../call/codec/record-codec.ts'
 import { type JobObservation, NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
 import { useOf } from '../../call/record-fields.ts'
 import {
@@ -258,9 +259,15 @@ function isBilledWithoutTokens(units: BilledUnits): boolean {
  * The record of a call that a crash cut: with its last usage snapshot, if it had one. What passed after
  * that snapshot is unknown, so nothing is estimated.
  */
-export function buildInterrupted(call: OpenCall, snapshotText: string | null, pricing: Pricing): CallRecord {
+export function buildInterrupted(
+  opened: OpenCall,
+  snapshotText: string | null,
+  pricing: Pricing,
+): CallRecord {
   const snapshot = snapshotText === null ? null : decodeUsageSnapshot(snapshotText)
-  const record = finalizeCall(
+  const attempt = snapshot?.attempt
+  const call = attempt === undefined ? opened : atAttempt(opened, attempt)
+  const finalized = finalizeCall(
     {
       call,
       client: snapshot ?? { clientName: null },
@@ -274,6 +281,21 @@ export function buildInterrupted(call: OpenCall, snapshotText: string | null, pr
     },
     pricing,
   )
+  const uses = attempt === undefined ? null : parseJobUses(call, attempt.uses)
+  const record = uses === null || uses.length === 0 ? finalized : { ...finalized, jobs: uses }
   const objects = objectsOfInterrupted(record)
   return objects === null ? record : { ...record, objects }
+}
+
+/** The call as its last attempt was made. */
+function atAttempt(
+  opened: OpenCall,
+  {
+    upstream,
+    provider,
+    path,
+    requestedModel,
+  }: Pick<OpenCall, 'upstream' | 'provider' | 'path' | 'requestedModel'>,
+): OpenCall {
+  return { ...opened, upstream, provider, path, requestedModel }
 }

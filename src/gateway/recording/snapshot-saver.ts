@@ -1,6 +1,7 @@
 import type { CallLedger } from '../../call/call-ports.ts'
-import type { ResponseUse } from '../../call/call-record.ts'
+import type { OpenCall, ResponseUse } from '../../call/call-record.ts'
 import { isObject } from '../../call/codec/json-checks.ts'
+import { serialiseJobUses } from '../../call/codec/record-codec.ts'
 import type { Observation, UsagePart } from '../../call/observation.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 import type { UsageReader } from '../../providers/dialect.ts'
@@ -96,24 +97,49 @@ export class SnapshotSaver {
   }
 
   #encode(observation: Observation, status: number): string {
-    const { client, dialect } = this.#context
-    const { responseUse } = endpointContextOf(dialect)
-    return encodeUsageSnapshot({
-      observation,
-      status,
-      clientName: client.clientName,
-      responseUse,
-    })
+    return encodeSnapshotOf(this.#context, observation, status)
   }
+}
+
+/** What is known of a call by now. @param status `null`: it has no answer yet. */
+export function encodeSnapshotOf(
+  { call, client, dialect, attempt }: Pick<CallContext, 'call' | 'client' | 'dialect' | 'attempt'>,
+  observation: Observation,
+  status: number | null,
+): string {
+  const { responseUse } = endpointContextOf(dialect)
+  const { clientName } = client
+  if (attempt === undefined || attempt.number === 1) {
+    return encodeUsageSnapshot({ observation, status, clientName, responseUse })
+  }
+  const { upstream, provider, path, requestedModel } = call
+  const { number, uses } = attempt
+  return encodeUsageSnapshot({
+    observation,
+    status,
+    clientName,
+    responseUse,
+    attempt: { number, upstream, provider, path, requestedModel, uses: serialiseJobUses(uses) },
+  })
 }
 
 /** What is left of a call that a crash cuts. */
 export interface UsageSnapshot {
   readonly observation: Observation
-  readonly status: number
+  /** `null`: no answer had come. */
+  readonly status: number | null
   /** For prices that depend on the client. */
   readonly clientName: string | null
   readonly responseUse: ResponseUse
+  /** The attempt under way; absent: it is the first, which the open call itself tells. */
+  readonly attempt?: SnapshotAttempt
+}
+
+/** An attempt after the first, as it differs from the open call. */
+interface SnapshotAttempt extends Pick<OpenCall, 'upstream' | 'provider' | 'path' | 'requestedModel'> {
+  readonly number: number
+  /** The uses of those before it, as `serialiseJobUses` writes them. */
+  readonly uses: string
 }
 
 /** A new field does not compile until it is restored, or is listed here: what only a whole answer reports. */
@@ -121,10 +147,16 @@ export interface UsageSnapshot {
 type Restored = Required<Omit<Observation, 'jobs' | 'hasEstimatedUnits'>>
 
 /** What was observed of a call so far, as text for the journal's open row. */
-export function encodeUsageSnapshot({ observation, status, clientName, responseUse }: UsageSnapshot): string {
+export function encodeUsageSnapshot({
+  observation,
+  status,
+  clientName,
+  responseUse,
+  attempt,
+}: UsageSnapshot): string {
   const { reportedCostPico, ...rest } = observation
   const cost = reportedCostPico === null ? null : String(reportedCostPico)
-  return JSON.stringify({ ...rest, reportedCostPico: cost, status, clientName, responseUse })
+  return JSON.stringify({ ...rest, reportedCostPico: cost, status, clientName, responseUse, attempt })
 }
 
 /** What {@link encodeUsageSnapshot} wrote; `null`: another version wrote the text in another form. */
@@ -160,11 +192,27 @@ export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
     largestPrompt: json.largestPrompt === undefined ? undefined : numberOrNull(json.largestPrompt),
     madeAtMs: numberOrNull(json.madeAtMs),
   }
+  const attempt = attemptOf(json.attempt)
   return {
     observation,
-    status: typeof json.status === 'number' ? json.status : 200,
+    status: typeof json.status === 'number' ? json.status : attempt === null ? 200 : null,
     clientName: textOrNull(json.clientName),
     responseUse: json.responseUse === 'fetched' ? 'fetched' : 'created',
+    ...(attempt === null ? {} : { attempt }),
+  }
+}
+
+function attemptOf(value: unknown): SnapshotAttempt | null {
+  if (!isObject(value)) return null
+  const { number, upstream, provider, path, uses } = value
+  if (typeof upstream !== 'string' || typeof provider !== 'string' || typeof path !== 'string') return null
+  return {
+    number: numberOrNull(number) ?? 1,
+    upstream,
+    provider,
+    path,
+    requestedModel: textOrNull(value.requestedModel),
+    uses: textOrNull(uses) ?? '[]',
   }
 }
 

@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ResponseUse } from '../../call/call-record.ts'
 import type { Dialect } from '../../providers/dialect.ts'
-import { apiFamilyOf, modelInPathOf } from '../../providers/paths/family.ts'
+import { apiFamilyOf, modelInPathOf, speaks } from '../../providers/paths/family.ts'
+import type { ApiFamily } from '../../providers/provider.ts'
 import { type Reading, readingOf } from '../../providers/reading.ts'
 import { entryOf, type Provider } from '../../providers/registry.ts'
 import { type CallTarget, targetOf } from './call-target.ts'
-import type { Upstream, UpstreamTable } from './upstream-table.ts'
+import { withModelInPath, withModelInQuery } from './splice-model.ts'
+import type { ModelRoute, RouteChoice, Upstream, UpstreamTable } from './upstream-table.ts'
 
 /** What decides how a call is read, besides its path. */
 export interface CallShape {
@@ -31,21 +33,34 @@ export interface Route {
   readonly modelInPath: string | null
   /** The upstream depends on the model that the body names: ask {@link routeToModel} once it is known. */
   readonly needsModel: boolean
+  /** The target of the configuration's `routes` that it is; `null`: it is none. */
+  readonly choice: RouteChoice | null
 }
 
 /** Why a call has no route: see {@link UpstreamTable.byPrefix}, and {@link UpstreamTable.choose}. */
 export type NoRoute = 'misspelt' | 'unserved'
 
+/** The targets that a call by a name of `routes` may go to, at least one. */
+export type Targets = readonly [Route, ...Route[]]
+
 /** The route of a call as far as method, path and headers tell it. */
-export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTarget): Route | NoRoute {
+export function routeCall(
+  table: UpstreamTable,
+  shape: CallShape,
+  target: CallTarget,
+): Route | Targets | NoRoute {
   const prefixed = table.byPrefix(target)
   if (prefixed === 'misspelt') return prefixed
   if (prefixed !== null) return routeTo(prefixed.upstream, shape, prefixed.target)
   // One upstream gets everything, whatever it makes of it.
-  if (table.all.length === 1) return routeTo(table.fallback, shape, target)
+  if (table.all.length === 1 && table.routes === null) return routeTo(table.fallback, shape, target)
   const path = target.canonicalPath
   const family = apiFamilyOf(path, shape.request.headers)
   const inPath = modelInPathOf(family, path)
+  const rules = inPath === null ? undefined : table.routes?.find(inPath)
+  if (rules) return targetsOf(rules, shape, target, family, 'path') ?? 'unserved'
+  const mayBeRoute = table.routes !== null && inPath === null && family !== null
+  if (table.all.length === 1) return { ...routeTo(table.fallback, shape, target), needsModel: mayBeRoute }
   // Providers name models in different places of a path, so each upstream's provider reads it its own way.
   for (const upstream of table.needsModel ? table.all : []) {
     if (upstream.pathPrefix !== null) continue
@@ -57,7 +72,7 @@ export function routeCall(table: UpstreamTable, shape: CallShape, target: CallTa
   // What OpenAI's libraries write into a path is a deployment, and the body has the model.
   const model = family === 'openai' ? null : inPath
   const chosen = table.choose({ model, family, path })
-  const isOpen = table.needsModel && model === null
+  const isOpen = (table.needsModel || mayBeRoute) && model === null
   if (chosen === null && !isOpen) return 'unserved'
   return { ...routeTo(chosen ?? table.fallback, shape, target), needsModel: isOpen }
 }
@@ -73,10 +88,48 @@ export function routeToModel(
   shape: CallShape,
   target: CallTarget,
   model: string | null,
-): Route | null {
+): Route | Targets | null {
   const path = target.canonicalPath
-  const chosen = table.choose({ model, path, family: apiFamilyOf(path, shape.request.headers) })
+  const family = apiFamilyOf(path, shape.request.headers)
+  const rules = model === null ? undefined : table.routes?.find(bareModel(model))
+  if (rules) return targetsOf(rules, shape, target, family, shape.webSocket ? 'query' : 'body')
+  // One upstream gets everything, whatever it makes of it.
+  const chosen = table.all.length === 1 ? table.fallback : table.choose({ model, path, family })
   return chosen === null ? null : routeTo(chosen, shape, target)
+}
+
+/**
+ * The targets of a route that can read this call, with their own model in path or query; `null`: none of them can.
+ * What a body holds is sent to no provider of another API, and on paths that no table knows, to none of them.
+ */
+function targetsOf(
+  rules: ModelRoute,
+  shape: CallShape,
+  target: CallTarget,
+  family: ApiFamily | null,
+  place: 'path' | 'query' | 'body',
+): Targets | null {
+  if (family === null) return null
+  const [first, ...others] = rules.targets.flatMap(({ upstream, model }, at): readonly Route[] => {
+    if (!speaks(upstream.provider, family, target.canonicalPath)) return []
+    const named =
+      place === 'body' || model === rules.model
+        ? target
+        : place === 'path'
+          ? withModelInPath(target, rules.model, model)
+          : withModelInQuery(target, model)
+    if (named === null) return []
+    const route = routeTo(upstream, shape, named)
+    if (route.reading === 'unknown') return []
+    if (place === 'path' && route.modelInPath !== model) return []
+    return [{ ...route, choice: { rules, asked: rules.model, model, place: at } }]
+  })
+  return first === undefined ? null : [first, ...others]
+}
+
+/** Google's libraries write it so into bodies. */
+function bareModel(model: string): string {
+  return model.startsWith('models/') ? model.slice('models/'.length) : model
 }
 
 /** A base URL that ends in `/v1` was given to a library that adds it itself. */
@@ -112,6 +165,7 @@ function routeTo(upstream: Upstream, shape: CallShape, asked: CallTarget): Route
     isFetch: dialect?.responseUse === 'fetched' && !shape.hasBody && !shape.webSocket,
     modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
+    choice: null,
   }
 }
 

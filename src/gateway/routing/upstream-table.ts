@@ -1,8 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { RouteConfig } from '../../config/yaml/routes.ts'
 import { ConnectionPool } from '../../http/client/connection-pool.ts'
 import { ownFamily, speaks } from '../../providers/paths/family.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import type { Provider } from '../../providers/registry.ts'
 import { type CallTarget, isUnder, targetOf } from './call-target.ts'
+import type { Circuits } from './circuits.ts'
 
 /** An upstream found by its path prefix, and what to ask it for, without the prefix. */
 export interface PrefixMatch {
@@ -39,6 +42,8 @@ export interface UpstreamTable {
   choose(asked: AskedModel): Upstream | null
   /** The default upstream, whatever it speaks. */
   readonly fallback: Upstream
+  /** Names of the configuration's that stand for models of several upstreams; `null`: there are none. */
+  readonly routes: RouteTable | null
 }
 
 /** Whether `model` is one of `patterns`: exact names or `prefix*`. */
@@ -67,6 +72,7 @@ export function buildUpstreamTable(
   upstreams: readonly Upstream[],
   defaultName: string,
   unserved: (family: ApiFamily) => void = () => {},
+  routes: RouteTable | null = null,
 ): UpstreamTable {
   const fallback = defaultOf(upstreams, defaultName)
   // The longest prefix comes first: otherwise /a would take the calls of /a/b.
@@ -115,6 +121,7 @@ export function buildUpstreamTable(
   return {
     all: upstreams,
     fallback,
+    routes,
     needsModel: named.length > 0 && upstreams.length > 1,
     byPrefix(target) {
       if (prefixed.length === 0) return null
@@ -174,6 +181,49 @@ export interface Upstream {
   /** The gateway says itself which web pages may read its answers: what an upstream says of that ends here. */
   readonly ownsOrigins: boolean
   readonly pool: ConnectionPool
+}
+
+/** A name that clients use, with the upstreams that its calls may go to. */
+export interface ModelRoute extends Omit<RouteConfig, 'to'> {
+  readonly targets: readonly RouteTarget[]
+}
+
+export interface RouteTarget {
+  readonly upstream: Upstream
+  /** What the model is called there. */
+  readonly model: string
+  readonly weight: number
+}
+
+/** A route's target, as one that a call may go to. */
+export interface RouteChoice {
+  readonly rules: ModelRoute
+  /** The name that the client wrote. */
+  readonly asked: string
+  readonly model: string
+  /** The place in the configuration, from 0. */
+  readonly place: number
+}
+
+/** Whose call it is, as far as the order of its targets depends on that. */
+export interface OrderedCall {
+  readonly caller: { readonly clientId: string; readonly clientName: string }
+  readonly request: { readonly headers: IncomingHttpHeaders }
+}
+
+/** A place that a call may go to, as far as its turn depends on that. */
+export interface OrderedRoute {
+  readonly upstream: { readonly name: string }
+  readonly choice: RouteChoice | null
+}
+
+/** The routes of one reading of the configuration. */
+export interface RouteTable {
+  readonly names: readonly string[]
+  find(name: string): ModelRoute | null
+  /** The targets in the order in which they are to be tried: those whose circuit is open come last. */
+  order<Found extends OrderedRoute>(found: readonly Found[], call: OrderedCall): readonly Found[]
+  readonly circuits: Circuits
 }
 
 interface PoolLimits {

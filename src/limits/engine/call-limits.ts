@@ -1,15 +1,14 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { coversModel } from '../covers-model.ts'
 import { isOfKey, type Limit } from '../limit.ts'
 import type { BudgetAccount } from './budget-account.ts'
-import { ANY_MODEL } from './limiter.ts'
+import { ANY_MODEL, coversAnyOf } from './limiter.ts'
 import type { RateHolding } from './rate-holding.ts'
 
 /** Whether a limit holds for calls of this key and model. */
 export function holdsFor(limit: Limit, keyId: string, model: string | null): boolean {
   if (!isOfKey(limit, keyId)) return false
   if (limit.model === null || model === ANY_MODEL) return true
-  return model !== null && coversModel(limit.model, model)
+  return model !== null && coversAnyOf(limit.model, model)
 }
 
 /** What holds for the calls of one key and model of a client. All of it has to allow a call: so the strictest decides. */

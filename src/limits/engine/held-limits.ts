@@ -1,5 +1,5 @@
 import type { KeptReserve } from '../../call/call-ports.ts'
-import type { CallRecord, CallUse } from '../../call/call-record.ts'
+import type { CallRecord, CallUse, JobUse } from '../../call/call-record.ts'
 import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from './limiter.ts'
 
 /** Learns from what calls used how much calls like them may use. */
@@ -17,6 +17,7 @@ export interface LearntPrompt {
 const HIDDEN_PROMPT: LearntPrompt = { showsPrompt: () => false }
 
 const NO_CHARGES: readonly CallCharge[] = []
+const NO_JOBS: readonly JobUse[] = []
 
 /** What an admitted call holds of its client's limits, from the stage that took it to the end of the call. */
 export class HeldLimits {
@@ -54,7 +55,8 @@ export class HeldLimits {
     prompt: LearntPrompt = HIDDEN_PROMPT,
   ): void {
     if (sequence > 0) {
-      const charges = kept?.by === 'call' ? [this.#chargeWithoutCost(record, kept)] : chargesOf(record)
+      const own = kept?.by === 'call' ? [this.#chargeWithoutCost(record, kept)] : chargesOf(record)
+      const charges = record.jobs === undefined ? own : [...own, ...record.jobs.flatMap(chargeOfAttempt)]
       this.#reservation.settle(charges, sequence, kept?.by === 'job' ? kept.pico : 0n)
     }
     this.#uses.learn(this.#expected, record, prompt)
@@ -82,7 +84,8 @@ export class HeldLimits {
  */
 function chargesOf(record: CallRecord): readonly CallCharge[] {
   const { responseUse, responseId, model, costPico } = record
-  if (record.jobs !== undefined && record.method !== 'GET') return record.jobs.flatMap(chargeOfEnded)
+  const ended = record.method === 'GET' ? NO_JOBS : (record.jobs?.filter(isJob) ?? NO_JOBS)
+  if (ended.length > 0) return ended.flatMap(chargeOfEnded)
   if (responseUse === 'fetched' && responseId !== null) return NO_CHARGES
   const used = usedBy(record)
   const cost = costPico === null ? 0n : BigInt(costPico)
@@ -95,7 +98,17 @@ function chargeOfEnded({ model, costPico }: CallUse): readonly CallCharge[] {
   return costPico === null ? NO_CHARGES : [{ model, costPico: BigInt(costPico), tokens: 0, cachedTokens: 0 }]
 }
 
-function usedBy({ usage }: CallRecord): Pick<CallCharge, 'tokens' | 'cachedTokens'> {
+function isJob({ attempt }: JobUse): boolean {
+  return attempt === undefined
+}
+
+/** What an upstream may bill that did not answer the call. */
+function chargeOfAttempt(use: JobUse): readonly CallCharge[] {
+  if (isJob(use)) return NO_CHARGES
+  return [{ model: use.model, costPico: BigInt(use.costPico ?? '0'), ...usedBy(use) }]
+}
+
+function usedBy({ usage }: Pick<CallUse, 'usage'>): Pick<CallCharge, 'tokens' | 'cachedTokens'> {
   const tokens = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
   return { tokens, cachedTokens: usage.cacheReadTokens ?? 0 }
 }

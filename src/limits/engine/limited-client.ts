@@ -7,6 +7,7 @@ import { viewRate, viewSpent } from '../sharing/others-views.ts'
 import { isAhead, mergeSnapshots, type SharedSnapshot } from '../sharing/spent-snapshots.ts'
 import { accountKey, BudgetAccount } from './budget-account.ts'
 import { type CallLimits, CallLimitsTable } from './call-limits.ts'
+import { coversAnyOf } from './limiter.ts'
 import { RateHolding } from './rate-holding.ts'
 import { WaitingCalls } from './waiting-calls.ts'
 
@@ -41,7 +42,7 @@ export class ModelsRun {
     if (named === null || named === ran) return false
     const known = this.#ran.get(named) ?? NONE
     if (known.includes(ran) || known.length >= MAX_MODELS) return false
-    if (!limits.some(({ model }) => model !== null && coversModel(model, ran) && !coversModel(model, named)))
+    if (!limits.some(({ model }) => model !== null && coversModel(model, ran) && !coversAnyOf(model, named)))
       return false
     this.#ran.delete(named)
     this.#ran.set(named, [...known, ran])

@@ -1,4 +1,5 @@
 import type { ErrorDetail } from '../../http/errors.ts'
+import { coversModel } from '../covers-model.ts'
 
 /** What a call that runs a model may cost and use, before it goes upstream. */
 export interface ExpectedUse {
@@ -22,11 +23,26 @@ export interface UpperUse {
  */
 export const ANY_MODEL = '*'
 
+/** Stands between names of which any may run. No name has it: control characters are taken out of them. */
+const OR = '\n'
+
+/** In place of a model's name: the call asks for the first of these, and any of them may run. The limits of all hold. */
+export function anyOfModels(names: readonly string[]): string {
+  return [...new Set(names)].join(OR)
+}
+
+/** Whether a limit for `pattern` is about `model`, or one of those that it stands for. */
+export function coversAnyOf(pattern: string, model: string): boolean {
+  return model.includes(OR)
+    ? model.split(OR).some((name) => coversModel(pattern, name))
+    : coversModel(pattern, model)
+}
+
 /** What limits ask about a call before it goes upstream. */
 export interface CallToLimit {
   readonly clientId: string
   readonly keyId: string
-  /** As the call names it, cleaned, or `ANY_MODEL`; `null`: it runs none. */
+  /** As the call names it, cleaned, or `ANY_MODEL`, or `anyOfModels`; `null`: it runs none. */
   readonly model: string | null
   /** Milliseconds since 1970: its UTC day is the day that the call is charged to. */
   readonly arrivedAtMs: number

@@ -71,7 +71,7 @@ function reportedKeys(record: CallRecord): readonly ObjectKey[] {
   if (record.responseId === null && record.jobs === undefined) return NO_KEYS
   const fetched = fetchedKey(record)
   const jobs = (record.jobs ?? []).flatMap((job) =>
-    job.isFile === true ? [] : [objectKeyOf(record, job.id)],
+    job.isFile === true || job.attempt !== undefined ? [] : [objectKeyOf(record, job.id)],
   )
   return fetched === null ? jobs : [fetched, ...jobs]
 }
@@ -135,7 +135,7 @@ function partedBy(record: CallRecord, makings: ReadonlyMap<string, ObjectMaking>
 
 function settlementOf(
   call: CallRecord,
-  { id, isFile: _, ...use }: JobUse,
+  { id, isFile: _, attempt, ...use }: JobUse,
   index: number,
   making: ObjectMaking | undefined,
 ): CountedCall {
@@ -151,6 +151,8 @@ function settlementOf(
     webSocket: false,
     failedInBody: false,
     settlement: { reportedBy: call.callId, settles: making?.callId ?? null },
+    // It was not answered, and went elsewhere.
+    ...(attempt === undefined ? {} : { ...attempt, status: null }),
   }
   if (making === undefined) return settlement
   const isNamed = use.model !== NO_MODEL && use.model !== UNKNOWN_MODEL

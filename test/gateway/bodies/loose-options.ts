@@ -18,7 +18,7 @@ export function createLooseOptions(limits: Partial<UnattendedLimits> = {}): Loos
     canTakeCalls: true,
     open: (_call, onWritten) => soon(onWritten),
     saveSnapshot: () => {},
-    saveSnapshotNow: (_callId, _snapshot, onWritten) => queueMicrotask(onWritten),
+    saveSnapshotNow: (_callId, _snapshot, onWritten) => queueMicrotask(() => onWritten(null)),
     close(record, onWritten) {
       records.set(record.keyId, record)
       const sequence = records.size

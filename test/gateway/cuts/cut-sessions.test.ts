@@ -183,6 +183,7 @@ beforeAll(async () => {
   const upstreams: UpstreamTable = {
     all: [],
     needsModel: false,
+    routes: null,
     byPrefix: () => null,
     byModel: () => upstreamOf(visit.session.provider),
     choose: () => upstreamOf(visit.session.provider),

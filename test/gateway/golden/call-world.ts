@@ -75,9 +75,9 @@ export class CallWorld {
     saveSnapshot: (_call: CallName, snapshot: string) => {
       if (this.keepsRunning) this.#saved('note', snapshot)
     },
-    saveSnapshotNow: (_call: CallName, snapshot: string, onWritten: () => void) => {
+    saveSnapshotNow: (_call: CallName, snapshot: string, onWritten: (error: null) => void) => {
       this.#saved('note now', snapshot)
-      queueMicrotask(onWritten)
+      queueMicrotask(() => onWritten(null))
     },
     close: (record: CallRecord, onWritten: (error: Error | null, sequence: number) => void) => {
       this.lines.push(`record ${withoutId(serialiseRecord(record))}`)
@@ -97,6 +97,7 @@ export class CallWorld {
     callEnded: (record: CallRecord) => this.lines.push(`ended ${record.outcome}`),
     callUnmetered: () => {},
     upstreamFailed: () => {},
+    attemptFailed: () => {},
     readingFailed: (provider: string, error: unknown) => this.lines.push(`unread ${provider} ${error}`),
     totalMismatch: (provider: string) => this.lines.push(`mismatch ${provider}`),
     callFailed: (_call: OpenCall, error: unknown) => this.lines.push(`failed ${error}`),

@@ -59,7 +59,7 @@ export function admitted(asking: Asking): Admission {
     pool: openPool(origin, { headersTimeoutMs: 1_000, idleTimeoutMs: 1_000 }),
   }
   const route = routeCall(buildUpstreamTable([upstream], 'upstream'), admission, target)
-  if (typeof route === 'string') throw new Error(route)
+  if (typeof route === 'string' || !('upstream' in route)) throw new Error('the call has no one route')
   admission.route = route
   if (body !== undefined && route.dialect?.readsRequest === true) {
     const plain = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))

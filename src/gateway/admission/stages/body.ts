@@ -3,6 +3,7 @@ import type { AnswerForm } from '../../../providers/dialect.ts'
 import { entryOf } from '../../../providers/registry.ts'
 import { howToRead } from '../../bodies/body-reading.ts'
 import { asksForUsage, oddStreamMember } from '../../bodies/include-usage.ts'
+import type { Route } from '../../routing/route.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
 const UNSUPPORTED: CallRefusal = { error: 'unsupported_encoding' }
@@ -17,15 +18,17 @@ const MODEL_BEHIND_FILE: CallRefusal = {
  */
 export function planBody(
   admission: Admission,
-  { objects }: Pick<AdmissionOptions, 'objects'>,
+  { objects, upstreams }: Pick<AdmissionOptions, 'objects' | 'upstreams'>,
 ): CallRefusal | null {
   if (!admission.hasBody) return null
   const { route, caller } = admission
   const { headers } = admission.request
-  admission.modelDecides = route.needsModel || caller.models !== null
+  const wantsModel = route.needsModel || caller.models !== null
+  // A form that names the model of one of the `routes` only behind its file goes where it would go without them.
+  admission.modelDecides = caller.models !== null || (route.needsModel && upstreams.needsModel)
   const type = headers['content-type'] ?? ''
   const namesObjects = objects.readsBody(route.upstream, route.target.canonicalPath, type)
-  const reading = howToRead(headers, route.dialect, admission.modelDecides, namesObjects)
+  const reading = howToRead(headers, route.dialect, wantsModel, namesObjects)
   if (reading.kind === 'unsupported') return UNSUPPORTED
   admission.bodyReading = reading
   return null
@@ -47,7 +50,16 @@ const ENCODED = /(?:%[0-9a-f]{2})+/gi
 const UNREADABLE_TYPE = /proto/i
 
 /** Refuses a call whose answer would come in a form in which its usage is not found. */
-export function checkAnswerForm({ route, body, request }: Admission): CallRefusal | null {
+export function checkAnswerForm(admission: Admission): CallRefusal | null {
+  const { route, candidates } = admission
+  for (const other of candidates) {
+    const found = other === route ? null : refuseFormAt(other, admission)
+    if (found !== null) return found
+  }
+  return refuseFormAt(route, admission)
+}
+
+function refuseFormAt(route: Route, { body, request }: Admission): CallRefusal | null {
   const form = route.dialect?.answerForm ?? entryOf(route.upstream.provider).answerForm
   if (form !== undefined) {
     const parameter = findParameter(form, route.target.pathAndQuery)

@@ -3,6 +3,7 @@ import type { CallRefusal } from '../../../http/errors.ts'
 import { awaitLimits, HeldLimits, isReservation } from '../../../limits/engine/held-limits.ts'
 import {
   ANY_MODEL,
+  anyOfModels,
   type ExpectedUse,
   type LimitRefusal,
   type Reservation,
@@ -64,7 +65,9 @@ function isNamedLater({ webSocket, namedModel, route }: Admission): boolean {
 }
 
 /** The model whose limits hold. Where the call may run another one than it names, or names none, those of all do. */
-function modelOf({ route, body, namedModel }: Admission, expected: ExpectedUse): string | null {
+function modelOf({ route, body, namedModel, candidates }: Admission, expected: ExpectedUse): string | null {
+  if (route.choice !== null)
+    return anyOfModels([route.choice.asked, ...candidates.map(({ choice }) => choice?.model ?? '')])
   const named = cleanModel(route.modelInPath ?? namedModel)
   const runsNone = expected.pico === 0n && expected.tokens === 0
   if (runsNone || route.modelInPath !== null) return named

@@ -117,6 +117,8 @@ function isReadAsForm({ body, request }: Admission): boolean {
 }
 
 function findModelInPath({ route, webSocket, target }: Admission): string | null {
+  // The name that was asked for is the one that a key may use, whatever it is called where it goes.
+  if (route.choice !== null && route.modelInPath !== null) return route.choice.asked
   if (route.modelInPath !== null || !webSocket || !REALTIME.test(target.canonicalPath)) {
     return route.modelInPath
   }

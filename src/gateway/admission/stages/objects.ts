@@ -1,7 +1,7 @@
 import type { CallRefusal } from '../../../http/errors.ts'
 import { type NamesFound, namesInBody } from '../../../objects/names/body-names.ts'
 import { jobsEndedBy } from '../../../objects/object-path.ts'
-import type { Verdict } from '../../../objects/objects.ts'
+import type { Objects, Verdict } from '../../../objects/objects.ts'
 import type { Provider } from '../../../providers/registry.ts'
 import type { BeforeEnd } from '../../jobs/job-settler.ts'
 import type { Route } from '../../routing/route.ts'
@@ -26,6 +26,36 @@ export function checkObjects(
   admission: Admission,
   { objects }: Pick<AdmissionOptions, 'objects'>,
 ): CallRefusal | null | Promise<CallRefusal | null> {
+  const { candidates, names } = admission
+  if (candidates.length === 0 || names.ids.length === 0) return judge(admission, objects)
+  const found = findHome(candidates, objects, names.ids)
+  return found.then(
+    (home) => {
+      admission.candidates = [home]
+      admission.route = home
+      return judge(admission, objects)
+    },
+    () => OWNERS_UNAVAILABLE,
+  )
+}
+
+/**
+ * The target where one of the objects lives that a call names: it goes there alone. What no upstream is known to have
+ * goes to one target whenever it is asked for, the first that is listed.
+ */
+async function findHome(
+  candidates: readonly Route[],
+  objects: Objects,
+  ids: readonly string[],
+): Promise<Route> {
+  const listed = candidates.toSorted((a, b) => (a.choice?.place ?? 0) - (b.choice?.place ?? 0))
+  for (const route of listed) if (await objects.hasAny(route.upstream, ids)) return route
+  const [first] = listed
+  if (first === undefined) throw new Error('a call by a route has no target')
+  return first
+}
+
+function judge(admission: Admission, objects: Objects): CallRefusal | null | Promise<CallRefusal | null> {
   const { route, caller, method, names } = admission
   const { canonicalPath, pathAndQuery } = route.target
   const verdict = admission.webSocket
@@ -116,8 +146,9 @@ const READS_ACCOUNT: CallRefusal = {
 
 /** Reads which objects and models the body names, where that decides whether the call may be made. */
 export function readNames(admission: Admission): CallRefusal | null | Promise<CallRefusal | null> {
-  const { body, route, caller } = admission
-  if (body.plain === null || (route.upstream.objects === 'shared' && caller.models === null)) return null
+  const { body, route, caller, candidates } = admission
+  const isFree = candidates.length === 0 && route.upstream.objects === 'shared' && caller.models === null
+  if (body.plain === null || isFree) return null
   const found = namesInBody(
     route.target.canonicalPath,
     body.plain,
@@ -135,10 +166,11 @@ export function checkReach(
   admission: Admission,
   { pathPolicy }: Pick<AdmissionOptions, 'pathPolicy'>,
 ): CallRefusal | null {
-  const { names, route, caller, method } = admission
+  const { names, route, caller, method, candidates } = admission
   if (admission.isBodyInDoubt) return IN_DOUBT
-  if (!names.readsWholeAccount || route.upstream.objects === 'shared') return null
-  return pathPolicy.allowsByName(caller, method, route) ? null : READS_ACCOUNT
+  if (!names.readsWholeAccount) return null
+  const mayGo = (to: Route) => to.upstream.objects === 'shared' || pathPolicy.allowsByName(caller, method, to)
+  return mayGo(route) && candidates.every(mayGo) ? null : READS_ACCOUNT
 }
 
 function keepNames(admission: Admission, names: NamesFound): null {

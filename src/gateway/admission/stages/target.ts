@@ -3,7 +3,8 @@ import type { CallRefusal } from '../../../http/errors.ts'
 import { lacksHost, NO_HOST } from '../../../http/listener.ts'
 import { googleModelInPath } from '../../../providers/google/google-path.ts'
 import { isOwnOperation, readCallTarget } from '../../routing/call-target.ts'
-import { routeCall, routeToModel } from '../../routing/route.ts'
+import { routeCall, routeToModel, type Targets } from '../../routing/route.ts'
+import type { UpstreamTable } from '../../routing/upstream-table.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
 const INVALID_TARGET: CallRefusal = {
@@ -63,8 +64,15 @@ export function checkPath(
   admission: Admission,
   { pathPolicy }: Pick<AdmissionOptions, 'pathPolicy'>,
 ): CallRefusal | null {
-  const { route, caller, method, hasBody } = admission
+  const { route, caller, method, hasBody, candidates } = admission
   if (admission.isPathAllowed || route.needsModel) return null
+  if (candidates.length > 0) {
+    const [first, ...others] = candidates.filter((one) => pathPolicy.permits(caller, method, hasBody, one))
+    if (first === undefined) return PATH_NOT_ALLOWED
+    takeTargets(admission, [first, ...others])
+    admission.isPathAllowed = true
+    return null
+  }
   admission.isPathAllowed = pathPolicy.permits(caller, method, hasBody, route)
   return admission.isPathAllowed ? null : PATH_NOT_ALLOWED
 }
@@ -87,9 +95,20 @@ export function routeByHead(
   { upstreams }: Pick<AdmissionOptions, 'upstreams'>,
 ): CallRefusal | null {
   const route = routeCall(upstreams, admission, admission.target)
-  if (typeof route === 'object') admission.route = route
-  else return route === 'misspelt' ? MISSPELT_PREFIX : unserved(admission)
+  if (typeof route === 'string') return route === 'misspelt' ? MISSPELT_PREFIX : unserved(admission)
+  if ('upstream' in route) admission.route = route
+  else takeTargets(admission, inOrder(route, admission, upstreams))
   return null
+}
+
+function inOrder(found: Targets, admission: Admission, { routes }: UpstreamTable): Targets {
+  const [first = found[0], ...others] = routes?.order(found, admission) ?? found
+  return [first, ...others]
+}
+
+function takeTargets(admission: Admission, targets: Targets): void {
+  admission.candidates = targets
+  admission.route = targets[0]
 }
 
 /** Finds the route of a call that only its model tells. */
@@ -101,7 +120,40 @@ export function routeByModel(
   if (!route.needsModel) return null
   const found = routeToModel(upstreams, admission, route.target, admission.namedModel)
   if (found === null) return unserved(admission)
-  admission.route = found
+  if ('upstream' in found) admission.route = found
+  else return takeTargetsOfBody(found, admission, upstreams)
+  return null
+}
+
+const MODEL_IN_DOUBT: CallRefusal = {
+  error: 'invalid_request',
+  detail: { param: 'model', message: 'Name the model once, in a JSON object in UTF-8.' },
+}
+const NOT_IN_FORM: CallRefusal = {
+  error: 'model_not_found',
+  detail: {
+    param: 'model',
+    message: 'This name stands for models that are called otherwise, which cannot be written into a form.',
+  },
+}
+
+/** Each target gets its own name for the model, so it must be beyond doubt. */
+function takeTargetsOfBody(
+  found: Targets,
+  admission: Admission,
+  upstreams: UpstreamTable,
+): CallRefusal | null {
+  const { body, webSocket } = admission
+  if (!webSocket && (body.scan?.readable !== true || body.scan.duplicateModel)) return MODEL_IN_DOUBT
+  if (body.form === null) {
+    takeTargets(admission, inOrder(found, admission, upstreams))
+    return null
+  }
+  const [first, ...others] = found.filter(({ choice }) => choice?.model === choice?.asked)
+  if (first === undefined) return NOT_IN_FORM
+  takeTargets(admission, inOrder([first, ...others], admission, upstreams))
+  // What follows in the form must not name another model.
+  admission.modelDecides = true
   return null
 }
 

@@ -136,9 +136,10 @@ export class SegmentJournal implements Journal {
   openText(call: OpenCall): string | null {
     const opened = this.#calls.find(call.callId)
     if (opened === null || opened.opened === null) return null
-    const { requestedModel, webSocket } = opened.opened
-    // A form may have named the model since, and the upstream may have refused a session: nothing else changes.
-    return requestedModel === call.requestedModel && webSocket === call.webSocket ? opened.text : null
+    const { requestedModel, webSocket, upstream, path } = opened.opened
+    // A form may have named the model since, the upstream may have refused a session, another target may have answered.
+    const isSame = requestedModel === call.requestedModel && webSocket === call.webSocket
+    return isSame && upstream === call.upstream && path === call.path ? opened.text : null
   }
 
   close(callId: string, body: string, onWritten: OnWritten): void {

@@ -1,0 +1,241 @@
+import type { ServerResponse } from 'node:http'
+import type { JobUse, OpenCall } from '../../../call/call-record.ts'
+import { NOTHING_OBSERVED } from '../../../call/observation.ts'
+import type { RetryCause } from '../../../config/yaml/routes.ts'
+import { UpstreamError } from '../../../http/client/answer-handler.ts'
+import type { CallRefusal } from '../../../http/errors.ts'
+import type { Admission } from '../../admission/admission.ts'
+import { buildOpenCall, openCall } from '../../admission/open-call.ts'
+import { type CallBody, UNREAD_BODY } from '../../bodies/body-reading.ts'
+import { encodeSnapshotOf } from '../../recording/snapshot-saver.ts'
+import type { Route } from '../../routing/route.ts'
+import type { ModelRoute } from '../../routing/upstream-table.ts'
+import { type DispatchOptions, dispatch } from '../dispatch.ts'
+import { failureCauseOf } from '../failures.ts'
+import { prepareBody } from '../prepare-body.ts'
+import { Attempt, type AttemptFailure, type AttemptOwner } from './attempt.ts'
+import { useOfGivenUp } from './attempt-use.ts'
+
+/** The member by which OpenAI's responses are made behind their answers; in a text it costs no more than a retry. */
+const BACKGROUND = '"background"'
+
+/**
+ * A call by a name of `routes`: it asks one target after another until one answers, and leaves one record, of the one
+ * that did. Before each attempt after the first, the journal has which it is, and what those before it may be billed for.
+ */
+export class RoutedCall implements AttemptOwner {
+  readonly #options: DispatchOptions
+  readonly #admission: Admission
+  readonly #response: ServerResponse
+  readonly #rules: ModelRoute
+  readonly #candidates: readonly Route[]
+  /** As the client sent it: each target gets its own model's name in it. */
+  #body: CallBody
+  readonly #hasHeldBody: boolean
+  /** Grows while attempts end; the records of later ones have all of it. */
+  readonly #uses: JobUse[] = []
+  /** Targets that asked for patience, or that do not take the call. */
+  readonly #ruledOut = new Set<Route>()
+  #attempt: Attempt | null = null
+  #call: OpenCall | null = null
+  #number = 0
+  #place = 0
+  #wasSent = false
+  /** An attempt is over, and the next one is not sent yet. */
+  #isBetween = false
+  #hasAnswer = false
+
+  constructor(options: DispatchOptions, admission: Admission, response: ServerResponse) {
+    const { choice } = admission.route
+    if (choice === null) throw new Error('the call is not by a route')
+    this.#options = options
+    this.#admission = admission
+    this.#response = response
+    this.#rules = choice.rules
+    this.#candidates = admission.candidates
+    this.#body = admission.body
+    this.#hasHeldBody = !admission.hasBody || admission.body.sent !== null
+  }
+
+  /** @param onRefused Called where nothing was sent: why, or that the client left. */
+  start(onRefused: (refusal: CallRefusal | 'gone') => void): void {
+    const admission = this.#admission
+    prepareBody(admission, (body) => {
+      if (body === 'gone') {
+        onRefused('gone')
+        return
+      }
+      admission.body = body
+      const call = buildOpenCall(admission, this.#options.admission.now())
+      openCall(call, this.#response, this.#options.services, (refusal) => {
+        if (refusal !== null) {
+          onRefused(refusal)
+          return
+        }
+        this.#response.on('close', () => {
+          if (!this.#response.writableFinished) this.#clientLeft()
+        })
+        this.#send(call)
+      })
+    })
+  }
+
+  mayRetry(attempt: Attempt, cause: RetryCause | null): boolean {
+    const { retryOn, attempts } = this.#rules
+    if (cause === null || !retryOn.includes(cause) || this.#number >= attempts) return false
+    if (this.#response.destroyed || !this.#isRepeatable(attempt)) return false
+    return this.#nextPlace(cause) !== null
+  }
+
+  answered(attempt: Attempt): void {
+    this.#hasAnswer = true
+    this.#body = UNREAD_BODY
+    const { status } = attempt
+    const { upstream } = attempt.context.call
+    if (status !== null && status >= 500) this.#reportFailure(attempt, { cause: '5xx', error: null })
+    else this.#circuits?.served(upstream, performance.now() - attempt.state.startedAt)
+  }
+
+  failed(attempt: Attempt, failure: AttemptFailure): void {
+    this.#wasSent ||= attempt.isBegun
+    this.#isBetween = true
+    this.#reportFailure(attempt, failure)
+    this.#next(attempt, failure).catch((error: unknown) => {
+      this.#options.services.observer.callFailed(attempt.context.call, error)
+      this.#isBetween = false
+      attempt.giveUp(error instanceof Error ? error : new Error(String(error)))
+    })
+  }
+
+  get #circuits() {
+    return this.#options.admission.upstreams.routes?.circuits
+  }
+
+  #send(call: OpenCall): void {
+    const { upstream } = call
+    this.#call = call
+    this.#number += 1
+    this.#isBetween = false
+    this.#circuits?.began(upstream)
+    const state = { number: this.#number, uses: this.#uses, startedAt: performance.now() }
+    // What a client still sends takes as long as it takes.
+    this.#attempt = new Attempt(this, state, this.#hasHeldBody ? this.#rules.firstByteTimeoutMs : null)
+    dispatch(this.#options, this.#admission, this.#response, call, this.#attempt)
+  }
+
+  /**
+   * Bytes that are gone cannot be sent again. Work that goes on behind its answer must not be begun twice, and what names
+   * an object belongs where that is kept.
+   */
+  #isRepeatable(attempt: Attempt): boolean {
+    const { route, names } = this.#admission
+    if (!this.#hasHeldBody || names.ids.length > 0) return false
+    const runsOn = route.reading === 'deferred' || this.#body.plain?.includes(BACKGROUND) === true
+    return !runsOn || !attempt.isBegun
+  }
+
+  /** The candidate to be tried after this failure; `null`: none is left. */
+  #nextPlace(cause: RetryCause): number | null {
+    const candidates = this.#candidates
+    const isOut = (route: Route, at: number) =>
+      this.#ruledOut.has(route) || (cause === '429' && at === this.#place)
+    for (let step = 1; step <= candidates.length; step += 1) {
+      const at = (this.#place + step) % candidates.length
+      const route = candidates[at]
+      if (route !== undefined && !isOut(route, at)) return at
+    }
+    return null
+  }
+
+  async #next(attempt: Attempt, { cause, error }: AttemptFailure): Promise<void> {
+    const { services } = this.#options
+    const willRetry = this.mayRetry(attempt, cause)
+    // With an answer it is known to be no good one. Where the call ends with it, its record says so itself.
+    if (attempt.isBegun && error !== null && (willRetry || attempt.status === null)) {
+      const use = await useOfGivenUp(attempt.context, services, attempt)
+      if (use !== null) this.#uses.push(use)
+    }
+    if (this.#response.destroyed) {
+      this.#endUnsent(attempt)
+      return
+    }
+    const place = willRetry && cause !== null ? this.#nextPlace(cause) : null
+    const from = this.#candidates[this.#place]
+    const to = place === null ? undefined : this.#candidates[place]
+    if (place === null || from === undefined || to === undefined) {
+      this.#isBetween = false
+      attempt.giveUp(error ?? new UpstreamError('closed', 'no target answered'))
+      return
+    }
+    if (cause === '429') this.#ruledOut.add(from)
+    const { call } = attempt.context
+    services.observer.upstreamFailed(call, failureCauseOf(attempt.status, error) ?? 'server_error')
+    services.observer.attemptFailed(call, cause ?? 'connect')
+    this.#place = place
+    this.#prepare(attempt, to, error)
+  }
+
+  #prepare(before: Attempt, to: Route, error: Error | null): void {
+    const admission = this.#admission
+    const { ledger } = this.#options.services
+    admission.route = to
+    admission.body = this.#body
+    prepareBody(admission, (body) => {
+      if (body === 'gone') {
+        this.#endUnsent(before)
+        return
+      }
+      admission.body = body
+      const { upstream, provider, path, requestedModel } = buildOpenCall(
+        admission,
+        this.#options.admission.now(),
+      )
+      const call = { ...before.context.call, upstream, provider, path, requestedModel }
+      const snapshot = encodeSnapshotOf(
+        {
+          call,
+          client: admission.caller,
+          dialect: to.dialect,
+          attempt: { number: this.#number + 1, uses: this.#uses, startedAt: 0 },
+        },
+        NOTHING_OBSERVED,
+        null,
+      )
+      ledger.saveSnapshotNow(call, snapshot, (refused) => {
+        if (this.#response.destroyed) this.#endUnsent(before)
+        else if (refused === null) this.#send(call)
+        else {
+          // Without it a crash would be settled with the attempt before.
+          this.#isBetween = false
+          before.giveUp(error ?? refused)
+        }
+      })
+    })
+  }
+
+  /** The client left between two attempts. */
+  #endUnsent(attempt: Attempt): void {
+    this.#isBetween = false
+    attempt.endUnsent()
+  }
+
+  #clientLeft(): void {
+    const attempt = this.#attempt
+    if (this.#isBetween || attempt === null) return
+    const call = this.#call
+    if (!this.#hasAnswer && call !== null) this.#circuits?.untold(call.upstream)
+    if (attempt.clientLeft()) return
+    if (this.#wasSent) attempt.endUnsent()
+    else attempt.discard()
+  }
+
+  /** What the client may have brought about itself says nothing of the upstream: a body that broke off, an odd head. */
+  #reportFailure(attempt: Attempt, { cause, error }: AttemptFailure): void {
+    const { clientId, upstream } = attempt.context.call
+    const isOwn = error instanceof UpstreamError && error.code === 'pool_closed'
+    if (cause === '408' || cause === '429')
+      this.#circuits?.served(upstream, performance.now() - attempt.state.startedAt)
+    else if (cause === null || isOwn || !this.#hasHeldBody) this.#circuits?.untold(upstream)
+    else this.#circuits?.failed(upstream, clientId, attempt.isBegun ? 'answer' : 'connect')
+  }
+}
