@@ -38,7 +38,7 @@ export async function audit(
   traces: readonly CallTrace[],
   deaths: readonly Death[] | null,
 ): Promise<Audit> {
-  const { pool, allowances } = world
+  const { pool, allowances, isRouted } = world
   const complaints: string[] = []
   const complain = (what: string, which: Iterable<unknown>) => {
     const all = [...which]
@@ -48,11 +48,12 @@ export async function audit(
       )
   }
 
-  const { rows } = await pool.query<Row>(
+  const { rows: all } = await pool.query<Row>(
     `select call_id, client, path, model, input_tokens as input, output_tokens as output, cost_pico as cost, outcome,
-       usage_source as source
+       usage_source as source, upstream, status, told_by
      from tallygate.calls`,
   )
+  const rows = all.filter(({ told_by }) => told_by === null)
   const upstream = readUpstreamLedger(world.upstreamLedgerFile)
   const byNumber = new Map<number, Row>()
   const ids = new Set<string>()
@@ -68,6 +69,15 @@ export async function audit(
     if (number !== null) byNumber.set(number, row)
   }
 
+  // What upstreams may bill that did not answer stands beside calls, and is an estimate.
+  const stray = all.filter(
+    ({ told_by, source }) => told_by !== null && (!ids.has(told_by) || source !== 'estimated' || !isRouted),
+  )
+  complain(
+    'parts of no call',
+    stray.map((row) => JSON.stringify(row)),
+  )
+
   const lost = new Set<number>()
   const nameless: number[] = []
   const wrong: string[] = []
@@ -77,7 +87,7 @@ export async function audit(
   for (const trace of traces) {
     const { number, callId } = trace
     const times = upstream.got.get(number) ?? 0
-    if (times > 1) doubled.add(number)
+    if (times > 1 && !isRouted) doubled.add(number)
     const row = byNumber.get(number)
     if (row !== undefined) {
       if (row.outcome === 'interrupted') interrupted.add(number)
@@ -142,7 +152,7 @@ export async function audit(
 async function wrongTotals(pool: Postgres): Promise<string[]> {
   const { rows } = await pool.query(
     `with singly as (
-       select client_id, day, model, count(*) as requests, coalesce(sum(input_tokens), 0) as input,
+       select client_id, day, model, count(*) filter (where told_by is null) as requests, coalesce(sum(input_tokens), 0) as input,
          coalesce(sum(output_tokens), 0) as output, coalesce(sum(cost_pico), 0) as cost
        from tallygate.calls group by client_id, day, model),
      totals as (
@@ -225,6 +235,10 @@ interface Row {
   readonly outcome: string
   /** Where its tokens are from. */
   readonly source: string
+  readonly upstream: string
+  readonly status: number | null
+  /** The call beside which it stands; `null`: it is a call. */
+  readonly told_by: string | null
 }
 
 interface Witnesses {
@@ -251,7 +265,9 @@ function wrongIn(row: Row, trace: CallTrace, witnesses: Witnesses): string | nul
   if (answer === 'refused') return 'no gateway took it'
   const why = wrongTokens(row, number, upstream)
   if (why !== null) return why
-  if (row.outcome === 'complete') {
+  // The last target failed, too, and the client has its answer.
+  const isRefused = row.upstream.startsWith('shaky') && (row.status ?? 0) >= 400 && row.source === 'none'
+  if (row.outcome === 'complete' && !(isRefused && answer !== 'whole')) {
     if (!upstream.done.has(number)) return 'complete, and the upstream had not ended'
     if (row.source !== 'reported') return 'complete without its usage'
   }

@@ -11,6 +11,7 @@ import { seeded } from './random.ts'
 import { tableOf } from './report.ts'
 import { runSchedule } from './schedule.ts'
 import { settle } from './settle.ts'
+import { callByRoutes } from './tokens.ts'
 import { startWorld, type World } from './world.ts'
 
 /**
@@ -39,6 +40,8 @@ const { values } = parseArgs({
     processes: { type: 'string', default: '2' },
     /** Streams side by side, and roll-up jobs. */
     shards: { type: 'string', default: '2' },
+    /** Calls go by routes, each at first to an upstream that fails in every way. */
+    routes: { type: 'boolean', default: false },
     /** Tells of each fault as it is over. */
     verbose: { type: 'boolean', default: false },
   },
@@ -64,7 +67,9 @@ let started: World | null = null
 process.on('uncaughtException', (error) => fail([error.stack ?? `${error}`]))
 setTimeout(() => fail([`not done in ${values.minutes} minutes`]), Number(values.minutes) * 60_000).unref()
 
+if (values.routes) callByRoutes()
 const world = await startWorld({
+  routes: values.routes,
   gateways: Number(values.gateways),
   workers: Number(values.workers),
   gapPatienceMs: GAP_PATIENCE_MS,

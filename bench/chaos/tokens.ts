@@ -28,13 +28,14 @@ const FIRST_INPUT = 100_000
 /** Integer pico-USD per token, from the providers' price pages: 0.15/0.60, 2.50/10 and 0.80/4 USD per million. */
 const CHAT = { upstream: '/openai', path: '/v1/chat/completions' }
 const MINI = { ...CHAT, model: 'gpt-4o-mini', input: 150_000n, output: 600_000n }
+export const ANTHROPIC_MODEL = 'claude-3-5-haiku-20241022'
 const MODELS = [
   MINI,
   { ...CHAT, model: 'gpt-4o', input: 2_500_000n, output: 10_000_000n },
   {
     upstream: '/anthropic',
     path: '/v1/messages',
-    model: 'claude-3-5-haiku-20241022',
+    model: ANTHROPIC_MODEL,
     input: 800_000n,
     output: 4_000_000n,
   },
@@ -44,6 +45,16 @@ const LONG_EVERY = 10
 const LONG_MIN_MS = 2_000
 const LONG_SPREAD_MS = 4_000
 
+let isByRoutes = false
+
+/** From now on calls name no upstream: routes of the models' names lead them, by an upstream that fails to the one. */
+export function callByRoutes(): void {
+  isByRoutes = true
+}
+
+/** The upstreams that only fail, below this path of the one that serves. */
+export const SHAKY = '/shaky'
+
 export function planCall(number: number): PlannedCall {
   const { upstream, path, model } = modelOf(number)
   const isLong = number % LONG_EVERY === 0
@@ -52,7 +63,7 @@ export function planCall(number: number): PlannedCall {
   return {
     number,
     client: Math.floor(number / MODELS.length) % CLIENTS.length,
-    path: `${upstream}/${number}${path}`,
+    path: `${isByRoutes ? '' : upstream}/${number}${path}`,
     model,
     streamed: isLong || Math.floor(number / 2) % 3 === 1,
     lastsMs: isLong ? LONG_MIN_MS + ((number * 37) % LONG_SPREAD_MS) : 0,

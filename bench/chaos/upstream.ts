@@ -2,7 +2,7 @@ import { openSync, writeSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { callNumberOf } from './tokens.ts'
+import { callNumberOf, SHAKY } from './tokens.ts'
 
 /**
  * A model provider with a ledger of its own: one line when the head of a request is there, `got <number>`, and one when
@@ -58,6 +58,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const startedAt = performance.now()
   const asked: Asked = JSON.parse(body)
+  if (request.url?.startsWith(`${SHAKY}/`) === true) {
+    fail(asked, response)
+    return
+  }
   const [number, input, output, lastsMs] = asked.metadata.chaos
   await delay(Math.random() * FIRST_BYTE_MAX_MS)
   const isChat = request.url?.endsWith('/chat/completions') === true
@@ -83,6 +87,27 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const serviceUs = Math.round((performance.now() - startedAt) * 1_000)
   writeSync(ledger, `done ${number} ${input} ${output} ${serviceUs}\n`)
+}
+
+/** Dies, hangs, lies, has no room, or fails: each call in another way. */
+function fail({ stream, metadata: { chaos } }: Asked, response: ServerResponse): void {
+  const [number] = chaos
+  switch (number % 5) {
+    case 0:
+      response.socket?.resetAndDestroy()
+      return
+    case 1:
+      return
+    case 2:
+      if (stream !== true) break
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end('event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n')
+      return
+    case 3:
+      response.writeHead(429, { 'retry-after': '60' }).end()
+      return
+  }
+  response.writeHead(529).end()
 }
 
 /** Long ones have running usage in every event, as vLLM's with `continuous_usage_stats`. */

@@ -10,7 +10,7 @@ import { Allowances } from './allowances.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { type Gateway, preloadsOf, startableGateway } from './gateway.ts'
 import { mountOwnFileSystem, type OwnFileSystem } from './own-file-system.ts'
-import { CLIENTS } from './tokens.ts'
+import { ANTHROPIC_MODEL, CLIENTS, SHAKY } from './tokens.ts'
 
 /** Everything that a chaos run mistreats. */
 export interface World {
@@ -36,6 +36,8 @@ export interface World {
   /** The full keys of all streams that gateways may spread their records over. */
   readonly streams: readonly string[]
   readonly upstreamLedgerFile: string
+  /** A call may be sent upstream several times. */
+  readonly isRouted: boolean
   /** What faults destroyed on purpose. */
   readonly allowances: Allowances
   stop(): Promise<void>
@@ -53,6 +55,8 @@ export interface WorldOptions {
   /** Whether journals are to have a file system for themselves, where one can be mounted. */
   readonly ownJournalDisk?: boolean
   readonly gatewayEnv?: Readonly<Record<string, string>>
+  /** Calls go by routes, each at first to an upstream that fails in every way. */
+  readonly routes?: boolean
   /** Straight to the servers, without proxies between, and nothing loaded into gateways but `preloads`: for figures. */
   readonly direct?: boolean
   readonly preloads?: readonly string[]
@@ -63,6 +67,19 @@ const PRELOADS = ['./crash-point.ts', './recorded-syncs.ts', './refusing-disk.ts
 const REDIS_PREFIX = 'tallygate:'
 /** That a fault may give to a gateway. */
 export const MOST_SHARDS = 4
+
+/** @returns YAML behind that of the upstreams. */
+function routes(): string {
+  const route = (model: string, upstream: string) =>
+    `  - { model: ${model}, to: [{ upstream: shaky-${upstream} }, { upstream: ${upstream} }], order: listed, first_byte_timeout: 3s }`
+  return [
+    'routes:',
+    route('gpt-4o-mini', 'openai'),
+    route('gpt-4o', 'openai'),
+    route(ANTHROPIC_MODEL, 'anthropic'),
+    '',
+  ].join('\n')
+}
 
 /** Starts servers, proxies, upstream, gateways and workers; all end with this process. */
 export async function startWorld(options: WorldOptions): Promise<World> {
@@ -88,8 +105,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     `upstreams:
   - { name: openai, url: '${upstreamUrl}', provider: openai, path_prefix: /openai }
   - { name: anthropic, url: '${upstreamUrl}', provider: anthropic, path_prefix: /anthropic }
+  - { name: shaky-openai, url: '${upstreamUrl}${SHAKY}', provider: openai, path_prefix: /shaky-openai }
+  - { name: shaky-anthropic, url: '${upstreamUrl}${SHAKY}', provider: anthropic, path_prefix: /shaky-anthropic }
 models: [{ id: gpt-4o-mini, owned_by: openai }]
-`,
+${options.routes === true ? routes() : ''}`,
   )
   const through = (url: string, proxy: FaultProxy) => {
     const changed = new URL(url)
@@ -143,6 +162,7 @@ models: [{ id: gpt-4o-mini, owned_by: openai }]
     journalDisk,
     streams: streamNames(REDIS_PREFIX, Math.max(shards, MOST_SHARDS)),
     upstreamLedgerFile,
+    isRouted: options.routes === true,
     allowances: new Allowances(),
     async stop() {
       await Promise.all([...gateways, ...workers].map((child) => child.kill()))
