@@ -11,7 +11,7 @@ import type { CallSink } from '../usage/calls/add-calls.ts'
 import type { SettledCall } from '../usage/daily-key.ts'
 import { ensureUsageMonths, type UtcMonth } from '../usage/days/usage-days.ts'
 import { addPrices } from '../usage/price-definitions.ts'
-import { type DailyTotal, MAX_TOTALLED, totalByDay } from '../usage/total-by-day.ts'
+import { totalByDay } from '../usage/total-by-day.ts'
 import { addEstimates } from './jobs/kept-estimates.ts'
 import { addMadeObjects, readJobFiles } from './jobs/made-objects.ts'
 import { settleJobs } from './jobs/settle-jobs.ts'
@@ -81,7 +81,7 @@ export async function countRecords(
   ])
   // Awaited below: it may fail before that.
   adding.catch(() => {})
-  const totals = totalsOf(limited.records, noLonger)
+  const totals = totalByDay(limited.records, noLonger)
   const [callsSkipped, , , late] = await adding
   // 6. In the order of the key: two shards cannot wait for one another in a circle.
   for (const some of totals) await addUsage(session, some)
@@ -94,15 +94,6 @@ export async function countRecords(
       for (const month of months) usageMonths.add(month)
     },
   }
-}
-
-function totalsOf(records: readonly CountedCall[], noLonger: readonly SettledCall[]): DailyTotal[][] {
-  const totals: DailyTotal[][] = []
-  for (let from = 0; from < records.length; from += MAX_TOTALLED) {
-    const some = records.slice(from, from + MAX_TOTALLED)
-    totals.push(totalByDay(some, from === 0 ? noLonger : NONE))
-  }
-  return totals
 }
 
 function daysOf(calls: readonly CountedCall[], settled: readonly SettledCall[]): ReadonlySet<UtcDay> {

@@ -11,8 +11,8 @@ export const MODELS_PER_CLIENT_AND_DAY = 500
 export const OTHER_MODELS_TOTAL = '(other)'
 
 /**
- * Most records that are totalled at a time: so many counts of at most `MAX_COUNT` (2^40) still add up to a
- * safe integer, and need no bigints.
+ * Most records in one total: so many counts of at most `MAX_COUNT` (2^40) still add up to a safe integer, and
+ * need no bigints.
  */
 export const MAX_TOTALLED = 4096
 
@@ -28,19 +28,24 @@ export interface DailyTotal extends DailyKey, DailySums {
  * Totals records in the order of the rows' keys: transactions that update rows in one order
  * cannot wait for each other in a circle.
  *
- * @param records At most `MAX_TOTALLED`.
  * @param settled Calls that were counted as unpriced, now or before, until their jobs reported what they
  * used.
+ * @returns What is added by one statement, and by a next one: each key once in each, and all keys in the first. A
+ * row has a further total for each `MAX_TOTALLED` of its records.
  */
 export function totalByDay(
   records: readonly CountedCall[],
   settled: readonly SettledCall[] = [],
-): DailyTotal[] {
-  if (records.length > MAX_TOTALLED) throw new RangeError(`more than ${MAX_TOTALLED} records at a time`)
+): DailyTotal[][] {
   const totals = new Map<string, DailyTotal>()
+  const full: [text: string, total: DailyTotal][] = []
   const totalOf = (call: TotalledCall): DailyTotal => {
     const text = keyTextOf(call)
     let total = totals.get(text)
+    if (total !== undefined && total.requests + total.settlements >= MAX_TOTALLED) {
+      full.push([text, total])
+      total = undefined
+    }
     if (total === undefined) {
       total = { ...EMPTY, ...keyOf(call), provider: call.provider, latencyBuckets: noLatencies() }
       totals.set(text, total)
@@ -52,9 +57,16 @@ export function totalByDay(
     const total = totalOf({ ...call, priceId: null })
     for (const { field } of UNTIL_SETTLED) total[field] -= 1
   }
-  return [...totals]
-    .sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0))
-    .map(([, total]) => total)
+  const statements = [[...totals]]
+  const before = new Map<string, number>()
+  for (const each of full) {
+    const place = (before.get(each[0]) ?? 0) + 1
+    before.set(each[0], place)
+    statements[place] = [...(statements[place] ?? []), each]
+  }
+  return statements.map((some) =>
+    some.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)).map(([, total]) => total),
+  )
 }
 
 const CALLS = METRICS.filter((metric) => metric.kind === 'calls')

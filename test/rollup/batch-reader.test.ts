@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { offsetsName } from '../../src/domain/redis/redis-names.ts'
 import { encodeEntry, serialiseRecord, tagDatabase } from '../../src/ledger/entry.ts'
 import { BatchReader } from '../../src/rollup/drain/batch-reader.ts'
-import { createDrain } from '../../src/rollup/drain/drain.ts'
+import { createDrain, type Drain } from '../../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
-import type { RolledUp, RollUp } from '../../src/rollup/rolled-up.ts'
+import type { Candidate, RolledUp, RollUp } from '../../src/rollup/rolled-up.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { append, aRecord, newProducer, quiet } from './records.ts'
@@ -67,6 +67,18 @@ test('a batch of many entries is read in several commands of 500 at most, and no
   expect(xread.mock.calls.map(([, count]) => count)).toEqual([500, 500, 200])
 })
 
+test('a batch ends with the command that brings its text above the bound, and says that more waits', async () => {
+  await append(redis, stream, producer, 1, records(1_200))
+  const reader = new BatchReader(redis, stream, null, never, 1)
+  const [first, second, third] = [
+    await reader.read(10_000, 0),
+    await reader.read(10_000, 0),
+    await reader.read(10_000, 0),
+  ]
+  expect([first, second, third].map(({ entries }) => entries)).toEqual([500, 500, 200])
+  expect([first, second, third].map(({ atTheEnd }) => atTheEnd)).toEqual([false, false, true])
+})
+
 test('after a restart it begins at the beginning, and what was being read meanwhile is dropped', async () => {
   await append(redis, stream, producer, 1, records(20))
   const reader = newReader()
@@ -96,34 +108,54 @@ test('entries of another database are passed over, those of none are read', asyn
   expect((await newReader(null).read(10, 0)).candidates).toHaveLength(3)
 })
 
-test('in normal operation no entry is read twice, although batches are read ahead and deleted behind', async () => {
-  const total = 3_000
-  await append(redis, stream, producer, 1, records(1_500))
-  const xread = vi.spyOn(redis, 'xread')
-  let offset = 0
-  const rollUp: RollUp = async (_, batch): Promise<RolledUp> => {
-    // Amid a transaction more comes, and the next batch is read.
-    if (offset < total / 2) await append(writer, stream, producer, 1_501 + offset, records(batch.length))
-    offset += batch.length
+/** @param count What stands for a transaction; it gives the committed offset. */
+function newDrain(count: (batch: readonly Candidate[]) => Promise<number>, batch?: number): Drain {
+  const rollUp: RollUp = async (_, entries): Promise<RolledUp> => {
+    const offset = await count(entries)
     return {
       kind: 'done',
-      settled: batch.map(({ id }) => id),
+      settled: entries.map(({ id }) => id),
       waiting: [],
       committedOffsets: new Map([[producer, offset]]),
-      counted: batch.length,
+      counted: entries.length,
       deadLetters: 0,
       callsSkipped: 0,
       gaps: [],
     }
   }
-  const drain = createDrain({
+  return createDrain({
     rollUp,
     gapCheck: createGapCheck(),
     offsetsKey: (of) => offsetsName(keys.prefix, of),
-    batch: 100,
+    ...(batch === undefined ? {} : { batch }),
     blockMs: 20,
     lingerMs: 5,
   })
+}
+
+test('of a backlog a drain takes more in one transaction than while none is there', async () => {
+  await append(redis, stream, producer, 1, records(9_000))
+  const sizes: number[] = []
+  const drain = newDrain(async (batch) => {
+    sizes.push(batch.length)
+    return batch.at(-1)?.to ?? 0
+  })
+  expect(await drain(stream, redis, never)).toMatchObject({ end: 'idle', counted: 9_000 })
+  // The second is read while the first is counted, when nothing is known yet.
+  expect(sizes).toEqual([2_000, 2_000, 5_000])
+})
+
+test('in normal operation no entry is read twice, although batches are read ahead and deleted behind', async () => {
+  const total = 3_000
+  await append(redis, stream, producer, 1, records(1_500))
+  const xread = vi.spyOn(redis, 'xread')
+  let offset = 0
+  const drain = newDrain(async (batch) => {
+    // Amid a transaction more comes, and the next batch is read.
+    if (offset < total / 2) await append(writer, stream, producer, 1_501 + offset, records(batch.length))
+    offset += batch.length
+    return offset
+  }, 100)
   expect(await drain(stream, redis, never)).toMatchObject({ end: 'idle', counted: total })
   expect(await redis.xlen(stream)).toBe(0)
   const replies = await Promise.all(xread.mock.results.map(({ value }) => value))

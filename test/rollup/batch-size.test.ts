@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { BatchSize } from '../../src/rollup/drain/batch-reader.ts'
-import { MAX_TOTALLED } from '../../src/usage/total-by-day.ts'
 
 const FEWEST = 2_000
+const MOST = 4_096
+const MOST_OF_BACKLOG = 32_768
 
 test('the first transaction takes the fewest entries, as nothing is known yet', () => {
   expect(new BatchSize().entries).toBe(FEWEST)
@@ -11,39 +12,55 @@ test('the first transaction takes the fewest entries, as nothing is known yet', 
 
 test('a batch takes what fits in 150 ms, by how long the last ones took', () => {
   const size = new BatchSize()
-  size.took(2_000, 60)
-  expect(size.entries).toBe(Math.min(5_000, MAX_TOTALLED))
+  size.took(2_000, 100, false)
+  expect(size.entries).toBe(3_000)
 })
 
 test('slow transactions make batches smaller, but never so small that rows are written again and again', () => {
   const size = new BatchSize()
-  for (let times = 0; times < 50; times += 1) size.took(FEWEST, 60_000)
+  for (let times = 0; times < 50; times += 1) size.took(FEWEST, 60_000, true)
   expect(size.entries).toBe(FEWEST)
 })
 
-test('fast transactions make batches larger, but never larger than what is totalled at once', () => {
+test('fast transactions make batches larger, up to 4,096 entries while no more wait', () => {
   const size = new BatchSize()
-  for (let times = 0; times < 50; times += 1) size.took(FEWEST, 0.1)
-  expect(size.entries).toBe(MAX_TOTALLED)
+  for (let times = 0; times < 50; times += 1) size.took(FEWEST, 0.1, false)
+  expect(size.entries).toBe(MOST)
+})
+
+test('under a backlog each batch may be twice the last one, up to 32,768 entries, until no more wait', () => {
+  const size = new BatchSize()
+  const sizes = Array.from({ length: 5 }, () => {
+    size.took(FEWEST, 0.1, true)
+    return size.entries
+  })
+  expect(sizes).toEqual([2 * MOST, 4 * MOST, MOST_OF_BACKLOG, MOST_OF_BACKLOG, MOST_OF_BACKLOG])
+  size.took(100, 0.1, false)
+  expect(size.entries).toBe(MOST)
+})
+
+test('under a backlog a batch takes what fits in eight times the time', () => {
+  const size = new BatchSize()
+  for (let times = 0; times < 5; times += 1) size.took(FEWEST, 100, true)
+  expect(size.entries).toBe(24_000)
 })
 
 test('one slow transaction among fast ones changes the size by a part only, and not for long', () => {
-  const size = new BatchSize(1_000_000)
-  size.took(FEWEST, 20)
+  const size = new BatchSize()
+  for (let times = 0; times < 5; times += 1) size.took(FEWEST, 100, true)
   const usual = size.entries
-  expect(usual).toBe(15_000)
-  size.took(FEWEST, 200)
+  size.took(FEWEST, 1_000, true)
   expect(size.entries).toBeLessThan(usual)
   expect(size.entries).toBeGreaterThan(usual / 10)
-  for (let times = 0; times < 30; times += 1) size.took(FEWEST, 20)
+  for (let times = 0; times < 30; times += 1) size.took(FEWEST, 100, true)
   expect(size.entries).toBeGreaterThan(usual * 0.99)
 })
 
 test('the time of a small batch says nothing: it is that of the statements', () => {
   const size = new BatchSize()
-  size.took(FEWEST, 60)
+  size.took(FEWEST, 100, false)
   const before = size.entries
-  size.took(1, 50)
-  size.took(FEWEST - 1, 10_000)
+  size.took(1, 50, false)
+  size.took(FEWEST - 1, 10_000, false)
   expect(size.entries).toBe(before)
 })

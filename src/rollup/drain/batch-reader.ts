@@ -1,7 +1,6 @@
 import { parseEntry, parseRecord } from '../../ledger/entry.ts'
 import type { Redis } from '../../store/connection/redis.ts'
 import { readEntries, STREAM_START, type StreamEntry } from '../../store/ledger/call-stream.ts'
-import { MAX_TOTALLED } from '../../usage/total-by-day.ts'
 import type { Candidate } from '../rolled-up.ts'
 
 /** Entries that were read and parsed, in the stream's order. */
@@ -24,6 +23,11 @@ export interface ReadBatch {
  * serves no other command while it collects them.
  */
 const READ_AT_A_TIME = 500
+/**
+ * Text of a batch, in characters: it ends with the command that reaches it. A usual entry has 800, so this bounds the
+ * memory of what is unusual: each of the two batches takes some four times that, parsed and as statements.
+ */
+const MOST_TEXT = 32 * 1024 * 1024
 
 /** Reads a stream from its beginning, one batch after the other, on a connection of its own. */
 export class BatchReader {
@@ -31,16 +35,24 @@ export class BatchReader {
   readonly #stream: string
   readonly #databaseId: string | null
   readonly #signal: AbortSignal
+  readonly #mostText: number
   #cursor = STREAM_START
   /** Counts restarts: a reading under way since before the last one is of no use any more. */
   #round = 0
 
   /** @param databaseId the identity of the database that is counted in; `null`: entries of all databases are read. */
-  constructor(redis: Redis, stream: string, databaseId: string | null, signal: AbortSignal) {
+  constructor(
+    redis: Redis,
+    stream: string,
+    databaseId: string | null,
+    signal: AbortSignal,
+    mostText = MOST_TEXT,
+  ) {
     this.#redis = redis
     this.#stream = stream
     this.#databaseId = databaseId
     this.#signal = signal
+    this.#mostText = mostText
   }
 
   /** The next batch begins at the stream's beginning again. */
@@ -56,20 +68,21 @@ export class BatchReader {
    */
   async read(most: number, blockMs: number): Promise<ReadBatch> {
     const round = this.#round
-    const parsed: ParsedEntries = { candidates: [], corrupt: [], foreign: 0, newer: false }
+    const parsed: ParsedEntries = { candidates: [], corrupt: [], foreign: 0, newer: false, text: 0 }
     let entries = 0
     for (;;) {
       const count = Math.min(READ_AT_A_TIME, most - entries)
       const limit = { count, blockMs: entries === 0 ? blockMs : 0, signal: this.#signal }
       const read = await readEntries(this.#redis, this.#stream, this.#cursor, limit)
       // Discarded: it was restarted.
-      if (round !== this.#round) return { ...parsed, entries, atTheEnd: true }
+      if (round !== this.#round) return batchOf(parsed, entries, true)
       entries += read.length
       this.#cursor = read.at(-1)?.id ?? this.#cursor
       parseEntries(read, this.#databaseId, parsed)
       const atTheEnd = read.length < count
-      if (atTheEnd || parsed.newer || entries >= most || this.#signal.aborted)
-        return { ...parsed, entries, atTheEnd }
+      const isFull = entries >= most || parsed.text >= this.#mostText
+      if (atTheEnd || parsed.newer || isFull || this.#signal.aborted)
+        return batchOf(parsed, entries, atTheEnd)
     }
   }
 }
@@ -79,6 +92,12 @@ interface ParsedEntries {
   readonly corrupt: string[]
   foreign: number
   newer: boolean
+  /** Characters of their bodies. */
+  text: number
+}
+
+function batchOf({ text: _, ...parsed }: ParsedEntries, entries: number, atTheEnd: boolean): ReadBatch {
+  return { ...parsed, entries, atTheEnd }
 }
 
 /** Adds to `parsed`. Where an entry of a later release is met, nothing of these counts, in whatever order they came. */
@@ -100,6 +119,7 @@ function parseEntries(
         corrupt.push(id)
         break
       case 'entry':
+        parsed.text += entry.body.length
         if (entry.database !== null && databaseId !== null && entry.database !== databaseId)
           parsed.foreign += 1
         else candidates.push(candidateOf(id, entry.producer, entry.sequence, entry.body))
@@ -125,25 +145,39 @@ function candidateOf(id: string, producer: string, sequence: number, body: strin
 const TRANSACTION_MS = 150
 /** A smaller batch costs more for each entry than it saves in time: many of its rows are written again by the next. */
 const FEWEST = 2_000
+/** As many as Postgres takes in that time on a usual machine. */
+const MOST = 4_096
+/**
+ * Under a backlog a batch takes up to so many times the time and entries: calls of many clients share hardly a row
+ * among 4,096, and each batch writes all of theirs again. It also bounds memory: 32,768 usual entries are 26 MB.
+ */
+const GROWTH = 8
 /** How much a transaction's time says about the next one's. */
 const WEIGHT = 0.3
 
-/** How many entries the next transaction takes at most, from how long the last ones took. */
+/** How many entries the next transaction takes at most, from how long the last ones took and whether more waits. */
 export class BatchSize {
   readonly #most: number
   #msPerEntry: number | null = null
+  #growth = 1
 
-  constructor(most = MAX_TOTALLED) {
+  constructor(most = MOST * GROWTH) {
     this.#most = most
   }
 
   get entries(): number {
     if (this.#msPerEntry === null) return Math.min(FEWEST, this.#most)
-    return Math.min(Math.max(Math.floor(TRANSACTION_MS / this.#msPerEntry), FEWEST), this.#most)
+    const fitting = Math.floor((TRANSACTION_MS * this.#growth) / this.#msPerEntry)
+    return Math.min(Math.max(fitting, FEWEST), MOST * this.#growth, this.#most)
   }
 
-  /** A small batch says nothing: its time is that of the statements, whatever is in them. */
-  took(entries: number, ms: number): void {
+  /**
+   * A small batch says nothing: its time is that of the statements, whatever is in them.
+   *
+   * @param moreWaits Behind it. Each such batch doubles the next one, the first without ends that.
+   */
+  took(entries: number, ms: number, moreWaits: boolean): void {
+    this.#growth = moreWaits ? Math.min(this.#growth * 2, GROWTH) : 1
     if (entries < Math.min(FEWEST, this.#most)) return
     const msPerEntry = ms / entries
     this.#msPerEntry =

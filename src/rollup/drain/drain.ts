@@ -121,7 +121,7 @@ export function createDrain(options: DrainOptions): Drain {
           const beganMs = performance.now()
           const rolledUp = await options.rollUp(stream, read.candidates, overdueGaps)
           options.onCommitted?.(stream, rolledUp)
-          size.took(read.entries, performance.now() - beganMs)
+          size.took(read.entries, performance.now() - beganMs, !read.atTheEnd)
           sums.corrupt += read.corrupt.length
           sums.foreign += read.foreign
           sums.counted += rolledUp.counted
