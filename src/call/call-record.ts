@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hashedUuid } from './hashed-uuid.ts'
 import type { ObjectEvent } from './object-event.ts'
 import type { BilledUnits, TokenUsage, UsageSource } from './usage.ts'
 
@@ -182,7 +182,5 @@ interface Settlement {
 
 /** The id of a settlement, the same whenever the same record is counted: a UUID of version 8. */
 export function settlementIdOf(reportedBy: string, jobId: string, index: number): string {
-  const hex = createHash('sha256').update(`${reportedBy}\0${jobId}\0${index}`).digest('hex')
-  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`
+  return hashedUuid(reportedBy, jobId, `${index}`)
 }

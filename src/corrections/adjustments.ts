@@ -6,6 +6,7 @@ import { METERED_COLUMNS, NOTHING_METERED } from '../usage/calls/recount.ts'
 import { type DailyKey, isRowOf, KEY, KEY_RECORD, keyRowOf, keyText, keyWith } from '../usage/daily-key.ts'
 import { ensureUsageMonths, reopeningDaysOf } from '../usage/days/usage-days.ts'
 import { keptAs, valueIn } from '../usage/metrics-table.ts'
+import { sendAdjustment } from '../usage/outbox/outbox.ts'
 
 /** What a correction was: a credit by hand, a repricing, or a day's totals computed again from its calls. */
 export type AdjustmentKind = 'credit' | 'reprice' | 'rebuild'
@@ -62,14 +63,17 @@ update ${SCHEMA}.daily_usage u set adjusted_pico = u.adjusted_pico + e.pico,
   priced_later = ${keptAs('priced_later', `${valueIn('u', 'priced_later')} + e.priced_calls`)}
 from e where ${isRowOf('u', 'e')}`
 
+/** `at` rises with every change of an entry, whatever clocks do: of its events the latest holds. */
 const KEEP_ENTRIES = `
-insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY}, pico, priced_calls)
-select $2, ${KEY}, pico, priced_calls from ${ENTRY_RECORD}
+insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY}, pico, priced_calls, at)
+select $2, ${KEY}, pico, priced_calls, clock_timestamp() from ${ENTRY_RECORD}
 on conflict (adjustment_id, ${KEY}) do update set
-  pico = a.pico + excluded.pico, priced_calls = a.priced_calls + excluded.priced_calls, at = now()`
+  pico = a.pico + excluded.pico, priced_calls = a.priced_calls + excluded.priced_calls,
+  at = greatest(excluded.at, a.at + interval '1 microsecond')`
 
 /**
- * Adds an adjustment's entries to the rows they are for, which must be there, and keeps them.
+ * Adds an adjustment's entries to the rows they are for, which must be there, keeps them, and has them sent to Kafka
+ * where calls are.
  *
  * @param entries Each row once.
  */
@@ -90,6 +94,7 @@ export async function addEntries(
   const { rowCount } = await session.query(ADJUST_ROWS, [json])
   if (rowCount !== entries.length) throw new Error('a row to adjust is not there')
   await session.query(KEEP_ENTRIES, [json, adjustmentId])
+  await sendAdjustment(session, adjustmentId, json)
 }
 
 /** An adjustment as it stands now: late calls may have added to it. */

@@ -137,7 +137,7 @@ export const SUBMITTER_DIMENSIONS: readonly Pick<SubmitterRow, 'field' | 'column
   (row) => 'bySubmitter' in row,
 )
 
-/** The dimensions that exports got later: they have no place of their own in FOCUS and CloudEvents. */
+/** The dimensions that exports got later: they have no place of their own in FOCUS. */
 export const LATER_DIMENSIONS = DIMENSIONS.filter(({ release }) => release > 1)
 
 /** The dimensions in the primary key of `daily_usage`, in its order. */

@@ -79,7 +79,7 @@ const UNITS_BY_RELEASE = [6, 16]
 const NEXT_RELEASE = 4
 
 /** Of tokens and units, those that most calls report. */
-const COMMON: ReadonlySet<string> = new Set<TokenClass>([
+export const COMMON_COUNTS: ReadonlySet<string> = new Set<TokenClass>([
   'inputTokens',
   'outputTokens',
   'cacheReadTokens',
@@ -97,7 +97,7 @@ function sums<Kind extends string, Field extends string>(
     const column = columns[index] ?? ''
     const release = byRelease.findIndex((count) => index < count) + 1 || NEXT_RELEASE
     const recount = `coalesce(sum(${column}), 0)::bigint`
-    return { kind, field, column, recount, release, rare: !COMMON.has(field) }
+    return { kind, field, column, recount, release, rare: !COMMON_COUNTS.has(field) }
   })
 }
 

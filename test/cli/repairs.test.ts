@@ -61,7 +61,7 @@ async function mend(name: string, filled = ''): Promise<string> {
 
 test('Kafka that is not wanted any more is turned off by what doctor prints', async () => {
   const { pool } = ledger
-  const pages = await packPages([{ key: 'a', event: '{}' }])
+  const pages = await packPages([{ key: 'a', event: '{}' }], (event) => event)
   await pool.query(
     `insert into tallygate.call_outbox_state (holder, held_until, waiting_calls, waiting_bytes, oldest_at)
      values ('w', now() + interval '1 hour', 1, 10, now() - interval '2 hours')`,

@@ -134,11 +134,16 @@ function focusRow(header: string, line: string): Record<string, string> {
   return Object.fromEntries(header.split(',').map((column, index) => [column, cells[index] ?? '']))
 }
 
-test('cloudevents has one event for each call, in the form that meters take', async () => {
-  const events = (await exported('cloudevents'))
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+test('cloudevents has one event for each call, in the form that meters take, and one for each correction', async () => {
+  const lines: { type: string; id: string; time: string; subject: string; data: Record<string, unknown> }[] =
+    (await exported('cloudevents'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+  const [corrections = [], events = []] = ['tallygate.adjustment', 'tallygate.call'].map((wanted) =>
+    lines.filter(({ type }) => type === wanted),
+  )
+  expect(corrections).toMatchObject([{ data: { kind: 'credit', adjusted_usd: '-12.5', why: 'x' } }])
   expect(events).toHaveLength(4)
   for (const event of events) {
     expect(event).toMatchObject({ specversion: '1.0', source: 'tallygate', type: 'tallygate.call' })
@@ -155,7 +160,7 @@ test('cloudevents has one event for each call, in the form that meters take', as
       response_id: 'chatcmpl-7',
     },
   })
-  expect(events.find(({ subject }) => subject === 'cli_gone').data).not.toHaveProperty('cost_usd')
+  expect(events.find(({ subject }) => subject === 'cli_gone')?.data).not.toHaveProperty('cost_usd')
   const gone = await run(env, 'usage', 'export', '--format', 'cloudevents', '--from', addDays(TODAY, -90))
   expect(gone).toMatchObject({ code: 1, out: '' })
   expect(gone.err).toContain(`are not kept, the last one ${addDays(TODAY, -60)}`)

@@ -4,16 +4,17 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
+import { addCredit } from '../../src/corrections/adjustments.ts'
 import { leaseName } from '../../src/domain/redis/redis-names.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
-import { readCalls } from '../../src/usage/export/export-calls.ts'
-import { cloudEvent } from '../../src/usage/export/export-cloudevents.ts'
+import { readEvents } from '../../src/usage/events/read-events.ts'
 import { selectOutboxState } from '../../src/usage/outbox/outbox-state.ts'
 import { append, aRecord, newProducer } from '../rollup/records.ts'
 import { type TestProcess, workerProcess } from '../support/processes.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 import { type KafkaBroker, startKafka } from './support/broker.ts'
+import { openClickHouse } from './support/clickhouse.ts'
 
 let kafka: KafkaBroker
 let upstream: TestUpstream
@@ -99,13 +100,16 @@ async function sentCalls(): Promise<number> {
   return (await selectOutboxState(stack.pool))?.sentCalls ?? 0
 }
 
-/** The events of all calls that Postgres has, as the export writes them. */
+/** The events of all calls that Postgres has and of corrections, as the export writes them. */
 async function exported(): Promise<string[]> {
-  const today = utcDayOf(Date.now())
   const lines: string[] = []
-  const scope = { from: addDays(today, -3), to: addDays(today, 1), clientId: null }
-  for await (const page of readCalls(stack.pool, scope)) lines.push(...page.rows.map(cloudEvent))
+  for await (const { rows } of readEvents(stack.pool, days())) lines.push(...rows)
   return lines
+}
+
+function days() {
+  const today = utcDayOf(Date.now())
+  return { from: addDays(today, -3), to: addDays(today, 1), clientId: null }
 }
 
 const CLIENTS = 7
@@ -184,12 +188,13 @@ test('every call is in Kafka once or more with its id, none missing, through kil
 
   const events = await kafka.read('chaos')
   const wanted = await exported()
-  expect(wanted).toHaveLength(records.length + called.length + batches.length)
+  // A job that has reported is unpriced no longer, which is an event too.
+  expect(wanted).toHaveLength(records.length + called.length + 2 * batches.length)
   const values = new Set(events.map(({ value }) => value))
   expect(wanted.filter((line) => !values.has(line))).toEqual([])
   expect(values.size).toBe(wanted.length)
   console.log(
-    `${wanted.length} calls, ${events.length} events, ${events.length - wanted.length} of them repeated`,
+    `${wanted.length} to be sent, ${events.length} events, ${events.length - wanted.length} of them repeated`,
   )
 
   const ids = new Set([...values].map((value) => JSON.parse(value).id))
@@ -227,4 +232,40 @@ test('where no call is kept in Postgres Kafka has all of them, and an answered o
     subject: acme.id,
     data: { client: 'acme', status: 200, usage_source: 'reported' },
   })
+})
+
+test('ClickHouse has the ledger’s totals to the picodollar after kills, repeats and corrections', async () => {
+  await start('clickhouse', 2)
+  const producer = newProducer()
+  const stream = `${stack.redisPrefix}calls`
+  const records = recordsOf(6_000)
+  const credit = { clientId: 'cli_1', day: utcDayOf(Date.now()), model: null, who: 'ann', why: 'goodwill' }
+  const half = records.length / 2
+  await append(redis, stream, producer, 1, records.slice(0, half))
+  await vi.waitFor(async () => expect(await sentCalls()).toBeGreaterThan(0), { timeout: 60_000, interval: 5 })
+  await addCredit(stack.pool, { ...credit, pico: -1n })
+  await Promise.all([kafka.kill(), ...workers.map((worker) => worker.kill())])
+  // While none sends.
+  await addCredit(stack.pool, { ...credit, pico: 10n ** 20n + 3n, model: 'gpt-4o' })
+  await Promise.all(workers.map((worker) => worker.start()))
+  await append(redis, stream, producer, half + 1, records.slice(half))
+  await Promise.all(workers.map((worker) => worker.kill()))
+  await Promise.all([kafka.start(), ...workers.map((worker) => worker.start())])
+  const batches = records.filter(({ responseUse }) => responseUse === 'created').slice(0, 50)
+  await append(redis, stream, producer, records.length + 1, batches.map(reporting))
+  await allSent(records.length + 2 * batches.length)
+
+  const events = (await kafka.read('clickhouse')).map(({ value }) => value)
+  const clickHouse = await openClickHouse()
+  try {
+    await clickHouse.insert(events)
+    await clickHouse.insert(events)
+    expect(await clickHouse.check(stack.pool, days())).toEqual([])
+    const [found] = await clickHouse.query(
+      `select sum(requests) as requests, toString(sum(adjusted_usd)) as adjusted from tallygate.daily`,
+    )
+    expect(found).toEqual({ requests: records.length + batches.length, adjusted: '100000000.000000000002' })
+  } finally {
+    await clickHouse.drop()
+  }
 })

@@ -4,8 +4,7 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCallDays } from '../../usage/calls/call-partitions.ts'
 import { selectUsageDays } from '../../usage/days/usage-days.ts'
-import { readCalls, selectDaysWithCalls } from '../../usage/export/export-calls.ts'
-import { cloudEvent } from '../../usage/export/export-cloudevents.ts'
+import { readEvents, selectDaysWithCalls } from '../../usage/events/read-events.ts'
 import { CSV_HEADER, csvRow, type ExportedRow, jsonLine } from '../../usage/export/export-columns.ts'
 import { FOCUS_HEADER, focusRows } from '../../usage/export/export-focus.ts'
 import { type ExportPage, type ExportScope, readDays, readLines } from '../../usage/export/export-rows.ts'
@@ -69,7 +68,7 @@ function readParts(pool: Postgres, format: ExportFormat, scope: ExportScope): As
     case 'focus':
       return inParts(readDays(pool, scope), focusRows)
     case 'cloudevents':
-      return inParts(readCalls(pool, scope), (call) => `${cloudEvent(call)}\n`)
+      return inParts(readEvents(pool, scope), (event) => `${event}\n`)
     default:
       return format satisfies never
   }

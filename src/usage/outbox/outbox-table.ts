@@ -30,14 +30,23 @@ const decompress = promisify(zstdDecompress)
 /** The fastest: events are alike, so more effort gains little. */
 const FASTEST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-/** Events as pages, in their order. Compressed they take a fifth to a tenth, on a thread of zlib's. */
-export async function packPages(events: readonly KeyedEvent[]): Promise<OutboxPage[]> {
+/**
+ * The events of these as pages, in their order, a page's events in memory at a time. Compressed they take a
+ * fifth to a tenth, on a thread of zlib's.
+ */
+export async function packPages<Item>(
+  items: readonly Item[],
+  eventOf: (item: Item) => KeyedEvent,
+): Promise<OutboxPage[]> {
   const pages: OutboxPage[] = []
-  for (let from = 0; from < events.length; from += EVENTS_A_PAGE) {
-    const some = events.slice(from, from + EVENTS_A_PAGE)
+  for (let from = 0; from < items.length; from += EVENTS_A_PAGE) {
+    const some = items.slice(from, from + EVENTS_A_PAGE)
     let text = ''
     // Neither is in JSON as it stands: a key and its event end where they seem to.
-    for (const { key, event } of some) text += `${JSON.stringify(key)}\t${event}\n`
+    for (const each of some) {
+      const { key, event } = eventOf(each)
+      text += `${JSON.stringify(key)}\t${event}\n`
+    }
     pages.push({ events: some.length, body: await compress(text, FASTEST) })
   }
   return pages

@@ -3,11 +3,12 @@ import { utcDayOf } from '../../domain/utc-day.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { CallSink } from '../calls/add-calls.ts'
-import { totalledUnder } from '../daily-key.ts'
-import { cloudEvent } from '../export/export-cloudevents.ts'
-import { laterDimensions } from '../export/export-columns.ts'
-import { addSkipped, selectWaitingBytes } from './outbox-state.ts'
-import { addPages, type KeyedEvent, packPages } from './outbox-table.ts'
+import type { SettledCall } from '../daily-key.ts'
+import { adjustmentEvent, selectSentAdjustments } from '../events/adjustment-event.ts'
+import { callEvent, settledEvent } from '../events/call-event.ts'
+import type { EventNames } from '../events/cloud-event.ts'
+import { addSkipped, isOutboxInUse, selectWaitingBytes } from './outbox-state.ts'
+import { addPages, packPages } from './outbox-table.ts'
 
 export interface OutboxOptions {
   /** From this size on calls are counted and not sent. */
@@ -35,16 +36,29 @@ export class Outbox implements CallSink {
     this.#checkEveryMs = options.checkEveryMs ?? CHECK_EVERY_MS
   }
 
-  async add(session: PostgresSession, calls: readonly CountedCall[]): Promise<number> {
+  async add(
+    session: PostgresSession,
+    calls: readonly CountedCall[],
+    settled: readonly SettledCall[],
+  ): Promise<number> {
     if (calls.length === 0) return 0
-    if (await this.#checkWhetherFull(session)) {
-      await addSkipped(session, byDay(calls))
-      this.#options.onFull?.(calls.length)
-      return calls.length
-    }
-    const names = await selectNames(session, calls)
-    await addPages(session, await packPages(calls.map((call) => eventOf(call, names))))
-    return 0
+    const isFull = await this.#checkWhetherFull(session)
+    const sent: readonly CountedCall[] = isFull ? NONE : calls
+    const names = await selectNames(session, [...sent, ...settled])
+    const pages = [
+      ...(await packPages(sent, (call) => {
+        const { clientId, keyId } = call
+        const event = callEvent(call, names.get(clientId) ?? clientId, names.get(keyId) ?? null)
+        return { key: clientId, event }
+      })),
+      // Of the few there are none is left out: their calls may have been sent long ago.
+      ...(await packPages(settled, (call) => ({ key: call.clientId, event: settledEvent(call, names) }))),
+    ]
+    if (pages.length > 0) await addPages(session, pages)
+    if (!isFull) return 0
+    await addSkipped(session, byDay(calls))
+    this.#options.onFull?.(calls.length)
+    return calls.length
   }
 
   async #checkWhetherFull(session: PostgresSession): Promise<boolean> {
@@ -57,31 +71,41 @@ export class Outbox implements CallSink {
   }
 }
 
-/** The same event as `usage export --format cloudevents` has for the call. */
-function eventOf(call: CountedCall, names: ReadonlyMap<string, string>): KeyedEvent {
-  const event = cloudEvent({
-    ...call,
-    // `calls` has them in one column.
-    responseId: call.responseId ?? call.answerId ?? null,
-    client: names.get(call.clientId) ?? call.clientId,
-    reportedBy: call.settlement?.reportedBy ?? null,
-    settles: call.settlement?.settles ?? null,
-    laterDimensions: laterDimensions(({ field }) => totalledUnder(call, field)),
-  })
-  return { key: call.clientId, event }
+/**
+ * Has an adjustment's entries in these rows sent, in the transaction that adds to them, where a worker sends calls. They
+ * are few, so a full outbox takes them too.
+ *
+ * @param keys JSON of the rows' keys.
+ */
+export async function sendAdjustment(
+  session: PostgresSession,
+  adjustmentId: string,
+  keys: string,
+): Promise<void> {
+  if (!(await isOutboxInUse(session))) return
+  const entries = await selectSentAdjustments(session, adjustmentId, keys)
+  await addPages(
+    session,
+    await packPages(entries, (each) => ({ key: each.key.clientId, event: adjustmentEvent(each) })),
+  )
 }
 
+/** Of clients and keys. */
 async function selectNames(
   session: PostgresSession,
-  calls: readonly CountedCall[],
-): Promise<ReadonlyMap<string, string>> {
-  const ids = new Set(calls.map(({ clientId }) => clientId))
+  calls: readonly Pick<CountedCall, 'clientId' | 'keyId'>[],
+): Promise<EventNames> {
+  const clients = new Set(calls.map(({ clientId }) => clientId))
+  const keys = new Set(calls.map(({ keyId }) => keyId))
   const { rows } = await session.query<{ id: string; name: string }>(
-    `select id, name from ${SCHEMA}.clients where id = any($1)`,
-    [[...ids]],
+    `select id, name from ${SCHEMA}.clients where id = any($1)
+     union all select id, name from ${SCHEMA}.keys where id = any($2)`,
+    [[...clients], [...keys]],
   )
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
+
+const NONE: readonly never[] = []
 
 function byDay(calls: readonly CountedCall[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()

@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
-import { NO_USAGE } from '../../../src/call/usage.ts'
+import { BILLED_UNITS, countsBy, NO_USAGE, TOKEN_CLASSES } from '../../../src/call/usage.ts'
+import { addCredit, addEntries } from '../../../src/corrections/adjustments.ts'
 import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { createCallDays } from '../../../src/rollup/call-days.ts'
 import { retryDeadLetter } from '../../../src/rollup/retry-dead-letter.ts'
 import { createRollUp } from '../../../src/rollup/roll-up.ts'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
-import { readCalls } from '../../../src/usage/export/export-calls.ts'
-import { cloudEvent } from '../../../src/usage/export/export-cloudevents.ts'
+import { keyFrom } from '../../../src/usage/daily-key.ts'
+import { memberOf } from '../../../src/usage/events/call-event.ts'
+import { readEvents } from '../../../src/usage/events/read-events.ts'
 import { Outbox, type OutboxOptions } from '../../../src/usage/outbox/outbox.ts'
 import {
   holdOutbox,
@@ -42,6 +44,7 @@ beforeEach(async () => {
   producer = newProducer()
   await emptyTables(ledger.pool, [
     'daily_usage',
+    'adjustment_entries',
     'call_rows',
     'producers',
     'ledger_gaps',
@@ -71,6 +74,13 @@ async function waiting(): Promise<KeyedEvent[]> {
   return (await Promise.all(pages.map(({ body }) => unpackPage(body)))).flat()
 }
 
+/** The events of these days as `usage export` has them. */
+async function exported(from: string, to: string): Promise<string[]> {
+  const events: string[] = []
+  for await (const { rows } of readEvents(ledger.pool, { from, to, clientId: null })) events.push(...rows)
+  return events
+}
+
 const idsOf = (events: readonly KeyedEvent[]) => events.map(({ event }) => JSON.parse(event).id)
 
 test('each counted call waits for Kafka as the very event that the export has, under its client’s id', async () => {
@@ -83,6 +93,7 @@ test('each counted call waits for Kafka as the very event that the export has, u
     usageSource: 'none',
     costPico: null,
     priceId: null,
+    unpricedReason: 'billed_later',
     responseId: 'resp_1',
     responseUse: 'created',
     objects: [{ id: 'resp_1', kind: 'response', is: 'created', job: true }],
@@ -111,18 +122,133 @@ test('each counted call waits for Kafka as the very event that the export has, u
   await rollUp(STREAM, batchOf([fetching], records.length + 1))
 
   const today = utcDayOf(now)
-  const exported: string[] = []
-  const scope = { from: addDays(today, -2), to: today, clientId: null }
-  for await (const page of readCalls(ledger.pool, scope)) exported.push(...page.rows.map(cloudEvent))
   const events = await waiting()
-  expect(events.map(({ event }) => event).sort()).toEqual([...exported].sort())
-  // The fetch is a request of its own, and what it reported a settlement.
-  expect(events).toHaveLength(records.length + 2)
+  expect(events.map(({ event }) => event).sort()).toEqual((await exported(addDays(today, -2), today)).sort())
+  // The fetch is a request of its own, what it reported a settlement, and the job unpriced no longer.
+  expect(events).toHaveLength(records.length + 3)
   for (const { key, event } of events) expect(JSON.parse(event).subject).toBe(key)
+  expect(
+    events.map(({ event }) => JSON.parse(event)).filter(({ type }) => type !== 'tallygate.call'),
+  ).toMatchObject([
+    { type: 'tallygate.adjustment', data: { kind: 'settled', call_id: making.callId, day: today } },
+  ])
   const settlements = events.filter(({ event }) => JSON.parse(event).data.settles === making.callId)
   expect(settlements.map(({ event }) => JSON.parse(event).data)).toMatchObject([
     { told_by: fetching.callId, input_tokens: 100, output_tokens: 20 },
   ])
+})
+
+test('an event has all columns of calls, but for its settlement, which is an event of its own', async () => {
+  const acme = await createClient(ledger.pool, `acme ${newProducer()}`)
+  await ledger.pool.query(
+    `insert into tallygate.keys (id, client_id, name, prefix, digest, pepper_id, version)
+     values ('key_named', $1, 'ci', 'tg_', sha256('key_named'), 'p', 0) on conflict do nothing`,
+    [acme?.id],
+  )
+  // As the record of a call that has all that a call may have: one of another client's job, too.
+  const making = aRecord({
+    clientId: acme?.id ?? '',
+    keyId: 'key_named',
+    requestedModel: 'gpt-4o',
+    usage: NO_USAGE,
+    usageSource: 'none',
+    costPico: null,
+    priceId: null,
+    responseId: 'resp_all',
+    responseUse: 'created',
+    objects: [{ id: 'resp_all', kind: 'response', is: 'created', job: true }],
+  })
+  const fetching = aRecord({
+    clientId: 'cli_b',
+    keyId: 'key_b',
+    responseId: 'resp_all',
+    responseUse: 'fetched',
+    usage: countsBy(TOKEN_CLASSES, () => 3),
+    units: countsBy(BILLED_UNITS, () => 4),
+    usageRaw: '{"input":3}',
+    serviceTier: 'flex',
+    reportedCostPico: '11',
+    ownCostPico: '12',
+    costDiffers: true,
+    partlyUnpriced: true,
+    suspect: true,
+  })
+  const call = aRecord({ unpricedReason: 'no_price', webSocket: true, failedInBody: true, ttftUs: 1_001 })
+  const rollUp = rollUpInto()
+  await rollUp(STREAM, batchOf([making]))
+  await rollUp(STREAM, batchOf([fetching, call], 2))
+  const events = (await waiting()).map(({ event }) => JSON.parse(event))
+  const members = new Set(
+    events.flatMap(({ type, data }) => (type === 'tallygate.call' ? Object.keys(data) : [])),
+  )
+  const { rows } = await ledger.pool.query<{ name: string }>(
+    `select column_name as name from information_schema.columns
+     where table_schema = 'tallygate' and table_name = 'calls'`,
+  )
+  const missing = rows.map(({ name }) => memberOf(name)).filter((name) => !members.has(name))
+  // `day` follows from `time`; three are `id`, `time` and `subject`.
+  expect(missing.sort()).toEqual(['arrived_at', 'call_id', 'client_id', 'day', 'settled'])
+  expect(events.find(({ data }) => data.settles === making.callId)).toMatchObject({
+    subject: acme?.id,
+    data: {
+      event_version: 2,
+      key: 'ci',
+      reported_cost_usd: '0.000000000011',
+      pages: 4,
+      video_input_tokens: 3,
+    },
+  })
+  expect(events.find(({ id }) => id === call.callId).data).toMatchObject({ latency_ms: 1.5, ttft_ms: 1.001 })
+})
+
+test('a correction waits for Kafka as what its entry comes to, later ones behind it, where a worker sends', async () => {
+  const { pool } = ledger
+  const today = utcDayOf(Date.now())
+  const credit = { clientId: 'cli_a', day: today, model: null, pico: -5n, who: 'ann', why: 'goodwill "2"' }
+  await addCredit(pool, credit)
+  expect(await waiting()).toEqual([])
+  await holdOutbox(pool, 'a worker')
+  const { adjustmentId } = await addCredit(pool, { ...credit, pico: 7n })
+  const [first] = (await waiting()).map(({ event }) => JSON.parse(event))
+  expect(first).toMatchObject({
+    type: 'tallygate.adjustment',
+    subject: 'cli_a',
+    data: {
+      event_version: 2,
+      kind: 'credit',
+      adjustment_id: adjustmentId,
+      client: 'cli_a',
+      day: today,
+      model: '(adjustment)',
+      adjusted_usd: '0.000000000007',
+      priced_calls: 0,
+      who: 'ann',
+      why: 'goodwill "2"',
+    },
+  })
+  const { rows } = await pool.query('select * from tallygate.adjustment_entries where adjustment_id = $1', [
+    adjustmentId,
+  ])
+  const key = keyFrom(rows[0])
+  await inTransaction(pool, (session) =>
+    addEntries(session, adjustmentId, [{ key, pico: 3n, pricedCalls: 2n }]),
+  )
+  const events = (await waiting()).map(({ event }) => event)
+  const second = JSON.parse(events[1] ?? '')
+  expect(second.data).toEqual({ ...first.data, adjusted_usd: '0.00000000001', priced_calls: 2 })
+  expect(second.id).not.toBe(first.id)
+  expect(second.time > first.time).toBe(true)
+  // The export has how each of them stands now, the one from before Kafka too.
+  const exportedNow = await exported(today, today)
+  expect(exportedNow).toHaveLength(2)
+  expect(exportedNow[1]).toBe(events[1])
+  await expect(
+    inTransaction(pool, async (session) => {
+      await addEntries(session, adjustmentId, [{ key, pico: 1n, pricedCalls: 0n }])
+      throw new Error('rolled back')
+    }),
+  ).rejects.toThrow('rolled back')
+  expect(await waiting()).toHaveLength(2)
 })
 
 test('without Kafka nothing is written for it, not even a row of state', async () => {
