@@ -97,6 +97,32 @@ export function renderBillion(): string[] {
   ]
 }
 
+/** Cells for loads that are too many for one thread of Redis, and what each then has, with many clients. */
+export function renderCells(): string[] {
+  const most = (BUSY * 1e6) / costOfCall().redis
+  const dearest = (title: string) => Math.max(...CLIENTS.map((clients) => rollUp(4, clients, title)))
+  const worker = dearest('worker (main thread), µs/entry')
+  const postgres = dearest('Postgres (backends), µs/entry')
+  const wal = dearest('WAL, B/entry')
+  const cores = (rate: number, us: number) => `${Math.ceil((rate * us) / 1e6 / BUSY)}`
+  return renderTable(
+    ['calls a second', 'cells', 'of one cell', 'workers', 'Postgres cores', 'WAL, MB a second', 'WAL a day'],
+    [25_000, 50_000, 100_000, 500_000].map((rate) => {
+      const cells = Math.ceil(rate / most)
+      const each = rate / cells
+      return [
+        rate.toLocaleString('en-US'),
+        `${cells}`,
+        rounded(each),
+        cores(each, worker),
+        cores(each, postgres),
+        rounded((each * wal) / 1e6, 2),
+        bytes(each * wal * SECONDS_A_DAY),
+      ]
+    }),
+  )
+}
+
 const GROUPS: readonly (readonly [title: string, queries: readonly string[]])[] = [
   ['one client: by nothing, day, model, key', ['', 'day', 'model', 'key'].map((by) => clientQuery(by))],
   ['one client: by day and model', [clientQuery('day,model')]],

@@ -1,5 +1,6 @@
 import {
   renderBillion,
+  renderCells,
   renderExport,
   renderPrices,
   renderQueries,
@@ -34,6 +35,7 @@ export const FIGURES: Readonly<Record<string, () => readonly string[]>> = {
   'rollup:scale': renderRollUp,
   'rollup:sizing': renderSizing,
   'rollup:billion': renderBillion,
+  'rollup:cells': renderCells,
   'usage:queries': renderQueries,
   'usage:export': renderExport,
   'soak:hour': renderSoak,
