@@ -66,3 +66,22 @@ test('it happens seldom: each time everything stands still', async () => {
   expect(gaveBack(heldBytes)).toBe(false)
   release.stop()
 })
+
+test('what bursts left is given back while a few tasks go on: once for each burst', async () => {
+  let underWay = 200
+  let done = 0
+  const collected: string[] = []
+  const release = releaseMemoryWhenIdle(() => ({ underWay, done: done++ }), {
+    idleMs: 5,
+    afterBurstMs: 100,
+    collect: (flavor) => collected.push(flavor),
+  })
+  await until(() => done > 20 || null, { timeoutMs: patienceMs() })
+  expect(collected).toEqual([])
+  underWay = 3
+  await until(() => collected.length > 0 || null, { timeoutMs: patienceMs() })
+  const doneThen = done
+  await until(() => done > doneThen + 40 || null, { timeoutMs: patienceMs() })
+  expect(collected).toEqual(['last-resort'])
+  release.stop()
+})

@@ -6,7 +6,7 @@ import { type CalledTools, NO_CALLS } from './called-tools.ts'
 import type { EstimateAnswer, EstimateJob } from './estimate-thread-main.ts'
 
 /** A thread without work ends after this and gives back some 35 MB; starting one takes 0.2 s. */
-const IDLE_MS = 60_000
+const IDLE_MS = 30_000
 /**
  * The process's own young generation is sized for calls: texts that are counted one after another would fill its garbage
  * before any is collected.
