@@ -249,14 +249,14 @@ const COMMAND: ModelFamily = {
   ...TERSE,
   splitsDigits: true,
   tokensPerOpenAiToken: 1,
-  tokensPerGeneratedToken: 0.98,
-  tokensPerAnswer: 2.4,
+  tokensPerGeneratedToken: 1,
+  tokensPerAnswer: 1,
   tokensPerChat: 0,
   tokensPerMessage: 0,
   tokensPerToolList: 0,
   tokensPerDefinitionToken: 0.71,
-  tokensPerCall: 2.3,
-  tokensPerArgument: 1,
+  tokensPerCall: 0,
+  tokensPerArgument: 0.5,
 }
 
 /** By a word in the model's name; the first that is there decides. `name`: of those that share a tokenizer and a template. */
