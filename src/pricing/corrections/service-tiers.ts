@@ -88,7 +88,7 @@ export const TIER_PRICES: readonly TierPrice[] = [
   },
   {
     ...GEMINI,
-    models: /^gemini-(?:2\.5-(?:pro|flash|flash-lite)|3-flash-preview|3\.1-pro-preview)$/,
+    models: /^gemini-(?:2\.5-(?:pro|flash|flash-lite)|3-flash-preview|3\.1-pro-preview(?:-customtools)?)$/,
     tier: 'batch',
     factor: '0.5',
     except: { cacheRead: '1', cacheReadAudio: '1' },
@@ -146,7 +146,7 @@ export const TIER_PRICES: readonly TierPrice[] = [
   },
   {
     ...GEMINI,
-    models: /^gemini-(?:2\.5-(?:pro|flash|flash-lite)|3-flash-preview|3\.1-pro-preview)$/,
+    models: /^gemini-(?:2\.5-(?:pro|flash|flash-lite)|3-flash-preview|3\.1-pro-preview(?:-customtools)?)$/,
     tier: 'flex',
     factor: '0.5',
     except: { cacheRead: '1', cacheReadAudio: '1' },

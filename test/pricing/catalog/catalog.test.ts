@@ -266,6 +266,7 @@ test('cached tokens have a factor of their own where the list says so', () => {
   const at = (provider: string, model: string, serviceTier: string) =>
     described(catalog.priceCall(callOf({ provider, model, serviceTier, usage })))
   expect(at('gemini', 'gemini-2.5-flash', 'batch')).toBe('30000000000 google/gemini-2.5-flash#batch')
+  expect(at('gemini', 'gemini-3.1-pro-preview-customtools', 'batch')).toMatch(/^400000000000 google/)
   expect(at('openai', 'gpt-5.4', 'flex')).toMatch(/^250000000000 openai\/gpt-5\.4#flex>272000$/)
 })
 
