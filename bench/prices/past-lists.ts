@@ -43,18 +43,19 @@ const WITNESSES = [bundledEntries('models.dev'), bundledEntries('litellm')]
 
 /** Each list after the other, as a gateway that refreshes every few weeks would take them. */
 export async function refreshesOfPast(): Promise<readonly PastRefresh[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-past-lists-'))
   const printer = new URL('../../scripts/prices/wheel-data.py', import.meta.url).pathname
-  const lists = VERSIONS.map((version) =>
-    run('python3', [printer, getWheel(folder, 'genai-prices', version).folder]),
-  )
+  const lists: string[] = []
+  for (const version of VERSIONS) {
+    const folder = await mkdtemp(join(tmpdir(), 'tallygate-past-lists-'))
+    lists.push(run('python3', [printer, getWheel(folder, 'genai-prices', version).folder]))
+  }
   const today = new Date().toISOString().slice(0, 10)
   const refreshes: PastRefresh[] = []
   let inForce = lists[0] ?? ''
   for (const [index, offered] of lists.entries()) {
     if (index === 0) continue
-    const dataDay = dataDayOfText(lists[index - 1] ?? '', today)
     const day = dataDayOfText(offered, today) ?? today
+    const dataDay = dataDayOfText(lists[index - 1] ?? '', day)
     const nowMs = Date.parse(day) + MS_PER_DAY / 2
     const days = (nowMs - Date.parse(dataDay ?? day)) / MS_PER_DAY
     const judge = (text: string) =>
