@@ -4,10 +4,15 @@ FROM node:24.19.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Without install scripts and optional packages: the base image has Node, and PostgreSQL is a service of its own. With
-# anything in KAFKA its client is installed too, in the version of the lockfile.
+# anything in KAFKA its client is installed too, in the version of the lockfile, and with "aws" in CREDENTIALS what finds
+# credentials of AWS.
 ARG KAFKA=
+ARG CREDENTIALS=
 RUN if [ -n "$KAFKA" ]; then \
     npm pkg delete 'devDependencies.@platformatic/kafka' && npm pkg set 'dependencies.@platformatic/kafka=*'; fi \
+  && if [ "$CREDENTIALS" = aws ]; then \
+    npm pkg delete 'devDependencies.@aws-sdk/credential-provider-node' \
+    && npm pkg set 'dependencies.@aws-sdk/credential-provider-node=*'; fi \
   && npm ci --omit=dev --omit=optional --ignore-scripts \
   && rm -rf node_modules/node node_modules/.bin/node
 

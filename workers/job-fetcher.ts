@@ -1,5 +1,6 @@
 import { serialiseRecord } from '../src/call/codec/record-codec.ts'
 import type { JobFetchConfig } from '../src/config/yaml/job-fetch-config.ts'
+import { openCredential } from '../src/gateway/credentials/fetched-credential.ts'
 import { FETCHED_KINDS, fetchJob } from '../src/gateway/jobs/fetch-job.ts'
 import { credentialHeader } from '../src/gateway/proxy/headers/headers.ts'
 import { buildPricing } from '../src/gateway/recording/pricing.ts'
@@ -101,7 +102,7 @@ async function releaseJob(pool: Postgres, { upstream, foldedId }: ObjectKey): Pr
 
 export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   const { pool, rollUp, config, log, now = Date.now, minAgeSeconds = MIN_AGE_SECONDS } = options
-  const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, openUpstream(upstream)]))
+  const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, openUpstream(upstream, log)]))
   let pricing = buildPricing(config.catalog, config.listedModels)
   let running: Promise<JobsFetched> | null = null
   let counting: Promise<unknown> = Promise.resolve()
@@ -174,17 +175,22 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
     },
     async close() {
       closed = true
+      for (const { fetched } of upstreams.values()) fetched?.stop()
       await Promise.all([...upstreams.values()].map(({ pool: connections }) => connections.destroy()))
       await running?.catch(() => {})
     },
   }
 }
 
-function openUpstream({ apiKey, ...upstream }: JobFetchConfig['upstreams'][number]): Upstream {
+function openUpstream(
+  { apiKey, credentials, ...upstream }: JobFetchConfig['upstreams'][number],
+  log: Logger,
+): Upstream {
   return {
     ...upstream,
     host: new URL(upstream.origin).host,
     credential: apiKey === null ? null : credentialHeader(upstream.provider, apiKey),
+    fetched: credentials === null ? null : openCredential(credentials, upstream.name, log),
     account: [upstream.name],
     mountedAt: '',
     publicUrl: null,

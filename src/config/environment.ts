@@ -40,6 +40,12 @@ export const ENVIRONMENT = [
     default: null,
   },
   {
+    name: 'UPSTREAM_CREDENTIALS',
+    meaning:
+      "`aws`, `google` or `azure`: the cloud's own credentials in place of a key, as its tools find them; unset: none",
+    default: null,
+  },
+  {
     name: 'TALLYGATE_CONFIG',
     meaning: 'YAML file: several upstreams, models shown, price overrides',
     default: null,

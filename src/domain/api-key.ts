@@ -28,6 +28,20 @@ export function hashKey(key: string, pepper: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
 }
 
+/**
+ * The secret that belongs to a key's id, for clients that sign: 43 characters. It stands nowhere, as the pepper and the
+ * salt beside the key make it again.
+ */
+export function signingSecret(keyId: string, salt: Buffer, pepper: string): string {
+  const made = createHmac('sha256', pepper).update(`tallygate signing secret ${keyId} `).update(salt)
+  return made.digest('base64url')
+}
+
+/** Tells whether `text` could be the id of a key. */
+export function isKeyIdShaped(text: string): boolean {
+  return /^key_[0-9A-Za-z]{20}$/.test(text)
+}
+
 /** The part of a key that may be shown: the first 8 random digits. 131 secret bits remain. */
 export function keyPrefix(key: string): string {
   return key.slice(0, KEY_PREFIX.length + 8)

@@ -2,6 +2,7 @@ import { NO_UNITS, NO_USAGE } from '../call/usage.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { readCurrentCatalog } from '../config/current-catalog.ts'
 import { pricesOfUpstreams } from '../config/yaml/price-config.ts'
+import type { UpstreamConfig } from '../config/yaml/upstream.ts'
 import type { Logger } from '../lib/log.ts'
 import { atMostEvery, type Gate } from '../lib/repeat.ts'
 import { buildCatalog, type Catalog } from '../pricing/catalog/catalog.ts'
@@ -10,7 +11,9 @@ import { buildPriceConfiguration } from '../pricing/price-configuration.ts'
 import type { RecordedPrices } from '../pricing/refresh/gateway-prices.ts'
 import { NO_STORED_PRICES, type StoredPrices } from '../pricing/refresh/stored-prices.ts'
 import type { ApiFamily } from '../providers/provider.ts'
+import type { CredentialReport } from '../store/processes/process-report.ts'
 import { buildPathPolicy, type PathPolicy } from './admission/path-policy.ts'
+import { type FetchedCredential, openCredential } from './credentials/fetched-credential.ts'
 import { credentialHeader } from './proxy/headers/headers.ts'
 import type { QuotingPricing } from './recording/pricing.ts'
 import { buildPricing } from './recording/pricing.ts'
@@ -98,6 +101,13 @@ export class ReloadableConfig {
     return this.#now.prices
   }
 
+  /** How the credentials are that end. */
+  reportCredentials(): CredentialReport[] {
+    return this.#now.upstreams.flatMap(({ name, fetched }) =>
+      fetched === null ? [] : [{ upstream: name, kind: fetched.kind, ...fetched.state() }],
+    )
+  }
+
   listModels(): ReturnType<ModelListing['list']> {
     return this.#now.listing.list()
   }
@@ -114,12 +124,14 @@ export class ReloadableConfig {
   reload(config: GatewayConfig): void {
     const before = this.#now
     this.circuits.reset()
-    this.#now = readReloadable(config, this.#stored, this.#log, this.#routing)
+    this.#now = readReloadable(config, this.#stored, this.#log, this.#routing, before.upstreams)
     this.#config = config
     before.listing.stop()
+    const stay = new Set(this.#now.upstreams.map(({ fetched }) => fetched))
     // A call may be routed already, without having its connection yet.
     setTimeout(() => {
-      for (const { pool, name } of before.upstreams) {
+      for (const { pool, name, fetched } of before.upstreams) {
+        if (!stay.has(fetched)) fetched?.stop()
         pool
           .close()
           .catch((err: unknown) =>
@@ -142,6 +154,7 @@ export class ReloadableConfig {
   }
 
   async close(): Promise<void> {
+    for (const { fetched } of this.#now.upstreams) fetched?.stop()
     await Promise.all(this.#now.upstreams.map(({ pool }) => pool.destroy()))
   }
 }
@@ -236,8 +249,9 @@ function readReloadable(
   stored: StoredPrices,
   log: Logger,
   routing: Routing,
+  before: readonly Upstream[] = [],
 ): Reloadable {
-  const upstreams = openUpstreams(config)
+  const upstreams = openUpstreams(config, before, log)
   const routes = buildRouteTable(config.routes ?? [], upstreams, routing)
   const listing = withRoutes(
     config.models === null ? watchUpstreamModels(upstreams, log) : configuredModels(config.models),
@@ -280,7 +294,7 @@ function alertAbovePico({ callAlertUsd }: GatewayConfig): bigint | null {
   return callAlertUsd === 0 ? null : BigInt(callAlertUsd) * 1_000_000_000_000n
 }
 
-function openUpstreams(config: GatewayConfig): readonly Upstream[] {
+function openUpstreams(config: GatewayConfig, before: readonly Upstream[], log: Logger): readonly Upstream[] {
   const limits = {
     headersTimeoutMs: config.upstreamHeadersTimeoutMs,
     idleTimeoutMs: config.upstreamIdleTimeoutMs,
@@ -292,6 +306,7 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     basePath: upstream.basePath,
     provider: upstream.provider,
     credential: upstream.apiKey === null ? null : credentialHeader(upstream.provider, upstream.apiKey),
+    fetched: fetchedOf(upstream, before, log),
     models: upstream.models,
     modelsPath: upstream.modelsPath,
     pathPrefix: upstream.pathPrefix,
@@ -303,4 +318,17 @@ function openUpstreams(config: GatewayConfig): readonly Upstream[] {
     ownsOrigins: config.corsOrigins !== null,
     pool: openPool(upstream.origin, limits, upstream.keepAlive),
   }))
+}
+
+/** One of the same settings goes on over a reload, as it is valid; what may be new behind them is fetched. */
+function fetchedOf(
+  { name, credentials }: UpstreamConfig,
+  before: readonly Upstream[],
+  log: Logger,
+): FetchedCredential | null {
+  if (credentials === null) return null
+  const former = before.find((upstream) => upstream.name === name)?.fetched ?? null
+  if (former?.settings !== JSON.stringify(credentials)) return openCredential(credentials, name, log)
+  former.renew()
+  return former
 }

@@ -182,7 +182,6 @@ export async function runGateway(
     }
   }
   const readiness = (): Readiness => readinessOf(state())
-
   const ownCalls = openOwnCalls({ config, name, pool: polls, redis, ledger, now, log })
   const clientSummaries = new Summaries({
     answer: (query) => answerClient(lanes.usage, query),
@@ -234,6 +233,7 @@ export async function runGateway(
       stages: buildStages(),
       config,
       findCaller: (key) => keys.find(key),
+      signers: keys,
       ledger: services.ledger,
       upstreams: reloadable.table,
       pathPolicy: reloadable.pathPolicy,
@@ -312,7 +312,7 @@ export async function runGateway(
       version: VERSION,
       adminAddress: admin.server.address() as AddressInfo,
       configuration: () => configuration,
-      prices: () => reloadable.recordedPrices().configuration.hash,
+      reloadable,
       ledger,
       journalDir: config.journalDir,
       certificateEndsAtMs: () => certificate?.endsAtMs ?? null,

@@ -1,5 +1,7 @@
 import { fetchWhole } from '../http/client/fetch-answer.ts'
+import { type CallLater, callLater } from '../lib/call-later.ts'
 import { entryOf } from '../providers/registry.ts'
+import { proofOf } from './credentials/fetched-credential.ts'
 import type { Upstream } from './routing/upstream-table.ts'
 
 const REFRESH_MS = 300_000
@@ -91,14 +93,6 @@ const HAS_NONE: ReadonlySet<number> = new Set([404, 405, 501])
 interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
-}
-
-/** Calls `then` after `ms`; returns how to call that off. */
-export type CallLater = (ms: number, then: () => void) => () => void
-
-const callLater: CallLater = (ms, then) => {
-  const timer = setTimeout(then, ms).unref()
-  return () => clearTimeout(timer)
 }
 
 /** What the last fetch of an upstream's list came to. */
@@ -261,8 +255,8 @@ async function fetchJson(upstream: Upstream, path: string): Promise<object | nul
     'accept',
     'application/json',
     ...Object.entries(requestHeaders).flat(),
+    ...(await proofOf(upstream, 'GET', upstream.basePath + path)),
   ]
-  if (upstream.credential !== null) headers.push(...upstream.credential)
   const request = { method: 'GET', path: upstream.basePath + path, headers, timeoutMs: FETCH_TIMEOUT_MS }
   const { status, body } = await fetchWhole(upstream.pool, request, MAX_LIST_BYTES)
   if (HAS_NONE.has(status)) return null

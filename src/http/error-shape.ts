@@ -45,10 +45,16 @@ const AWS_TYPES: Readonly<Record<number, string>> = {
   504: 'ModelTimeoutException',
 }
 
+/** Errors that AWS has a name of its own for. */
+const AWS_NAMES: Partial<Record<ErrorName, string>> = {
+  budget_exceeded: 'ServiceQuotaExceededException',
+  request_time_too_skewed: 'RequestTimeTooSkewed',
+  signature_does_not_match: 'SignatureDoesNotMatch',
+}
+
 /** The exception by which Bedrock's libraries know an error. */
 export function awsTypeOf(name: ErrorName): string {
-  if (name === 'budget_exceeded') return 'ServiceQuotaExceededException'
-  return AWS_TYPES[ERRORS[name].status] ?? 'InternalServerException'
+  return AWS_NAMES[name] ?? AWS_TYPES[ERRORS[name].status] ?? 'InternalServerException'
 }
 
 /** The JSON body of an error, as plain data, in the shape that the client library reads. */

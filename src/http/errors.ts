@@ -25,6 +25,19 @@ export const ERRORS = {
     code: 'invalid_api_key',
     message: 'No API key, or not one of this gateway. Send it as "Authorization: Bearer tg_...".',
   },
+  signature_does_not_match: {
+    status: 403,
+    type: 'authentication_error',
+    code: 'signature_does_not_match',
+    message:
+      'The signature is not that of this request and of the secret of this access key id. See that nothing between changes it.',
+  },
+  request_time_too_skewed: {
+    status: 403,
+    type: 'authentication_error',
+    code: 'request_time_too_skewed',
+    message: 'The request was signed more than 5 minutes from now: correct the clock, and sign it again.',
+  },
   key_inactive: {
     status: 403,
     type: 'permission_error',
@@ -147,6 +160,12 @@ export const ERRORS = {
     type: 'upstream_error',
     code: 'upstream_credential_refused',
     message: "The gateway's own credential for this upstream was refused; tell the operator.",
+  },
+  upstream_credential_missing: {
+    status: 502,
+    type: 'upstream_error',
+    code: 'upstream_credential_missing',
+    message: 'The gateway has no valid credential of its own for this upstream now; tell the operator.',
   },
   upstream_timeout: {
     status: 504,

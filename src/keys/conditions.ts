@@ -7,12 +7,14 @@ import { countKeysByPepper } from './keys.ts'
 /** Checks that every active key is hashed with a pepper that is still configured. */
 async function checkKeys(pool: Postgres, peppers: readonly string[]): Promise<Finding> {
   const counts = await countKeysByPepper(pool)
-  const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  const uses = [...counts.values()]
+  const total = uses.reduce((sum, { keys }) => sum + keys, 0)
+  const secrets = uses.reduce((sum, use) => sum + use.secrets, 0)
   if (peppers.length === 0) {
     return warning('keys', `${total} active, not compared`, 'set KEY_PEPPER as the gateway has it to compare')
   }
-  const known = peppers.map((pepper) => counts.get(pepperId(pepper)) ?? 0)
-  const lost = total - known.reduce((sum, count) => sum + count, 0)
+  const known = peppers.map((pepper) => counts.get(pepperId(pepper)) ?? { keys: 0, secrets: 0 })
+  const lost = total - known.reduce((sum, { keys }) => sum + keys, 0)
   if (lost > 0) {
     return failure(
       'keys',
@@ -20,7 +22,15 @@ async function checkKeys(pool: Postgres, peppers: readonly string[]): Promise<Fi
       'add the old secret (new,old), or rotate those keys',
     )
   }
-  if (known.slice(1).some((count) => count === 0)) {
+  const lostSecrets = secrets - known.reduce((sum, use) => sum + use.secrets, 0)
+  if (lostSecrets > 0) {
+    return failure(
+      'keys',
+      `the signing secrets of ${lostSecrets} active keys are made with a secret that is not in KEY_PEPPER`,
+      'add the old secret (new,old), or make others: key sigv4 ID',
+    )
+  }
+  if (known.slice(1).some((use) => use.keys + use.secrets === 0)) {
     return warning(
       'keys',
       `${total} active, none under an old secret`,

@@ -40,6 +40,10 @@ export interface KeyDirectory {
    * Postgres, shared by all that wait.
    */
   find(key: string): CallerLookup | Promise<CallerLookup>
+  /** The same of a key whose client signs, by its id. A signature has still to prove it. */
+  findSigner(keyId: string): CallerLookup | Promise<CallerLookup>
+  /** Tells whether `proves` holds for the secret that belongs to a key's id. */
+  provesSigner(keyId: string, proves: (secret: string) => boolean): boolean
   /** Tells whether the keys were read at least once. */
   readonly ready: boolean
   /** Resolves when the keys were read for the first time. */
@@ -116,14 +120,27 @@ class PolledKeyDirectory implements KeyDirectory {
 
   find(key: string): CallerLookup | Promise<CallerLookup> {
     const found = this.#table.find(key, this.#clock.now())
-    if (found !== null) return this.#graceOver && found.kind !== 'unknown' ? UNAVAILABLE : found
-    if (this.#watched.isReachable === false || this.#watched.isClosed) return UNAVAILABLE
-    return this.#findAfterRefresh(key)
+    return this.#answer(found) ?? this.#findAfterRefresh((nowMs) => this.#table.find(key, nowMs))
   }
 
-  async #findAfterRefresh(key: string): Promise<CallerLookup> {
+  findSigner(keyId: string): CallerLookup | Promise<CallerLookup> {
+    const found = this.#table.findSigner(keyId, this.#clock.now())
+    return this.#answer(found) ?? this.#findAfterRefresh((nowMs) => this.#table.findSigner(keyId, nowMs))
+  }
+
+  provesSigner(keyId: string, proves: (secret: string) => boolean): boolean {
+    return this.#table.provesSigner(keyId, proves)
+  }
+
+  /** `null`: what is known here is not enough, and Postgres can be asked. */
+  #answer(found: CallerLookup | null): CallerLookup | null {
+    if (found !== null) return this.#graceOver && found.kind !== 'unknown' ? UNAVAILABLE : found
+    return this.#watched.isReachable === false || this.#watched.isClosed ? UNAVAILABLE : null
+  }
+
+  async #findAfterRefresh(find: (nowMs: number) => CallerLookup | null): Promise<CallerLookup> {
     const answered = await this.#watched.refresh()
-    return this.#table.find(key, this.#clock.now()) ?? (answered ? UNKNOWN : UNAVAILABLE)
+    return find(this.#clock.now()) ?? (answered ? UNKNOWN : UNAVAILABLE)
   }
 
   onDeactivated(listener: (keyId: string) => void): () => void {

@@ -13,6 +13,14 @@ export interface KeyRecord {
   readonly expiresAtMs: number | null
   readonly revoked: boolean
   readonly clientDisabled: boolean
+  /** The salt of the secret that its client signs with; `null`: it has none. */
+  readonly signing: SigningSalt | null
+}
+
+/** The part of a signing secret that is stored. The other is the pepper that `pepperId` names. */
+export interface SigningSalt {
+  readonly salt: Buffer
+  readonly pepperId: string
 }
 
 interface KeyRecordRow {
@@ -25,6 +33,8 @@ interface KeyRecordRow {
   readonly expires_at: Date | null
   readonly revoked: boolean
   readonly disabled: boolean
+  readonly sigv4_salt: Buffer | null
+  readonly sigv4_pepper_id: string | null
 }
 
 /** This many rows a page keep the pauses of the event loop to a few milliseconds. */
@@ -33,7 +43,7 @@ const PAGE_ROWS = 2_000
 const MAX_CHANGED = 20_000
 
 const COLUMNS = `k.id, k.name, k.client_id, c.name as client_name, k.digest, k.models, k.expires_at,
-  k.revoked_at is not null as revoked, c.disabled`
+  k.revoked_at is not null as revoked, c.disabled, k.sigv4_salt, k.sigv4_pepper_id`
 
 const SELECT_PAGE = `select ${COLUMNS} from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
   where k.id > $1 order by k.id limit ${PAGE_ROWS}`
@@ -97,5 +107,9 @@ function keyRecordFrom(row: KeyRecordRow): KeyRecord {
     expiresAtMs: row.expires_at?.getTime() ?? null,
     revoked: row.revoked,
     clientDisabled: row.disabled,
+    signing:
+      row.sigv4_salt === null || row.sigv4_pepper_id === null
+        ? null
+        : { salt: row.sigv4_salt, pepperId: row.sigv4_pepper_id },
   }
 }

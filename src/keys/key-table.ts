@@ -1,6 +1,7 @@
 import type { CallerLookup } from '../call/call-ports.ts'
-import { hashKey, isKeyShaped } from '../domain/api-key.ts'
+import { hashKey, isKeyIdShaped, isKeyShaped } from '../domain/api-key.ts'
 import type { KeyRecord } from './key-records.ts'
+import { Signers } from './signers.ts'
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const KEY_INACTIVE: CallerLookup = { kind: 'key_inactive' }
@@ -128,6 +129,7 @@ export class KeyTable {
   readonly #byDigest = new Map<string, KeyEntry>()
   readonly #byText = new Map<string, KeyEntry>()
   readonly #expiring = new ExpiryHours<KeyEntry>()
+  readonly #signers: Signers<KeyEntry>
   #texts = new SharedTexts()
   #reading = 0
   #period = 0
@@ -136,6 +138,7 @@ export class KeyTable {
   /** `peppers`: the secrets that keys may be hashed with. */
   constructor(peppers: readonly string[]) {
     this.#peppers = peppers
+    this.#signers = new Signers(peppers)
   }
 
   get size(): number {
@@ -146,15 +149,31 @@ export class KeyTable {
   find(key: string, nowMs: number): CallerLookup | null {
     const entry = this.#byText.get(key) ?? this.#findByHash(key)
     if (entry === undefined) return isKeyShaped(key) ? null : UNKNOWN
-    const lookup = entry.lookup ?? lookupOf(entry)
-    entry.lookup = lookup
-    if (lookup.kind === 'active' && entry.expiresAtMs !== null && nowMs >= entry.expiresAtMs)
-      return KEY_INACTIVE
-    if (entry.usedInPeriod !== this.#period) {
-      entry.usedInPeriod = this.#period
-      if (lookup.kind === 'active') this.#used.push(entry.keyId)
-    }
+    const lookup = answerOf(entry, nowMs)
+    if (lookup === entry.lookup) this.#use(entry)
     return lookup
+  }
+
+  /** The key with this id, which its client signs with; `null`: unknown here, although it has the form of an id. */
+  findSigner(keyId: string, nowMs: number): CallerLookup | null {
+    const entry = this.#signers.find(keyId)
+    if (entry === null) return isKeyIdShaped(keyId) ? null : UNKNOWN
+    return answerOf(entry, nowMs)
+  }
+
+  /** Tells whether `proves` holds for the secret of the key with this id: then the key was used. */
+  provesSigner(keyId: string, proves: (secret: string) => boolean): boolean {
+    const secret = this.#signers.secretOf(keyId)
+    if (secret === null || !proves(secret)) return false
+    const entry = this.#signers.find(keyId)
+    if (entry !== null) this.#use(entry)
+    return true
+  }
+
+  #use(entry: KeyEntry): void {
+    if (entry.usedInPeriod === this.#period) return
+    entry.usedInPeriod = this.#period
+    if (entry.lookup?.kind === 'active') this.#used.push(entry.keyId)
   }
 
   #findByHash(key: string): KeyEntry | undefined {
@@ -180,6 +199,7 @@ export class KeyTable {
       if (entry === undefined) {
         const added = new KeyEntry(known, isActive, this.#reading)
         this.#byDigest.set(digest, added)
+        this.#signers.update(added, record.signing)
         if (isActive) this.#expiring.add(added)
         continue
       }
@@ -194,6 +214,7 @@ export class KeyTable {
       entry.clientDisabled = known.clientDisabled
       entry.lookup = null
       entry.seenIn = this.#reading
+      this.#signers.update(entry, record.signing)
       if (isActive && isMoved) this.#expiring.add(entry)
     }
     return deactivated
@@ -212,6 +233,7 @@ export class KeyTable {
     for (const [digest, entry] of this.#byDigest) {
       if (entry.seenIn === this.#reading) continue
       this.#byDigest.delete(digest)
+      this.#signers.update(entry, null)
       lost += 1
       if (isInUse(entry)) deactivated.push(entry.keyId)
       entry.isActive = false // it may still wait for its expiry
@@ -243,6 +265,13 @@ export class KeyTable {
   beginPeriod(): void {
     this.#period += 1
   }
+}
+
+function answerOf(entry: KeyEntry, nowMs: number): CallerLookup {
+  const lookup = entry.lookup ?? lookupOf(entry)
+  entry.lookup = lookup
+  const isOver = lookup.kind === 'active' && entry.expiresAtMs !== null && nowMs >= entry.expiresAtMs
+  return isOver ? KEY_INACTIVE : lookup
 }
 
 function isInUse({ isActive, clientDisabled }: KeyEntry): boolean {

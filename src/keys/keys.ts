@@ -81,6 +81,7 @@ export async function createClientKey(
   return rows[0] === undefined ? null : { ...storedKeyFrom(rows[0]), key }
 }
 
+const ACTIVE = 'where revoked_at is null and coalesce(expires_at > now(), true)'
 const LISTED = `${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id`
 /** By client, then oldest first. */
 const PLACE = 'c.name, k.created_at, k.id'
@@ -143,16 +144,27 @@ export function storedKeyFrom(row: KeyRow): StoredKey {
   }
 }
 
+/** Uses of one pepper by active keys. */
+export interface PepperUse {
+  /** Keys that are hashed with it. */
+  readonly keys: number
+  /** Keys whose signing secrets are made with it. */
+  readonly secrets: number
+}
+
 /**
- * How many active keys are hashed with each pepper, by `pepperId`.
+ * Counts the uses of each pepper, by `pepperId`.
  * @throws When Postgres is unreachable.
  */
-export async function countKeysByPepper(pool: Postgres): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await pool.query<{ pepper_id: string; count: string }>(
-    `select pepper_id, count(*) from ${SCHEMA}.keys
-     where revoked_at is null and coalesce(expires_at > now(), true) group by pepper_id`,
+export async function countKeysByPepper(pool: Postgres): Promise<ReadonlyMap<string, PepperUse>> {
+  const { rows } = await pool.query<{ id: string; keys: number; secrets: number }>(
+    `with active as (select pepper_id, sigv4_pepper_id from ${SCHEMA}.keys ${ACTIVE})
+     select id, sum(keys)::int as keys, sum(secrets)::int as secrets
+     from (select pepper_id as id, 1 as keys, 0 as secrets from active
+       union all select sigv4_pepper_id, 0, 1 from active where sigv4_pepper_id is not null) uses
+     group by id`,
   )
-  return new Map(rows.map(({ pepper_id, count }) => [pepper_id, Number(count)]))
+  return new Map(rows.map(({ id, keys, secrets }) => [id, { keys, secrets }]))
 }
 
 export type Rotation =

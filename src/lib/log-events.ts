@@ -18,6 +18,7 @@ export const LOG_EVENTS = {
   'admin.receiver_removed': 'the operator removed a receiver of alerts',
   'admin.reload_asked': 'the operator had gateways read their configuration again',
   'admin.request_failed': 'a request of the operator failed in the gateway',
+  'admin.signing_secret_made': 'the operator made a signing secret for an API key',
 
   'adoption.abandoned_calls': 'calls that were open in a journal may or may not have been counted',
   'adoption.done': 'the records of a producer that is gone were taken over',
@@ -143,6 +144,8 @@ export const LOG_EVENTS = {
   'upstream.api_unserved':
     'calls speak an API that no upstream without a path prefix serves: they are refused',
   'upstream.connections_not_closed': 'connections of a former configuration could not be closed',
+  'upstream.credential_not_renewed': 'the credential of an upstream cannot be renewed; it is tried again',
+  'upstream.credential_renewed': 'the credential of an upstream is renewed again',
   'upstream.credential_refused': 'an upstream refuses the credential that the gateway has for it',
   'upstream.credential_taken': 'an upstream takes the credential of the gateway again',
   'upstream.models_fetched': 'the model list of an upstream is fetched again',

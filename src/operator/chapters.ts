@@ -25,6 +25,7 @@ import {
   listKeysOperation,
   revokeKeyOperation,
 } from '../keys/operations/keys.ts'
+import { makeSigningSecretOperation } from '../keys/operations/signing-secrets.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
@@ -56,7 +57,13 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   {
     words: 'key',
     about: 'The API keys that clients call with.',
-    operations: [createKeyOperation, listKeysOperation, revokeKeyOperation, rotateKeyOperation],
+    operations: [
+      createKeyOperation,
+      listKeysOperation,
+      revokeKeyOperation,
+      rotateKeyOperation,
+      makeSigningSecretOperation,
+    ],
   },
   LIMITS,
   USAGE_CHAPTER,

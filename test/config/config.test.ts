@@ -64,6 +64,7 @@ test('what is required is enough, and everything else has the default of the con
         basePath: '',
         provider: 'openai-compatible',
         apiKey: null,
+        credentials: null,
         models: null,
         pathPrefix: null,
         modelsPath: '/v1/models',
@@ -150,6 +151,8 @@ test('every variable but those that npm start alone reads changes the gateway’
     LOG_LEVEL: 'debug',
   }
   const files = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TALLYGATE_CONFIG']
+  // In place of UPSTREAM_API_KEY.
+  const instead = ['UPSTREAM_CREDENTIALS']
   const ofWorkers = [
     'FETCH_JOBS',
     'PRICES_REFRESH',
@@ -159,7 +162,7 @@ test('every variable but those that npm start alone reads changes the gateway’
     'PRICES_AZURE_URL',
   ]
   const ofKafka = ENVIRONMENT.map(({ name }) => name).filter((name) => name.startsWith('CALLS_KAFKA_'))
-  expect([...Object.keys(changed), ...files, ...ofWorkers, ...ofKafka].sort()).toEqual(
+  expect([...Object.keys(changed), ...files, ...instead, ...ofWorkers, ...ofKafka].sort()).toEqual(
     ENVIRONMENT.map(({ name }) => name).sort(),
   )
   const before = JSON.stringify(loadGatewayConfig(MINIMAL))
@@ -465,6 +468,7 @@ describe('the YAML file', () => {
         basePath: '',
         provider: 'openai',
         apiKey: 'sk-1',
+        credentials: null,
         models: ['gpt-*', 'o*'],
         pathPrefix: null,
         modelsPath: '/v1/models',
@@ -482,6 +486,7 @@ describe('the YAML file', () => {
         basePath: '',
         provider: 'xai',
         apiKey: null,
+        credentials: null,
         models: null,
         pathPrefix: '/grok',
         modelsPath: '/v1/models',

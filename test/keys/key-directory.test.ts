@@ -1,9 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { createKey } from '../../src/domain/api-key.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createKey, pepperId } from '../../src/domain/api-key.ts'
 import { createClient, setClientDisabled } from '../../src/keys/clients.ts'
+import { KEY_CONDITIONS } from '../../src/keys/conditions.ts'
 import { type KeyDirectory, openKeyDirectory } from '../../src/keys/key-directory.ts'
 import { announceKeyChange } from '../../src/keys/key-version.ts'
 import { createClientKey, revokeKey, selectKeyPage } from '../../src/keys/keys.ts'
+import { makeSigningSecret } from '../../src/keys/signing-secrets.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { StoreClock } from '../../src/store/processes/store-clock.ts'
 import { clockOfDate } from '../clock/clock.ts'
@@ -235,6 +237,77 @@ test('while the pepper changes, keys hashed with either are known', async () => 
   expect(both.find(young.key)).toMatchObject({ kind: 'active', caller: { keyId: young.id } })
   const onlyNew = await openDirectory({ peppers: ['new pepper'] })
   expect(await onlyNew.find(old.key)).toEqual({ kind: 'unknown' })
+})
+
+describe('a signing secret', () => {
+  const HOLD = (secret: string) => (given: string) => given === secret
+
+  async function newSigner(client: string, pepper = PEPPER) {
+    const key = await newKey(client, null, pepper)
+    const made = await makeSigningSecret(pool, key.id, pepper)
+    if (typeof made === 'string') throw new Error(made)
+    return { ...key, secret: made.secretAccessKey }
+  }
+
+  test('proves its key, counts as a use of it, and ends when another is made or the key is revoked', async () => {
+    const directory = await openDirectory()
+    const { id, secret } = await newSigner('signs')
+    expect(await directory.findSigner(id)).toMatchObject({
+      kind: 'active',
+      caller: { clientName: 'signs', keyId: id, models: ['gpt-*'] },
+    })
+    expect(directory.provesSigner(id, HOLD(secret))).toBe(true)
+    expect(directory.provesSigner(id, HOLD('another'))).toBe(false)
+    const other = await makeSigningSecret(pool, id, PEPPER)
+    if (typeof other === 'string') throw new Error(other)
+    await vi.waitFor(() => expect(directory.provesSigner(id, HOLD(other.secretAccessKey))).toBe(true))
+    expect(directory.provesSigner(id, HOLD(secret))).toBe(false)
+    await vi.waitFor(async () => {
+      const [key] = (await selectKeyPage(pool, 'signs'))?.items ?? []
+      expect(key?.lastUsedAt).toBeInstanceOf(Date)
+    })
+    await revokeKey(pool, id)
+    await vi.waitFor(() => expect(directory.findSigner(id)).toEqual({ kind: 'key_inactive' }))
+    expect(await makeSigningSecret(pool, id, PEPPER)).toBe('inactive')
+    expect(await makeSigningSecret(pool, 'key_unknown', PEPPER)).toBe('unknown')
+  })
+
+  test('stands nowhere in Postgres, and is of no use with another pepper', async () => {
+    const { id, secret } = await newSigner('peppers of signers', 'old pepper')
+    const { rows } = await pool.query(
+      'select row_to_json(k)::text as row from tallygate.keys k where id = $1',
+      [id],
+    )
+    expect(rows[0]?.row).not.toContain(secret)
+    expect(rows[0]?.row).not.toContain(Buffer.from(secret, 'base64url').toString('hex'))
+    const both = await openDirectory({ peppers: ['new pepper', 'old pepper'] })
+    expect(both.findSigner(id)).toMatchObject({ kind: 'active' })
+    expect(both.provesSigner(id, HOLD(secret))).toBe(true)
+    const onlyNew = await openDirectory({ peppers: ['new pepper'] })
+    expect(await onlyNew.findSigner(id)).toEqual({ kind: 'unknown' })
+    expect(onlyNew.provesSigner(id, HOLD(secret))).toBe(false)
+  })
+
+  test('is not that of a key that has none, or of what is not a key', async () => {
+    const { id } = await newKey('bearer only')
+    const directory = await openDirectory()
+    expect(await directory.findSigner(id)).toEqual({ kind: 'unknown' })
+    expect(directory.findSigner('AKIAIOSFODNN7EXAMPLE')).toEqual({ kind: 'unknown' })
+  })
+
+  test('that needs a pepper which is gone is named by doctor, with the command that helps', async () => {
+    const { find } = KEY_CONDITIONS[0] ?? {}
+    await newSigner('doctor', PEPPER)
+    await pool.query("update tallygate.keys set pepper_id = $1 where pepper_id <> 'x'", [pepperId(PEPPER)])
+    await pool.query(
+      "update tallygate.keys set sigv4_pepper_id = 'gone' where name = 'label' and sigv4_salt is not null",
+    )
+    expect(await find?.({ pool, keyPeppers: [PEPPER] })).toMatchObject({
+      state: 'wrong',
+      detail: expect.stringMatching(/the signing secrets of \d+ active keys/),
+      mend: expect.stringContaining('key sigv4 ID'),
+    })
+  })
 })
 
 test('the last use of a key is recorded soon, once a minute, and not for refused keys', async () => {

@@ -104,6 +104,7 @@ const HOMES: Readonly<Record<string, RegExp>> = {
   ioredis: /^src\/store\/connection\//,
   bullmq: /^workers\//,
   '@platformatic/kafka': /^workers\/kafka\//,
+  '@aws-sdk/credential-provider-node': /^src\/gateway\/credentials\//,
   fastify: /^src\/(gateway|http|operator|objects)\//,
   '@fastify/http-proxy': /^src\/gateway\/proxy\//,
   commander: /^src\/cli\//,

@@ -40,8 +40,8 @@ export const proxy: Area = {
       says: 'a client that does not want usage is not counted',
     },
     {
-      find: "return method === 'TRACE' ? null : route.upstream.credential",
-      replace: 'return route.upstream.credential',
+      find: 'return sendsProof(method) ? credentialOf(route.upstream) : null',
+      replace: 'return credentialOf(route.upstream)',
       says: "TRACE shows a client the provider's key",
     },
   ],

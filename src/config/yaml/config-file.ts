@@ -11,6 +11,7 @@ import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
+import { credentialFields } from './credentials-config.ts'
 import { type FileRoute, routeShape } from './routes.ts'
 import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
 
@@ -161,6 +162,7 @@ function upstreamShape(env: Environment) {
     trust_reported_cost: z.boolean().optional(),
     prices_of: z.enum(PRICES_OF).optional(),
     deployment: deploymentShape.optional(),
+    ...credentialFields,
     paths: upstreamPaths.optional(),
     objects: objectSharing.optional(),
   })

@@ -4,6 +4,7 @@ import { placeOfUpstream, type UpstreamPlace } from '../../pricing/places/upstre
 import { entryOf, modelListPathOf, PROVIDERS, type Provider } from '../../providers/registry.ts'
 import type { Environment, EnvironmentName } from '../environment.ts'
 import { choice, readVariables, upstreamUrl, word } from '../variables.ts'
+import { CREDENTIAL_KINDS, readCredentials, type UpstreamCredentials } from './credentials-config.ts'
 
 /** A backend that calls can be sent to. */
 export interface UpstreamConfig {
@@ -18,6 +19,8 @@ export interface UpstreamConfig {
   readonly basePath: string
   readonly provider: Provider
   readonly apiKey: string | null
+  /** What its requests are proven with in place of a key; `null`: nothing else. */
+  readonly credentials: UpstreamCredentials | null
   /** Exact names or `prefix*`: calls that name these models go here; `null`: none by name. */
   readonly models: readonly string[] | null
   /** Path and query of its list of models, behind `basePath`; `null`: it has none that is fetched. */
@@ -72,27 +75,34 @@ const upstreamVariables = {
   UPSTREAM_URL: upstreamUrl.nullable(),
   UPSTREAM_API_KEY: word.nullable(),
   UPSTREAM_PROVIDER: choice(PROVIDERS).nullable(),
+  UPSTREAM_CREDENTIALS: choice(CREDENTIAL_KINDS).nullable(),
 } as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
 
 /** The upstream that UPSTREAM_URL describes, named `default`; `null`: it is unset, or wrong. */
 export function readEnvironmentUpstream(env: Environment, problems: string[]): UpstreamConfig | null {
   const values = readVariables(env, upstreamVariables, problems)
   if (values === null) return null
-  const { UPSTREAM_URL: address, UPSTREAM_API_KEY: apiKey, UPSTREAM_PROVIDER: provider } = values
+  const { UPSTREAM_URL: address, UPSTREAM_API_KEY: apiKey, UPSTREAM_PROVIDER: named } = values
   if (address === null) return null
+  const provider = named ?? providerOfHost(address.host)
+  const place = { provider, host: address.host.toLowerCase(), hasApiKey: apiKey !== null }
+  const credentials = values.UPSTREAM_CREDENTIALS ?? undefined
   return {
     name: 'default',
     origin: address.origin,
     basePath: address.basePath,
-    provider: provider ?? providerOfHost(address.host),
+    provider,
     apiKey,
+    credentials: readCredentials({ credentials }, place, env, (what) =>
+      problems.push(`UPSTREAM_CREDENTIALS: ${what}`),
+    ),
     models: null,
-    modelsPath: modelListPathOf(provider ?? providerOfHost(address.host)),
+    modelsPath: modelListPathOf(provider),
     pathPrefix: null,
     includeUsage: 'auto',
     trustReportedCost: saysItsCost(address.host),
-    pricesOf: pricesOfHost(provider ?? providerOfHost(address.host), address.host),
-    place: placeOfUpstream(provider ?? providerOfHost(address.host), address.host, undefined),
+    pricesOf: pricesOfHost(provider, address.host),
+    place: placeOfUpstream(provider, address.host, undefined),
     paths: NO_PATH_RULES,
     objects: 'owned',
     keepAlive: true,

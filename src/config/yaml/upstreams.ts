@@ -2,6 +2,7 @@ import { NO_PATH_RULES } from '../../domain/path-patterns.ts'
 import { isPlaceAsked, placeOfUpstream } from '../../pricing/places/upstream-places.ts'
 import { modelListPathOf } from '../../providers/registry.ts'
 import type { ConfigFile, FileUpstream, PathsConfig } from './config-file.ts'
+import { readCredentials } from './credentials-config.ts'
 import { joinRoutes, type RouteConfig } from './routes.ts'
 import type { UpstreamConfig } from './upstream.ts'
 import { pricesOfHost, providerOfHost, saysItsCost } from './upstream.ts'
@@ -37,7 +38,7 @@ export function joinUpstreams(
 ): Upstreams {
   const first = fromEnvironment === null ? [] : [{ ...fromEnvironment, objects: file.objects }]
   reportDoubles(first, file)
-  const upstreams = [...first, ...file.upstreams.map((written) => upstreamOf(written, env, file.objects))]
+  const upstreams = [...first, ...file.upstreams.map((written) => upstreamOf(written, env, file))]
   const names = [...first.map(({ name }) => name), ...file.upstreamNames.filter((name) => name !== '')]
   if (file.defaultUpstream !== null && !names.includes(file.defaultUpstream)) {
     file.report(
@@ -54,16 +55,21 @@ export function joinUpstreams(
 function upstreamOf(
   written: FileUpstream,
   env: Readonly<Record<string, string | undefined>>,
-  objects: UpstreamConfig['objects'],
+  { objects, report }: ConfigFile,
 ): UpstreamConfig {
   const { origin, basePath, host } = written.url
   const provider = written.provider ?? providerOfHost(host)
+  const apiKey = (written.api_key_env && env[written.api_key_env]) || null
+  const place = { provider, host: host.toLowerCase(), hasApiKey: apiKey !== null }
   return {
     name: written.name,
     origin,
     basePath,
     provider,
-    apiKey: (written.api_key_env && env[written.api_key_env]) || null,
+    apiKey,
+    credentials: readCredentials(written, place, env, (what) =>
+      report(written.line, `upstream ${written.name}: ${what}`),
+    ),
     models: written.models === false ? null : (written.models ?? null),
     modelsPath: written.models === false ? null : (written.models_path ?? modelListPathOf(provider)),
     pathPrefix: written.path_prefix ?? null,

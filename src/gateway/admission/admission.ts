@@ -17,6 +17,7 @@ import { modelInQuery, type Route } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
 import type { PathPolicy } from './path-policy.ts'
 import type { AnswerRates } from './rate-headers.ts'
+import type { ReceivedSignature, SignerLookup } from './received-signature.ts'
 
 const NO_CANDIDATES: readonly never[] = []
 
@@ -47,6 +48,8 @@ export interface AdmissionOptions {
   readonly config: GatewayConfig
   /** Synchronous for a known key. */
   readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
+  /** The same by a key's id, for clients that sign. */
+  readonly signers: SignerLookup
   /** `canTakeCalls` false: the journal is full, or the disk takes no writes. */
   readonly ledger: { readonly canTakeCalls: boolean }
   readonly upstreams: UpstreamTable
@@ -91,6 +94,8 @@ export class Admission {
   urlWithoutKey: string
   /** The API key as it was sent, which may be anything; `null`: not read yet. */
   key: string | null = null
+  /** What a client of AWS's libraries signed, in place of a key; `null`: it has a key. */
+  signature: ReceivedSignature | null = null
   /** The path rules allow it at its upstream. */
   isPathAllowed = false
   /** The targets that it may go to, in order, the one of `route` first; empty: it is a call without such a choice. */

@@ -6,6 +6,7 @@ import { checkLedger, checkUnattended } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
 import { checkEndedJobs, checkObjects, checkReach, readNames } from './stages/objects.ts'
+import { checkSignature, checkSignedBody } from './stages/signature.ts'
 import {
   checkFragment,
   checkHost,
@@ -15,6 +16,7 @@ import {
   routeByHead,
   routeByModel,
 } from './stages/target.ts'
+import { checkUpstreamCredential } from './stages/upstream-credential.ts'
 
 /**
  * The stages that every call passes, by HTTP or by WebSocket, in the order in which they run. The first stage
@@ -41,6 +43,8 @@ export function buildStages(): Stages {
       // Before anything that depends on configuration: without a key, a client learns nothing about
       // upstreams.
       findCaller,
+      // After the caller: a signature is checked by the secret of the key that it names.
+      checkSignature,
     ],
     /** Every call, before its body is read. */
     head: [
@@ -62,6 +66,8 @@ export function buildStages(): Stages {
     ],
     /** Every call, once its body is read as planned. */
     model: [
+      // First: until then a caller who signed is only said to be one.
+      checkSignedBody,
       // Before the model chooses the route: in an upload, another model may follow.
       requireModelFirst,
       // Before the other checks: each depends on the upstream.
@@ -78,6 +84,8 @@ export function buildStages(): Stages {
       checkReach,
       // Behind the others: this one may have to wait for a store.
       checkObjects,
+      // After all that judges the call itself: it may have to wait. Before what asks the upstream.
+      checkUpstreamCredential,
       // After the owner: it asks the upstream. Before the limits: nothing is to be held meanwhile.
       checkEndedJobs,
       // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on
@@ -93,7 +101,9 @@ export function countRefusal(
   admission: Admission,
   { refused }: Pick<AdmissionOptions, 'refused'>,
 ): void {
-  if (admission.hasCaller) refused(admission.caller.clientId, reason ?? error)
+  // The id of a key is public, and anyone may write it.
+  if (admission.hasCaller && admission.signature?.isProven !== false)
+    refused(admission.caller.clientId, reason ?? error)
 }
 
 const FAILED: CallRefusal = { error: 'internal_error' }

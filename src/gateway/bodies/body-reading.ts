@@ -14,18 +14,21 @@ import type { RequestScan } from './request-body.ts'
  * - `whole`: it is kept and read as JSON. Its content codings, in the order in which they were applied, are
  *   undone for the reader.
  * - `form`: its first fields are read, and the rest streams.
+ * - `held`: it is kept, and not read.
  * - `unsupported`: the gateway cannot read it, so the call is refused.
  */
 export type BodyReading =
   | { readonly kind: 'unread' }
   | { readonly kind: 'whole'; readonly codings: readonly string[] }
   | { readonly kind: 'form'; readonly boundary: string; readonly hasSound: boolean }
+  | { readonly kind: 'held' }
   | { readonly kind: 'unsupported' }
 
 /** How the body of a call is read that was not refused because of it. */
 export type ReadableBody = Exclude<BodyReading, { readonly kind: 'unsupported' }>
 
 export const UNREAD: ReadableBody = { kind: 'unread' }
+export const HELD: ReadableBody = { kind: 'held' }
 const PLAIN: BodyReading = { kind: 'whole', codings: [] }
 const UNSUPPORTED: BodyReading = { kind: 'unsupported' }
 
@@ -107,9 +110,9 @@ function codingsOf(header: string | undefined): readonly string[] | null {
 
 /** A request's body, as far as it was read before the call goes on. */
 export interface CallBody {
-  /** The bytes that go upstream of a body that was read whole; `null`: it streams. */
+  /** The bytes that go upstream of a body that was read whole, or held; `null`: it streams. */
   readonly sent: Buffer | null
-  /** `sent` as its reader gets it: content codings undone, in UTF-8. */
+  /** `sent` as its reader gets it: content codings undone, in UTF-8; `null`: nothing reads it. */
   readonly plain: Buffer | null
   /** Holds the room of both, until the call is over. */
   readonly room: BodyRoom | null

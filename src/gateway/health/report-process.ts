@@ -5,6 +5,7 @@ import { hostname } from 'node:os'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { NOTHING_REPORTED, type ProcessReport } from '../../store/processes/process-report.ts'
+import type { ReloadableConfig } from '../reloadable-config.ts'
 import type { UpstreamHealth } from './upstream-health.ts'
 
 /** Gateways that differ by these alone have one configuration: each host has its own. */
@@ -39,7 +40,7 @@ export interface ReportOptions {
   readonly version: string
   readonly adminAddress: AddressInfo
   readonly configuration: () => string
-  readonly prices: () => string
+  readonly reloadable: Pick<ReloadableConfig, 'recordedPrices' | 'reportCredentials'>
   readonly ledger: Pick<Ledger, 'stats'>
   readonly journalDir: string
   readonly certificateEndsAtMs: () => number | null
@@ -62,7 +63,7 @@ export function reportGateway(options: ReportOptions): () => Promise<ProcessRepo
       version,
       adminAddress: `${adminAddress.address}:${adminAddress.port}`,
       configuration: options.configuration(),
-      prices: options.prices(),
+      prices: options.reloadable.recordedPrices().configuration.hash,
       openCalls,
       journalWritable,
       diskBytes: disk === null ? null : disk.bsize * disk.blocks,
@@ -72,6 +73,7 @@ export function reportGateway(options: ReportOptions): () => Promise<ProcessRepo
       upstreams: upstreams.report(),
       uncommittedRecords,
       reload: options.reload(),
+      credentials: options.reloadable.reportCredentials(),
     }
   }
 }

@@ -12,6 +12,7 @@ import type { Dialect } from '../../providers/dialect.ts'
 import { createEvalItems } from '../../providers/jobs/openai-jobs.ts'
 import { observe } from '../../providers/reading/counts.ts'
 import { entryOf, selectDialect } from '../../providers/registry.ts'
+import { proofOf } from '../credentials/fetched-credential.ts'
 import { finalizeCall } from '../recording/finalize-call.ts'
 import type { Pricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
@@ -256,17 +257,18 @@ async function ask(
   query: string,
   push: ((chunk: Buffer) => void) | null,
 ): Promise<Answered> {
+  const target = upstream.basePath + path + query
   const headers = [
     'host',
     upstream.host,
     'accept-encoding',
     'identity',
     ...Object.entries(entryOf(upstream.provider).requestHeaders ?? {}).flat(),
-    ...(upstream.credential ?? []),
+    ...(await proofOf(upstream, 'GET', target)),
   ]
   const request = {
     method: 'GET',
-    path: upstream.basePath + path + query,
+    path: target,
     headers,
     timeoutMs: upstream.timeoutMs,
   }

@@ -12,7 +12,8 @@ import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { refuseUpload } from '../admission/stages/objects.ts'
 import { withUploadTicket } from '../admission/upload-ticket.ts'
 import { NOTHING_ASKED } from '../bodies/asked-size.ts'
-import { UNREAD_BODY } from '../bodies/body-reading.ts'
+import { type CallBody, UNREAD_BODY } from '../bodies/body-reading.ts'
+import { credentialOf, signatureFor, signsRequests } from '../credentials/fetched-credential.ts'
 import { type FormUpload, streamedBody } from '../forms/form-upload.ts'
 import { formBoundary } from '../forms/multipart-fields.ts'
 import { guardUpload } from '../forms/upload-guard.ts'
@@ -47,7 +48,8 @@ const PAGE_TIMEOUT_MS = 10_000
  */
 async function askUpstream(upstream: Upstream, headers: string[], pathAndQuery: string): Promise<Buffer> {
   const path = upstream.basePath + pathAndQuery
-  const request = { method: 'GET', path, headers, timeoutMs: PAGE_TIMEOUT_MS }
+  const proven = [...headers, ...signatureFor(upstream, 'GET', path, null, headers)]
+  const request = { method: 'GET', path, headers: proven, timeoutMs: PAGE_TIMEOUT_MS }
   const answer = await fetchWhole(upstream.pool, request, MAX_LIST_BYTES)
   if (answer.status !== 200) throw new Error(`a page of a list was answered with ${answer.status}`)
   return await decodeList(answer.body, answer.headers['content-encoding'])
@@ -115,16 +117,23 @@ export function dispatch(
   }
   const handler = gate === null ? taker : gate.stand(call, taker, context)
   try {
-    const toSend = body.sent === null ? uploadOf(options, call, admission, body.form) : sentBody(body.sent)
+    const toSend = bodyToSend(options, call, admission, body)
     // The length of one that goes out as a whole is written with it.
     const isWhole = Buffer.isBuffer(toSend) && toSend.length > 0
+    const path = upstream.basePath + route.target.pathAndQuery
+    const forwarded =
+      isWhole && !signsRequests(upstream) ? null : headersOf(request, headerOptions, sentBytes)
+    const signature = sendsProof(method)
+      ? signatureFor(upstream, method, path, body.sent, forwarded ?? NONE)
+      : NONE
     upstream.pool.dispatch(
       {
-        path: upstream.basePath + route.target.pathAndQuery,
+        path,
         method,
-        headers: isWhole
-          ? repeatedHeadFields(request.socket, request.rawHeaders, headerOptions)
-          : headersOf(request, headerOptions, sentBytes),
+        headers:
+          forwarded === null
+            ? repeatedHeadFields(request.socket, request.rawHeaders, headerOptions)
+            : [...forwarded, ...signature],
         body: toSend,
       },
       handler,
@@ -170,7 +179,7 @@ function exchangeContext(
     limits: admission.limits,
     errorShape: () => admission.errorShape,
     ownsOrigins: route.upstream.ownsOrigins,
-    hasOurCredential: credentialFor(admission) !== null,
+    hasOurCredential: credentialFor(admission) !== null || route.upstream.fetched !== null,
     rates: admission.rates,
     mapAddress,
     endedUses: admission.reported?.uses ?? NONE,
@@ -179,13 +188,29 @@ function exchangeContext(
   return gate === null ? context : { ...context, attempt: gate.state }
 }
 
-/** A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8). */
 function credentialFor({ method, route }: Admission): Upstream['credential'] {
-  return method === 'TRACE' ? null : route.upstream.credential
+  return sendsProof(method) ? credentialOf(route.upstream) : null
+}
+
+/** A server that answers TRACE sends back what was sent (RFC 9110, 9.3.8). */
+function sendsProof(method: string): boolean {
+  return method !== 'TRACE'
 }
 
 function headersOf(request: IncomingMessage, options: HeaderOptions, contentLength: number | null): string[] {
   return forwardableRequestHeaders(request.rawHeaders, { ...options, contentLength })
+}
+
+/** `null`: there is none. */
+function bodyToSend(
+  options: DispatchOptions,
+  call: Exchange,
+  admission: Admission,
+  { sent, plain, form }: CallBody,
+): Buffer | Readable | null {
+  if (sent === null) return uploadOf(options, call, admission, form)
+  // One that was only held is judged as it passes, as if it came now.
+  return plain === null ? guarded(options, admission, inPieces(sent)) : sentBody(sent)
 }
 
 /** A body that goes upstream as it comes; `null`: there is none. */

@@ -11,6 +11,7 @@ import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import { type CallBody, type ReadableBody, UNREAD_BODY } from '../bodies/body-reading.ts'
 import { type RequestScan, scanInSlices, scanRequestBody } from '../bodies/request-body.ts'
 import {
+  readBody,
   readWholeBody,
   type WholeBody,
   type WholeBodyOptions,
@@ -50,7 +51,7 @@ export function forward(app: FastifyInstance, options: ForwardOptions): void {
     // judges it again. `readTarget` has refused whatever leaves its base by then.
     preHandler: (request: FastifyRequest, reply: FastifyReply, _next: unknown) => {
       reply.hijack()
-      pass('head', readBody, options, admissionOf(request), reply.raw)
+      pass('head', readOn, options, admissionOf(request), reply.raw)
     },
   })
 }
@@ -82,9 +83,9 @@ function proceed(
   else next(options, admission, response)
 }
 
-const readBody: Step = (options, admission, response) => {
-  const { request, bodyReading, caller } = admission
-  readCallBody(request, response, bodyReading, options, caller.clientId, (body) => {
+const readOn: Step = (options, admission, response) => {
+  const { request, bodyReading } = admission
+  readCallBody(request, response, bodyReading, options, holderOf(admission), (body) => {
     if (typeof body !== 'string') {
       admission.body = body
       if (body.room !== null) admission.hold(body.room)
@@ -95,6 +96,11 @@ const readBody: Step = (options, admission, response) => {
       refuse(REFUSALS_OF_BODIES[body], options, admission, response)
     }
   })
+}
+
+/** Whose part of the room for bodies it is: another than the client's own, as long as a body has to prove whose it is. */
+function holderOf({ caller, signature }: Admission): string {
+  return signature?.isProven === false ? `unproven ${caller.clientId}` : caller.clientId
 }
 
 const open: Step = (options, admission, response) => {
@@ -162,6 +168,11 @@ function readCallBody(
         if (typeof body === 'string') done(body)
         else scanWhole(body, response, clientId, done)
       })
+      return
+    case 'held':
+      readBody(request, options.bodyLimitBytes, options.bodyBudget, clientId, (sent, room) =>
+        done(typeof sent === 'string' ? sent : { ...UNREAD_BODY, sent, room }),
+      )
       return
     default:
       reading satisfies never

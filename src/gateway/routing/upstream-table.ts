@@ -4,6 +4,7 @@ import { ConnectionPool } from '../../http/client/connection-pool.ts'
 import { ownFamily, speaks } from '../../providers/paths/family.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import type { Provider } from '../../providers/registry.ts'
+import type { FetchedCredential } from '../credentials/fetched-credential.ts'
 import { type CallTarget, isUnder, targetOf } from './call-target.ts'
 import type { Circuits } from './circuits.ts'
 
@@ -163,8 +164,10 @@ export interface Upstream {
    */
   readonly basePath: string
   readonly provider: Provider
-  /** Name and value of the header that carries our credential; `null`: none is sent. */
+  /** Name and value of the header that carries our key; `null`: none is sent. */
   readonly credential: readonly [name: string, value: string] | null
+  /** In place of a key, a credential that ends: see `credentialOf`, and `signatureFor`. */
+  readonly fetched: FetchedCredential | null
   readonly models: readonly string[] | null
   /** Path and query of its list of models; `null`: it has none. */
   readonly modelsPath: string | null

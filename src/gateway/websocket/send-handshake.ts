@@ -11,6 +11,7 @@ import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { readingOf } from '../../providers/reading.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { AnswerRates } from '../admission/rate-headers.ts'
+import { credentialOf, signatureFor } from '../credentials/fetched-credential.ts'
 import { type CallServices, Exchange } from '../proxy/exchange.ts'
 import { forwardableResponseHeaders } from '../proxy/headers/answer-headers.ts'
 import { forwardableRequestHeaders } from '../proxy/headers/headers.ts'
@@ -34,19 +35,26 @@ export function sendHandshake(
   const { upstream, target, dialect } = route
   const headers = forwardableRequestHeaders(request.rawHeaders, {
     host: upstream.host,
-    credential: upstream.credential,
+    credential: credentialOf(upstream),
     // Frames are read as they come, as is an answer in the place of a session.
     askIdentity: dialect !== null,
     contentLength: null,
     ownsOrigins: upstream.ownsOrigins,
   })
-  headers.push('connection', 'Upgrade', 'upgrade', 'websocket')
+  const path = upstream.basePath + target.pathAndQuery
+  headers.push(
+    ...signatureFor(upstream, 'GET', path, null, headers),
+    'connection',
+    'Upgrade',
+    'upgrade',
+    'websocket',
+  )
   const url = new URL(upstream.origin)
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
   const handshake = send({
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port,
-    path: upstream.basePath + target.pathAndQuery,
+    path,
     method: 'GET',
     headers,
     setDefaultHeaders: false,
@@ -133,7 +141,7 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     limits: admission.limits,
     errorShape: () => admission.errorShape,
     ownsOrigins: upstream.ownsOrigins,
-    hasOurCredential: upstream.credential !== null,
+    hasOurCredential: upstream.credential !== null || upstream.fetched !== null,
     rates: admission.rates,
     mapAddress: addressMapper(upstream, admission.request),
     onEnd,

@@ -81,7 +81,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#streams.watchClient()
     openCall(this.#call, client, this.#options.services, (refusal) => {
       if (refusal === null) {
-        this.#handshake = sendHandshake(this.#admission, this.#options.handshakeTimeoutMs, this)
+        this.#sendHandshake()
         return
       }
       if (refusal !== 'gone') {
@@ -90,6 +90,15 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       }
       this.#release()
     })
+  }
+
+  #sendHandshake(): void {
+    try {
+      this.#handshake = sendHandshake(this.#admission, this.#options.handshakeTimeoutMs, this)
+    } catch (error) {
+      // The credential for the upstream has ended in this moment.
+      this.failed('upstream_unreachable', error instanceof Error ? error : new Error(String(error)))
+    }
   }
 
   refused(reason: string): void {

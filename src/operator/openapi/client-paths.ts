@@ -14,7 +14,10 @@ const CLIENT_KEY: ApiOperation['security'] = [
   { queryKey: [] },
 ]
 
-const KEY_ERRORS = ['invalid_api_key', 'key_inactive', 'client_disabled'] as const
+const KEY_ERRORS = [
+  ...(['invalid_api_key', 'signature_does_not_match', 'request_time_too_skewed'] as const),
+  ...(['key_inactive', 'client_disabled'] as const),
+]
 
 /** The UTC days of the usage query. */
 const DAYS: Parameter = {

@@ -1,6 +1,7 @@
 import { CERTIFICATES } from './certificates.ts'
 import { CLOCKS } from './clocks.ts'
 import { CONNECTIONS } from './connections.ts'
+import { CREDENTIALS } from './credentials.ts'
 import { DISKS } from './disks.ts'
 import { MIGRATIONS, POSTGRES } from './postgres.ts'
 import { CONFIGURATIONS, PROCESSES, RELEASES } from './processes.ts'
@@ -20,6 +21,7 @@ export const STORE_CONDITIONS = [
   RELEASES,
   CONFIGURATIONS,
   UPSTREAMS,
+  CREDENTIALS,
   DISKS,
   CERTIFICATES,
   REDIS,

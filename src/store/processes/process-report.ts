@@ -13,6 +13,17 @@ const upstreamReport = z.object({
   refusesCredential: z.boolean(),
 })
 
+/** How a process has a credential that ends. */
+const credentialReport = z.object({
+  upstream: z.string(),
+  kind: z.string(),
+  /** `null`: none is there, or it says no end. */
+  endsAtMs: z.number().nullable(),
+  isUsable: z.boolean(),
+  /** Why the last attempt to renew it failed. */
+  problem: z.string().nullable(),
+})
+
 const processReport = z.object({
   host: z.string(),
   startedAtMs: z.number(),
@@ -36,9 +47,13 @@ const processReport = z.object({
   uncommittedRecords: z.number().nullable().default(null),
   /** The last time that it was asked to read its configuration again, and why it could not; `null`: it could. */
   reload: z.object({ askedAtMs: z.number(), problem: z.string().nullable() }).nullable().default(null),
+  /** Processes of releases before do not say it. */
+  credentials: z.array(credentialReport).default([]),
 })
 
 export type UpstreamReport = z.output<typeof upstreamReport>
+
+export type CredentialReport = z.output<typeof credentialReport>
 
 /** What a gateway or worker says of itself; `null`: it has none of it, or does not know. */
 export type ProcessReport = z.output<typeof processReport>
@@ -57,6 +72,7 @@ export const NOTHING_REPORTED = {
   upstreams: [],
   uncommittedRecords: null,
   reload: null,
+  credentials: [],
 } as const satisfies Partial<ProcessReport>
 
 /** `null`: there is none, or one of another release that cannot be read. */

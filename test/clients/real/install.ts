@@ -11,8 +11,13 @@ export interface InstalledClients {
   readonly python: string
 }
 
-const NPM_PACKAGES = { '@anthropic-ai/sdk': '*', '@google/genai': '*' }
-const PYTHON_PACKAGES = ['anthropic', 'google-genai']
+const NPM_PACKAGES = {
+  '@anthropic-ai/sdk': '*',
+  '@aws-sdk/client-bedrock-runtime': '*',
+  '@google/genai': '*',
+  '@smithy/node-http-handler': '*',
+}
+const PYTHON_PACKAGES = ['anthropic[bedrock]', 'boto3', 'google-genai']
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -59,6 +59,7 @@ function upstreamAt(origin: string, pool: Upstream['pool']): Upstream {
     basePath: '',
     provider: 'openai',
     credential: null,
+    fetched: null,
     models: null,
     modelsPath: null,
     pathPrefix: null,

@@ -41,7 +41,7 @@ test('stages run in this order', async () => {
   const names = MOMENTS.map((moment) => [moment, STAGES[moment].map(({ name }) => name)])
   expect(names).toEqual([
     ['arrival', ['checkFragment', 'checkHost']],
-    ['caller', ['readCredential', 'findCaller']],
+    ['caller', ['readCredential', 'findCaller', 'checkSignature']],
     [
       'head',
       [
@@ -52,8 +52,9 @@ test('stages run in this order', async () => {
     [
       'model',
       [
-        ...['requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel', 'checkAnswerForm'],
-        ...['checkReach', 'checkObjects', 'checkEndedJobs', 'checkLimits'],
+        ...['checkSignedBody', 'requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel'],
+        ...['checkAnswerForm', 'checkReach', 'checkObjects', 'checkUpstreamCredential', 'checkEndedJobs'],
+        'checkLimits',
       ],
     ],
   ])
@@ -167,9 +168,10 @@ describe('refusals', () => {
       (name) => !tried.has(name),
     )
     // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel never refuses.
+    // Signatures and credentials that end have tests of their own.
     expect(others).toEqual([
-      ...['refuseOwnOperation', 'planBody', 'requireModelFirst', 'routeByModel', 'readNames', 'checkReach'],
-      'checkEndedJobs',
+      ...['checkSignature', 'refuseOwnOperation', 'planBody', 'checkSignedBody', 'requireModelFirst'],
+      ...['routeByModel', 'readNames', 'checkReach', 'checkUpstreamCredential', 'checkEndedJobs'],
     ])
   })
 })

@@ -17,6 +17,7 @@ import { Objects } from '../../../src/objects/objects.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { createLooseOptions } from '../bodies/loose-options.ts'
 import { dial, exchange, type RawResponse } from '../raw-http.ts'
+import { SIGNER } from '../sigv4/signing-client.ts'
 
 export const DOORS = ['http', 'websocket'] as const
 export type Door = (typeof DOORS)[number]
@@ -54,14 +55,18 @@ export interface TwoDoors {
 /** A response of another client's, at the upstream without a prefix. */
 export const OTHERS_RESPONSE = 'resp_0123456789abcdef0123456789abcdef'
 
+/** One more upstream, with a credential that ends. */
+export type ProvenUpstream = Pick<Upstream, 'name' | 'pathPrefix' | 'provider' | 'fetched'>
+
 const LATE_MS = 100
 const BODY_LIMIT_BYTES = 1024 * 1024
 
-/** @param settings in place of the configuration's defaults. */
+/** @param settings in place of the configuration's defaults. @param proven beside the others. */
 export async function openTwoDoors(
   stages: Stages = buildStages(),
   settings: Partial<GatewayConfig> = {},
   limits: AdmissionLimits | null = null,
+  proven: readonly ProvenUpstream[] = [],
 ): Promise<TwoDoors> {
   const reached: string[] = []
   const failures: unknown[] = []
@@ -94,8 +99,12 @@ export async function openTwoDoors(
       stages,
       config: { ...loadGatewayConfig(environmentOf(upstream)), ...settings },
       findCaller,
+      signers: {
+        findSigner,
+        provesSigner: (keyId, proves) => keyId === SIGNER.keyId && proves(SIGNER.secret),
+      },
       ledger,
-      upstreams: buildUpstreamTable(upstreamsAt(upstream), 'open'),
+      upstreams: buildUpstreamTable(upstreamsAt(upstream, proven), 'open'),
       pathPolicy: buildPathPolicy({
         all: { ...NO_PATH_RULES, deny: ['GET /v1/denied', 'POST /v1/denied'] },
         byUpstream: new Map(),
@@ -154,7 +163,7 @@ function environmentOf({ url }: TestUpstream): Record<string, string> {
   return { ...stores, UPSTREAM_URL: url, BASE_PATH: '/gw', KEY_PEPPER: 'x' }
 }
 
-function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
+function upstreamsAt({ url }: TestUpstream, proven: readonly ProvenUpstream[]): readonly Upstream[] {
   const { origin, host } = new URL(url)
   const pool = openPool(origin, { headersTimeoutMs: 5_000, idleTimeoutMs: 5_000 })
   const open: Upstream = {
@@ -164,6 +173,7 @@ function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
     basePath: '',
     provider: 'openai',
     credential: null,
+    fetched: null,
     models: null,
     pathPrefix: null,
     mountedAt: '',
@@ -176,7 +186,19 @@ function upstreamsAt({ url }: TestUpstream): readonly Upstream[] {
     pool,
   }
   const google: Upstream = { ...open, name: 'google', provider: 'gemini', pathPrefix: '/google' }
-  return [open, { ...open, name: 'other', pathPrefix: '/other' }, google]
+  return [
+    open,
+    { ...open, name: 'other', pathPrefix: '/other' },
+    google,
+    ...proven.map((upstream) => ({ ...open, ...upstream })),
+  ]
+}
+
+/** The key that signs, and one that was revoked. */
+function findSigner(keyId: string): CallerLookup {
+  const caller = { clientId: 'c', clientName: 'c', keyId, keyName: 'signer', models: null }
+  if (keyId === SIGNER.keyId) return { kind: 'active', caller }
+  return { kind: keyId === 'key_RRRRRRRRRRRRRRRRRRRR' ? 'key_inactive' : 'unknown' }
 }
 
 function findCaller(key: string): CallerLookup | Promise<CallerLookup> {

@@ -169,6 +169,7 @@ beforeAll(async () => {
     basePath: '',
     provider,
     credential: null,
+    fetched: null,
     models: null,
     pathPrefix: null,
     mountedAt: '',
@@ -215,6 +216,7 @@ beforeAll(async () => {
           kind: 'active',
           caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },
         }),
+        signers: { findSigner: () => ({ kind: 'unknown' }), provesSigner: () => false },
         now: () => 0,
         stageFailed: (error) => {
           throw error

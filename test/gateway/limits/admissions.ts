@@ -47,6 +47,7 @@ export function admitted(asking: Asking): Admission {
     basePath: '',
     provider,
     credential: null,
+    fetched: null,
     models: null,
     pathPrefix: null,
     mountedAt: '',

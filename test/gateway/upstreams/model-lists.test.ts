@@ -27,6 +27,7 @@ beforeEach(async () => {
     basePath: '',
     provider: 'openai',
     credential: null,
+    fetched: null,
     models: ['exact', 'pattern-*'],
     modelsPath: '/list',
     pathPrefix: null,

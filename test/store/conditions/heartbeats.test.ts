@@ -68,6 +68,38 @@ test('processes that run alike, with room and calls that succeed, are nowhere wr
   ])
 })
 
+test('credentials that end have a line each, and one that fails says where, why and what helps', async () => {
+  const aws = {
+    upstream: 'bedrock',
+    kind: 'aws',
+    endsAtMs: Date.UTC(2099, 0, 31, 1),
+    isUsable: true,
+    problem: null,
+  }
+  const google = { ...aws, upstream: 'vertex', kind: 'google', endsAtMs: null }
+  await say('a:1')
+  expect(await findingsOf('credentials')).toEqual([])
+  await say('a:1', { credentials: [aws, google] })
+  await say('b:1', { credentials: [{ ...aws, endsAtMs: Date.UTC(2099, 0, 31) }] })
+  expect(await findingsOf('credentials')).toMatchObject([
+    { state: 'ok', detail: 'of upstream bedrock: aws, valid until 2099-01-31T00:00:00Z' },
+    { state: 'ok', detail: 'of upstream vertex: google, valid without an end' },
+  ])
+  await say('b:1', { credentials: [{ ...aws, problem: 'STS answered 403' }] })
+  expect((await findingsOf('credentials'))[0]).toMatchObject({
+    state: 'note',
+    detail: expect.stringContaining('cannot be renewed at gateway b:1: STS answered 403'),
+    mend: expect.stringContaining('role'),
+  })
+  await say('b:1', {
+    credentials: [{ ...aws, endsAtMs: null, isUsable: false, problem: 'STS answered 403' }],
+  })
+  expect((await findingsOf('credentials'))[0]).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringContaining('none is valid at gateway b:1: STS answered 403'),
+  })
+})
+
 test('a gateway or worker that is silent for 15 s is wrong, an hour later a hint, and not listed after a day', async () => {
   await say('a:1')
   await say('b:1', {}, 'worker')

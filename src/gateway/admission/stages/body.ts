@@ -1,9 +1,11 @@
 import type { CallRefusal } from '../../../http/errors.ts'
 import type { AnswerForm } from '../../../providers/dialect.ts'
 import { entryOf } from '../../../providers/registry.ts'
-import { howToRead } from '../../bodies/body-reading.ts'
+import { HELD, howToRead } from '../../bodies/body-reading.ts'
 import { asksForUsage, oddStreamMember } from '../../bodies/include-usage.ts'
+import { signsRequests } from '../../credentials/fetched-credential.ts'
 import type { Route } from '../../routing/route.ts'
+import type { Upstream } from '../../routing/upstream-table.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
 const UNSUPPORTED: CallRefusal = { error: 'unsupported_encoding' }
@@ -30,8 +32,16 @@ export function planBody(
   const namesObjects = objects.readsBody(route.upstream, route.target.canonicalPath, type)
   const reading = howToRead(headers, route.dialect, wantsModel, namesObjects)
   if (reading.kind === 'unsupported') return UNSUPPORTED
-  admission.bodyReading = reading
+  if (reading.kind === 'whole' || !mustBeHeld(admission, upstreams.all)) admission.bodyReading = reading
+  else if (reading.kind === 'form') return UNSUPPORTED
+  else admission.bodyReading = HELD
   return null
+}
+
+/** A body whose hash is signed, by the client or for the upstream, is known before a byte of it goes on. */
+function mustBeHeld({ signature, route }: Admission, upstreams: readonly Upstream[]): boolean {
+  if (signature !== null) return true
+  return route.needsModel ? upstreams.some(signsRequests) : signsRequests(route.upstream)
 }
 
 /**

@@ -3,6 +3,7 @@ import type { CallerLookup } from '../../../call/call-ports.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 import { takeUploadTicket } from '../upload-ticket.ts'
+import { isSigned, takeSignature } from './signature.ts'
 
 const AMBIGUOUS: CallRefusal = {
   error: 'invalid_request',
@@ -13,15 +14,11 @@ const NO_KEY: CallRefusal = {
   detail: { message: 'No API key was sent. Send yours as "Authorization: Bearer <key>".' },
 }
 
-const SIGNED: CallRefusal = {
+const PRESIGNED: CallRefusal = {
   error: 'invalid_api_key',
-  detail: {
-    message:
-      'This gateway takes a bearer token, not a signature: set AWS_BEARER_TOKEN_BEDROCK to your API key, and no other credentials of AWS.',
-  },
+  detail: { message: 'This gateway takes no presigned URLs: sign in the header Authorization.' },
 }
-/** How libraries of AWS sign. */
-const SIGNATURE = /^AWS4-/i
+const PRESIGNED_QUERY = /[?&]X-Amz-Signature=/i
 
 const OUR_FORM = /^tg_[0-9A-Za-z]{36}$/
 const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'] as const
@@ -98,9 +95,11 @@ export function readCredential(
   if (candidate === null || !OUR_FORM.test(candidate)) {
     candidate = otherKey(headers, candidate, keyInQuery)
   }
+  if (candidate === null) return PRESIGNED_QUERY.test(url) ? PRESIGNED : NO_KEY
+  // A key elsewhere goes before: clients that cannot be kept from signing send one.
+  if (candidate === authorization && isSigned(candidate)) return takeSignature(admission, candidate)
   admission.key = candidate
-  if (candidate === null) return NO_KEY
-  return candidate === authorization && SIGNATURE.test(candidate) ? SIGNED : null
+  return null
 }
 
 /** The key of a request without one of ours in Authorization, where `candidate` stands, if anything. */
@@ -140,6 +139,7 @@ function countAuthorization(rawHeaders: readonly string[]): number {
   return count
 }
 
+const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const UNKNOWN_KEY: CallRefusal = { error: 'invalid_api_key' }
 const KEY_INACTIVE: CallRefusal = { error: 'key_inactive' }
 const CLIENT_DISABLED: CallRefusal = { error: 'client_disabled' }
@@ -148,15 +148,22 @@ const KEYS_UNAVAILABLE: CallRefusal = { error: 'storage_unavailable' }
 /** Finds whose key it is; at once for a key that this process knows. */
 export function findCaller(
   admission: Admission,
-  options: Pick<AdmissionOptions, 'findCaller'>,
+  options: Pick<AdmissionOptions, 'findCaller' | 'signers'>,
 ): CallRefusal | null | Promise<CallRefusal | null> {
-  if (admission.key === null) return UNKNOWN_KEY
-  const found = options.findCaller(admission.key)
+  const found = lookUp(admission, options)
   if (!(found instanceof Promise)) return take(admission, found)
   return found.then(
     (lookup) => take(admission, lookup),
     () => KEYS_UNAVAILABLE,
   )
+}
+
+function lookUp(
+  { key, signature }: Admission,
+  { findCaller: find, signers }: Pick<AdmissionOptions, 'findCaller' | 'signers'>,
+): CallerLookup | Promise<CallerLookup> {
+  if (key !== null) return find(key)
+  return signature === null ? UNKNOWN : signers.findSigner(signature.signature.accessKeyId)
 }
 
 function take(admission: Admission, lookup: CallerLookup): CallRefusal | null {

@@ -34,6 +34,10 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   'cookie',
   'expect',
   'host',
+  // What a client signed for this gateway; the second is a credential of AWS, too.
+  'x-amz-content-sha256',
+  'x-amz-date',
+  'x-amz-security-token',
   'x-api-key',
   'x-goog-api-key',
   // Some frameworks take these for the method, and would serve the call by another one than it was judged by.
