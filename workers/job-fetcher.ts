@@ -102,7 +102,9 @@ async function releaseJob(pool: Postgres, { upstream, foldedId }: ObjectKey): Pr
 
 export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   const { pool, rollUp, config, log, now = Date.now, minAgeSeconds = MIN_AGE_SECONDS } = options
-  const upstreams = new Map(config.upstreams.map((upstream) => [upstream.name, openUpstream(upstream, log)]))
+  // What clients made with credentials of their own, no one else can fetch.
+  const reachable = config.upstreams.filter(({ takesClients }) => !takesClients)
+  const upstreams = new Map(reachable.map((upstream) => [upstream.name, openUpstream(upstream, log)]))
   let pricing = buildPricing(config.catalog, config.listedModels)
   let running: Promise<JobsFetched> | null = null
   let counting: Promise<unknown> = Promise.resolve()

@@ -50,7 +50,7 @@ export interface CallUse {
   readonly serviceTier?: string | undefined
   /** The cost that the upstream said, whether it is believed or not; integer pico-USD in decimal. */
   readonly reportedCostPico?: string | undefined
-  /** The cost by our prices, only beside the cost that the upstream reported. */
+  /** The cost by our prices: beside the cost that the upstream reported, and where a markup of 0 has it not charged. */
   readonly ownCostPico?: string | undefined
   /** These two are more than one in a hundred apart. */
   readonly costDiffers?: true | undefined

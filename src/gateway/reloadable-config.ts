@@ -307,6 +307,7 @@ function openUpstreams(config: GatewayConfig, before: readonly Upstream[], log: 
     provider: upstream.provider,
     credential: upstream.apiKey === null ? null : credentialHeader(upstream.provider, upstream.apiKey),
     fetched: fetchedOf(upstream, before, log),
+    takesClients: upstream.takesClients,
     models: upstream.models,
     modelsPath: upstream.modelsPath,
     pathPrefix: upstream.pathPrefix,

@@ -54,7 +54,7 @@ function nameOrNull(name: string | number | undefined): string | null {
   return typeof name === 'string' ? name : null
 }
 
-const NO_FACTOR: Factor = { value: ONE, text: '1' }
+export const NO_FACTOR: Factor = { value: ONE, text: '1' }
 
 /**
  * The factor for the calls of a client at an upstream: all markups for them, multiplied. A `null` client is none

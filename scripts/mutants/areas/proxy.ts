@@ -5,8 +5,8 @@ export const proxy: Area = {
   tests: ['test/gateway/proxy', 'test/gateway/clients/transparency.test.ts', 'test/gateway/upstreams'],
   mutants: [
     {
-      find: 'if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) continue',
-      replace: 'if ((meaning & ENDS_HERE) !== 0) continue',
+      find: 'if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) {',
+      replace: 'if ((meaning & ENDS_HERE) !== 0) {',
       says: 'an upstream gets keys, addresses and cookies of clients',
     },
     {

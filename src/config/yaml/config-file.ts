@@ -11,7 +11,7 @@ import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
-import { credentialFields } from './credentials-config.ts'
+import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
 import { type FileRoute, routeShape } from './routes.ts'
 import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
 
@@ -185,7 +185,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     routes: source.parseEach(routeShape, 'routes') ?? [],
     paths: source.parse(filePaths, ['paths']) ?? NO_PATHS,
     prices: source.textEntries('prices'),
-    markups: source.textEntries('markups'),
+    markups: [...source.textEntries('markups'), ...ownCredentialMarkups(upstreams)],
     objects: source.parse(objectSharing.default('owned'), ['objects']) ?? 'owned',
     estimates: source.parse(fileEstimates, ['limits']) ?? null,
     report: (line, what) => source.report(line, what),

@@ -63,7 +63,7 @@ const text = z.string().regex(/^[\x21-\x7e]{1,256}$/, 'must be printable ASCII w
 
 /** The settings of an upstream in the YAML file that are about its credentials. */
 export const credentialFields = {
-  credentials: z.enum(CREDENTIAL_KINDS).optional(),
+  credentials: z.enum([...CREDENTIAL_KINDS, 'client']).optional(),
   region: z
     .string()
     .regex(/^[a-z0-9-]{1,64}$/, 'must be a region such as us-east-1')
@@ -87,6 +87,20 @@ interface CredentialPlace {
   /** Lower case. */
   readonly host: string
   readonly hasApiKey: boolean
+}
+
+/** An upstream of the YAML file, as far as it says who pays for its calls. */
+interface PaidUpstream {
+  readonly name: string
+  readonly credentials?: WrittenCredentials['credentials']
+  readonly line: number
+}
+
+/** Calls with a client's own credential are billed to the client by the provider: they cost nothing here. */
+export function ownCredentialMarkups(upstreams: readonly PaidUpstream[]) {
+  return upstreams.flatMap(({ name, credentials, line }) =>
+    credentials === 'client' ? [{ line, upstream: name, factor: '0' }] : [],
+  )
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -130,6 +144,7 @@ export function readCredentials(
     report('it has an API key and credentials, and sends one of them')
     return null
   }
+  if (kind === 'client') return null
   if (!PROVIDERS_OF[kind].includes(place.provider)) {
     report(`credentials: ${kind} is for ${PROVIDERS_OF[kind].join(' and ')}, and it is ${place.provider}`)
     return null

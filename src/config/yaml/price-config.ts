@@ -16,6 +16,7 @@ import {
 } from '../current-catalog.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { ConfigError, messageOf, upstreamUrl } from '../variables.ts'
+import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
 import { pricesOfHost, providerOfHost, readEnvironmentUpstream, saysItsCost } from './upstream.ts'
 import { deploymentShape, YamlSource } from './yaml-source.ts'
 
@@ -48,6 +49,7 @@ const upstreamShape = z.looseObject({
   trust_reported_cost: z.boolean().optional(),
   prices_of: z.enum(PRICES_OF).optional(),
   deployment: deploymentShape.optional(),
+  credentials: credentialFields.credentials,
 })
 
 /**
@@ -84,7 +86,7 @@ export function loadPriceConfig(env: Environment, stored: KeptElsewhere = NOTHIN
   }))
   const names = upstreams.map(({ name }) => name)
   const prices = yaml.textEntries('prices')
-  const markups = yaml.textEntries('markups')
+  const markups = [...yaml.textEntries('markups'), ...ownCredentialMarkups(fromFile)]
   const parsed = { prices: parseOverrides(prices, names), markups: parseMarkups(markups, names) }
   for (const { line, what } of parsed.prices.problems) yaml.report(line, `prices: ${what}`)
   for (const { line, what } of parsed.markups.problems) yaml.report(line, `markups: ${what}`)

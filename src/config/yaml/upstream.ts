@@ -21,6 +21,8 @@ export interface UpstreamConfig {
   readonly apiKey: string | null
   /** What its requests are proven with in place of a key; `null`: nothing else. */
   readonly credentials: UpstreamCredentials | null
+  /** The client's own credential goes there, and the provider bills the client. */
+  readonly takesClients: boolean
   /** Exact names or `prefix*`: calls that name these models go here; `null`: none by name. */
   readonly models: readonly string[] | null
   /** Path and query of its list of models, behind `basePath`; `null`: it has none that is fetched. */
@@ -96,6 +98,7 @@ export function readEnvironmentUpstream(env: Environment, problems: string[]): U
     credentials: readCredentials({ credentials }, place, env, (what) =>
       problems.push(`UPSTREAM_CREDENTIALS: ${what}`),
     ),
+    takesClients: false,
     models: null,
     modelsPath: modelListPathOf(provider),
     pathPrefix: null,

@@ -70,8 +70,9 @@ function upstreamOf(
     credentials: readCredentials(written, place, env, (what) =>
       report(written.line, `upstream ${written.name}: ${what}`),
     ),
+    takesClients: written.credentials === 'client',
     models: written.models === false ? null : (written.models ?? null),
-    modelsPath: written.models === false ? null : (written.models_path ?? modelListPathOf(provider)),
+    modelsPath: hasNoList(written) ? null : (written.models_path ?? modelListPathOf(provider)),
     pathPrefix: written.path_prefix ?? null,
     includeUsage: written.include_usage,
     trustReportedCost: written.trust_reported_cost ?? saysItsCost(host),
@@ -81,6 +82,11 @@ function upstreamOf(
     objects: written.objects ?? objects,
     keepAlive: written.keep_alive,
   }
+}
+
+/** Without a credential of the gateway's no list of models can be fetched, unless the operator knows one. */
+function hasNoList({ models, models_path: path, credentials }: FileUpstream): boolean {
+  return models === false || (credentials === 'client' && path === undefined)
 }
 
 function reportDoubles(first: readonly UpstreamConfig[], file: ConfigFile): void {

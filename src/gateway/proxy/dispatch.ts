@@ -110,6 +110,7 @@ export function dispatch(
   const headerOptions = {
     host: upstream.host,
     credential: credentialFor(admission),
+    passesCredentials: upstream.takesClients && sendsProof(method),
     // A call to an unknown path is not changed for the sake of being read.
     askIdentity: (dialect !== null && dialect.isGeneric !== true) || taker !== call,
     isPlain: body.isEdited,
@@ -122,7 +123,10 @@ export function dispatch(
     const isWhole = Buffer.isBuffer(toSend) && toSend.length > 0
     const path = upstream.basePath + route.target.pathAndQuery
     const forwarded =
-      isWhole && !signsRequests(upstream) ? null : headersOf(request, headerOptions, sentBytes)
+      // What is kept of a connection knows nothing of a client's own credential, and must not.
+      isWhole && !signsRequests(upstream) && !upstream.takesClients
+        ? null
+        : headersOf(request, headerOptions, sentBytes)
     const signature = sendsProof(method)
       ? signatureFor(upstream, method, path, body.sent, forwarded ?? NONE)
       : NONE

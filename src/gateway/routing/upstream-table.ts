@@ -168,6 +168,8 @@ export interface Upstream {
   readonly credential: readonly [name: string, value: string] | null
   /** In place of a key, a credential that ends: see `credentialOf`, and `signatureFor`. */
   readonly fetched: FetchedCredential | null
+  /** The client's own credential goes there, and no other. */
+  readonly takesClients: boolean
   readonly models: readonly string[] | null
   /** Path and query of its list of models; `null`: it has none. */
   readonly modelsPath: string | null

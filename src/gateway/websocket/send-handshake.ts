@@ -36,6 +36,7 @@ export function sendHandshake(
   const headers = forwardableRequestHeaders(request.rawHeaders, {
     host: upstream.host,
     credential: credentialOf(upstream),
+    passesCredentials: upstream.takesClients,
     // Frames are read as they come, as is an answer in the place of a session.
     askIdentity: dialect !== null,
     contentLength: null,

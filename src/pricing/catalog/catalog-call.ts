@@ -36,7 +36,10 @@ export type PriceOfCall = (Priced | Unpriced) & {
   readonly reported?: BesideReported
 }
 
-/** What our own prices say of a call whose upstream named its cost, whichever of the two is taken. */
+/**
+ * What our own prices say of a call whose upstream named its cost, whichever of the two is taken; or, without markups,
+ * of a call that a markup of 0 makes free.
+ */
 export interface BesideReported {
   /** Integer pico-USD; `null`: it has no price. */
   readonly ownCostPico: bigint | null

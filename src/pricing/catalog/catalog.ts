@@ -5,7 +5,7 @@ import type { PriceOverride } from '../overrides/price-overrides.ts'
 import { tierAt } from '../places/place-tiers.ts'
 import { placeOfCall, type UpstreamPlace } from '../places/upstream-places.ts'
 import { buildReportedPrice, type FixedPrice } from '../price.ts'
-import { type Factor, findFactors, type PriceMarkup } from '../price-markups.ts'
+import { type Factor, findFactors, NO_FACTOR, type PriceMarkup } from '../price-markups.ts'
 import { bundledCatalog } from '../sources/catalog-sources.ts'
 import { boundTiers, keepTier } from '../tiers/bounded-tiers.ts'
 import { CatalogCache } from './catalog-cache.ts'
@@ -146,10 +146,19 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs }, place)
     const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use)
     const own = keepTier(scope.serviceTier, priceParts(call, priceHere))
+    if (scope.factor.value.digits === 0n)
+      return { ...own, reported: { ownCostPico: listCost(call, scope), differs: false } }
     if (call.reportedCostPico === null || call.reportedCostPico < 0n) return own
     const said = takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
     const isBelieved = trusted.has(upstream) && (call.reportedCostPico > 0n || mayBeFree(own))
     return { ...(isBelieved ? said : own), reported: compare(own, said.costPico) }
+  }
+
+  /** Of a call that is not charged: what it would have been at list price. */
+  function listCost(call: CallToPrice, scope: CallScope): bigint | null {
+    const atList = { ...scope, factor: NO_FACTOR }
+    const listed = priceParts(call, (use) => priceUse(answer(atList, use.model, use.requestedModel), use))
+    return listed.kind === 'priced' ? listed.costPico : null
   }
 
   function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {

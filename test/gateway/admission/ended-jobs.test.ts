@@ -60,6 +60,7 @@ function upstreamAt(origin: string, pool: Upstream['pool']): Upstream {
     provider: 'openai',
     credential: null,
     fetched: null,
+    takesClients: false,
     models: null,
     modelsPath: null,
     pathPrefix: null,

@@ -56,7 +56,8 @@ export interface TwoDoors {
 export const OTHERS_RESPONSE = 'resp_0123456789abcdef0123456789abcdef'
 
 /** One more upstream, with a credential that ends. */
-export type ProvenUpstream = Pick<Upstream, 'name' | 'pathPrefix' | 'provider' | 'fetched'>
+export type ProvenUpstream = Pick<Upstream, 'name' | 'pathPrefix' | 'provider'> &
+  Partial<Pick<Upstream, 'fetched' | 'takesClients'>>
 
 const LATE_MS = 100
 const BODY_LIMIT_BYTES = 1024 * 1024
@@ -174,6 +175,7 @@ function upstreamsAt({ url }: TestUpstream, proven: readonly ProvenUpstream[]): 
     provider: 'openai',
     credential: null,
     fetched: null,
+    takesClients: false,
     models: null,
     pathPrefix: null,
     mountedAt: '',
@@ -201,10 +203,15 @@ function findSigner(keyId: string): CallerLookup {
   return { kind: keyId === 'key_RRRRRRRRRRRRRRRRRRRR' ? 'key_inactive' : 'unknown' }
 }
 
+/** A key with the form of keys. */
+export const FORMED_KEY = 'tg_0123456789abcdefghijABCDEFGHIJ999999'
+
 function findCaller(key: string): CallerLookup | Promise<CallerLookup> {
   const caller = { clientId: 'c', clientName: 'c', keyId: key, keyName: key, models: null }
   switch (key) {
     case 'good':
+      return { kind: 'active', caller }
+    case FORMED_KEY:
       return { kind: 'active', caller }
     case 'limited':
       return { kind: 'active', caller }

@@ -170,6 +170,7 @@ beforeAll(async () => {
     provider,
     credential: null,
     fetched: null,
+    takesClients: false,
     models: null,
     pathPrefix: null,
     mountedAt: '',

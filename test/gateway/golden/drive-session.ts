@@ -147,7 +147,16 @@ async function listen(
 function routeOf({ provider, path, model }: PlayedSession, upstream: Server): Route {
   const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
   return {
-    upstream: { name: 'up', origin, host: 'up', basePath: '', provider, credential: null, fetched: null },
+    upstream: {
+      name: 'up',
+      origin,
+      host: 'up',
+      basePath: '',
+      provider,
+      credential: null,
+      fetched: null,
+      takesClients: false,
+    },
     target: { path, canonicalPath: path, pathAndQuery: path },
     dialect: selectDialect(provider, 'GET', path),
     modelInPath: model,

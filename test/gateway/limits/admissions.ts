@@ -48,6 +48,7 @@ export function admitted(asking: Asking): Admission {
     provider,
     credential: null,
     fetched: null,
+    takesClients: false,
     models: null,
     pathPrefix: null,
     mountedAt: '',

@@ -28,6 +28,7 @@ beforeEach(async () => {
     provider: 'openai',
     credential: null,
     fetched: null,
+    takesClients: false,
     models: ['exact', 'pattern-*'],
     modelsPath: '/list',
     pathPrefix: null,

@@ -21,7 +21,8 @@ const PRESIGNED: CallRefusal = {
 const PRESIGNED_QUERY = /[?&]X-Amz-Signature=/i
 
 const OUR_FORM = /^tg_[0-9A-Za-z]{36}$/
-const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'] as const
+/** The last is for clients whose libraries have a credential of their own in the others. */
+const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key', 'x-tallygate-key'] as const
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.(tg_[0-9A-Za-z]{36})\s*(?=,|$)/
 
 const OUR_KEY = /^tg_[0-9A-Za-z]{36}$/
@@ -67,8 +68,8 @@ function percentDecoded(text: string): string {
 }
 
 /**
- * Reads the client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, `?key=`,
- * `?api-key=`, an upload's ticket and the realtime subprotocol that has our form, else the first of them. Refuses two
+ * Reads the client's key: the first of Authorization, x-api-key, api-key, x-goog-api-key, x-tallygate-key,
+ * `?key=`, `?api-key=`, an upload's ticket and the realtime subprotocol that has our form, else the first of them. Refuses two
  * Authorization lines: two readers could take different ones.
  */
 export function readCredential(

@@ -21,16 +21,22 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/**
- * Headers that do not go upstream: the client's credentials for this gateway, wherever SDKs put them, cookies
- * that a browser has for this origin, headers that are set here, and `Expect`, which the gateway has
- * answered.
- */
-const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
+/** Headers that hold a credential, wherever SDKs put it. */
+const CREDENTIALS: ReadonlySet<string> = new Set([
   ...PROVIDERS.map((provider) => entryOf(provider).credential.name),
   // Clients of every SDK are taken, whatever the upstreams are.
   'api-key',
   'authorization',
+  'x-api-key',
+  'x-goog-api-key',
+])
+
+/**
+ * Headers that do not go upstream: the client's credentials for this gateway, cookies that a browser has for this
+ * origin, headers that are set here, and `Expect`, which the gateway has answered.
+ */
+const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
+  ...CREDENTIALS,
   'cookie',
   'expect',
   'host',
@@ -38,8 +44,6 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   'x-amz-content-sha256',
   'x-amz-date',
   'x-amz-security-token',
-  'x-api-key',
-  'x-goog-api-key',
   // Some frameworks take these for the method, and would serve the call by another one than it was judged by.
   'x-http-method',
   'x-http-method-override',
@@ -47,6 +51,8 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   // Some take these for the path.
   'x-original-url',
   'x-rewrite-url',
+  // A key of ours beside a credential of the client's own.
+  'x-tallygate-key',
 ])
 
 /** Headers that frame, address or describe the message. Naming them in `Connection` does not drop them. */
@@ -95,6 +101,8 @@ export const IS_ORIGIN_POLICY = 4096
 export const IS_CORS = 8192
 /** Of a request: which web page it came from. */
 export const IS_ORIGIN = 16384
+/** Of a request: it may hold a key of ours, or a credential of the client's own. */
+export const IS_CREDENTIAL = 32768
 /** What becomes of it, or of other headers, depends on its value, even where it ends here itself. */
 export const READS_VALUE = IS_CONNECTION | IS_TE
 
@@ -137,6 +145,7 @@ function learn(name: string): number {
   if (HOP_BY_HOP.has(lowerName) || lowerName.startsWith('proxy-')) meaning |= ENDS_HERE
   if (lowerName.startsWith('access-control-')) meaning |= IS_CORS
   if (NOT_FOR_UPSTREAM.has(lowerName)) meaning |= NOT_UPSTREAM
+  if (CREDENTIALS.has(lowerName)) meaning |= IS_CREDENTIAL
   if (name.length > MAX_KNOWN_LENGTH) return meaning
   if (known.size >= MAX_KNOWN) known.clear()
   known.set(name, meaning)

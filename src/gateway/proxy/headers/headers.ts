@@ -5,6 +5,7 @@ import {
   IS_ACCEPT,
   IS_CODING,
   IS_CORS,
+  IS_CREDENTIAL,
   IS_LENGTH,
   IS_ORIGIN,
   IS_SUBPROTOCOL,
@@ -24,6 +25,8 @@ export interface HeaderOptions {
   readonly host: string
   /** Our credential for the upstream; `null`: none is sent. */
   readonly credential: Header | null
+  /** The client's own credentials go upstream, and what is meant for this gateway does not. */
+  readonly passesCredentials?: boolean
   /** Asks for an answer without content coding, in place of what the client accepts. */
   readonly askIdentity: boolean
   /** Which web page calls does not go upstream: that is for the gateway to judge. */
@@ -47,7 +50,7 @@ const UNREADABLE_TYPE = /proto/i
 
 /** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
-  const { host, credential, askIdentity, contentLength, isPlain, ownsOrigins } = options
+  const { host, credential, askIdentity, contentLength, isPlain, ownsOrigins, passesCredentials } = options
   const connectionNamed = namedByConnection(rawHeaders)
   const forwarded = ['host', host]
   let hasType = false
@@ -60,7 +63,9 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
         forwarded.push(name, 'trailers')
         continue
       }
-      if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) continue
+      if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) {
+        if (passesCredentials !== true || (meaning & IS_CREDENTIAL) === 0 || isForUs(value)) continue
+      }
       if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue
       if ((meaning & IS_CODING) !== 0 && isPlain === true) continue
       if ((meaning & (IS_ORIGIN | IS_CORS)) !== 0 && ownsOrigins === true) continue
@@ -91,6 +96,13 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
 export function credentialHeader(provider: Provider, apiKey: string): Header {
   const { name, prefix } = entryOf(provider).credential
   return [name, prefix + apiKey]
+}
+
+/** A key of ours, or what a client signed for this gateway. */
+const FOR_US = /\btg_[0-9A-Za-z]|^\s*AWS4-/i
+
+function isForUs(value: string): boolean {
+  return FOR_US.test(value)
 }
 
 /** RFC 9110, 10.1.4: `trailers` is about the message and may pass. All else in TE is about the connection. */
