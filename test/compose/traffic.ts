@@ -13,6 +13,7 @@ export interface TrafficOptions {
   /** A function is asked at each call. */
   readonly baseUrl: string | (() => string)
   readonly key: string
+  /** Read before each call: who lowers it ends the traffic. */
   readonly calls: number
   /** At most. */
   readonly atOnce: number

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,6 +12,8 @@ export interface Checkout {
   /** The commit, or `this checkout`. */
   readonly name: string
   tallygate(...args: readonly string[]): Promise<{ code: number; out: string; err: string }>
+  /** Its processes say of which release they are. */
+  readonly saysItsRelease: boolean
   /** Started, and ready. */
   gateway(port: number): Promise<Child>
   worker(): Promise<Child>
@@ -67,6 +70,7 @@ export async function checkOut(
   }
   return {
     name,
+    saysItsRelease: existsSync(join(root, 'src/store/migrations/0030_heartbeats.sql')),
     async tallygate(...args) {
       return await run(process.execPath, ['src/cli/main.ts', ...args], { cwd: root, env: own }).then(
         ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),

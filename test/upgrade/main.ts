@@ -18,11 +18,11 @@ import { checkOut, findOlderCommit } from './checkout.ts'
  *     npm run test:upgrade                # from the commit before the newest migration
  *     npm run test:upgrade -- 8f1628d7    # from that one
  */
-const CALLS = 900
 const AT_ONCE = 4
 const EVERY_MS = 25
 const FIRST = 100
 const WAITING = 100
+const LAST = 100
 const GRACE_MS = 60_000
 
 const commit = process.argv[2] ?? (await findOlderCommit())
@@ -57,16 +57,14 @@ try {
 
   const traffic: Traffic = { sent: 0, answered: new Set(), failures: [] }
   const target = { port: ports[0] as number }
-  const calling = makeCalls(
-    {
-      baseUrl: () => `http://127.0.0.1:${target.port}`,
-      key,
-      calls: CALLS,
-      atOnce: AT_ONCE,
-      everyMs: EVERY_MS,
-    },
-    traffic,
-  )
+  const load = {
+    baseUrl: () => `http://127.0.0.1:${target.port}`,
+    key,
+    calls: Number.POSITIVE_INFINITY,
+    atOnce: AT_ONCE,
+    everyMs: EVERY_MS,
+  }
+  const calling = makeCalls(load, traffic)
   await reached(traffic, FIRST)
 
   const first = await next.tallygate('migrate')
@@ -91,17 +89,19 @@ try {
   const waitFrom = traffic.answered.size
   await reached(traffic, waitFrom + WAITING)
   const worker = await next.worker()
-  ok(await until(async () => (await releases())?.state === 'wrong' || null, { timeoutMs: 20_000 }))
-  console.log(`doctor: ${(await releases())?.detail}`)
+  if (old.saysItsRelease) {
+    ok(await until(async () => (await releases())?.state === 'wrong' || null, { timeoutMs: 20_000 }))
+    console.log(`doctor: ${(await releases())?.detail}`)
+  }
   const after = await next.gateway(ports[1])
   target.port = ports[1]
   equal(await before.stop(GRACE_MS), 'exit code 0')
-  const during = traffic.sent
+  load.calls = traffic.sent + LAST
   await calling
-  ok(during < CALLS, 'the upgrade ended after the last call')
+  const made = traffic.sent
   deepEqual(traffic.failures, [], 'an upgrade fails no call')
   ok(
-    await until(async () => ((await countedNow(key, target.port)) === CALLS ? true : null), {
+    await until(async () => ((await countedNow(key, target.port)) === made ? true : null), {
       timeoutMs: 60_000,
     }),
     'all calls are counted',
@@ -109,7 +109,7 @@ try {
   ok(await until(async () => (await releases())?.state === 'ok' || null, { timeoutMs: 20_000 }))
   const verified = await next.tallygate('ledger', 'verify')
   equal(verified.code, 0, verified.out + verified.err)
-  console.log(`${CALLS} calls over an upgrade from ${old.name}: 0 failed, all counted once, verify is clean`)
+  console.log(`${made} calls over an upgrade from ${old.name}: 0 failed, all counted once, verify is clean`)
   await after.stop(GRACE_MS)
   await worker.stop(GRACE_MS)
 } finally {
