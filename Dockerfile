@@ -43,7 +43,7 @@ ENTRYPOINT ["/app/deploy/with-secrets.sh"]
 # collect and compile on four threads, on however few cores: calls then wait for theirs.
 CMD ["node", "--max-semi-space-size=16", "--v8-pool-size=1", "src/gateway/server.ts"]
 HEALTHCHECK --interval=5s --timeout=3s --start-period=30s --retries=3 \
-  CMD ["node", "src/standalone/container/check-gateway.ts"]
+  CMD ["/app/deploy/healthy.sh"]
 
 FROM runtime AS demo
 COPY --from=demo-dependencies /app/node_modules ./node_modules

@@ -8,8 +8,10 @@ import {
   loadKafkaConfig,
   loadPriceRefreshConfig,
   loadWorkerConfig,
+  loadWorkerListenConfig,
   type PriceRefreshConfig,
   type WorkerConfig,
+  type WorkerListenConfig,
 } from '../src/config/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { checkKafkaClient } from './kafka/kafka-broker.ts'
@@ -21,6 +23,7 @@ interface MainConfig extends WorkerConfig {
   readonly jobFetching: JobFetchConfig | null
   readonly priceRefresh: PriceRefreshConfig | null
   readonly kafka: KafkaConfig | null
+  readonly listen: WorkerListenConfig | null
 }
 
 function loadConfig(): MainConfig {
@@ -32,6 +35,7 @@ function loadConfig(): MainConfig {
       jobFetching: loadJobFetchConfig(process.env),
       priceRefresh: loadPriceRefreshConfig(process.env),
       kafka,
+      listen: loadWorkerListenConfig(process.env),
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -42,7 +46,15 @@ function loadConfig(): MainConfig {
 
 const config = loadConfig()
 const log = createLog(config.logLevel, 'worker')
+const { listen } = config
 const workers = startWorkers({ ...config, log })
+// Loaded only where it is used: it takes 20 ms of a start. Without the address that it is to have, it ends.
+const listener =
+  listen === null
+    ? null
+    : await import('../src/operator/worker-listener.ts').then(({ listenForOperators }) =>
+        listenForOperators({ ...listen, view: workers.view, log }),
+      )
 
 let countedBefore = 0
 setInterval(() => {
@@ -54,6 +66,7 @@ setInterval(() => {
 closeWithGrace({ delay: config.shutdownGraceMs, logger: console }, async ({ signal, err }) => {
   if (err) log.error({ event: 'worker.crashed', err }, 'the worker ends because of an error')
   else log.info({ event: 'worker.stopping', signal }, 'the worker ends')
+  await listener?.close()
   await workers.close()
 })
 

@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
 import { booksDiffer } from '../src/corrections/conditions.ts'
+import { findIllness } from '../src/doctor/find-illness.ts'
 import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
 import { utcDayOf } from '../src/domain/utc-day.ts'
-import { settledWithin } from '../src/lib/deadline.ts'
+import { settledWithin, withinDeadline } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { repeat } from '../src/lib/repeat.ts'
 import { VERSION } from '../src/lib/version.ts'
+import type { WorkerMetricsOptions } from '../src/metrics/rollup-metrics.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
@@ -16,6 +18,7 @@ import { createGapCheck } from '../src/rollup/drain/gap-check.ts'
 import { createRollUp } from '../src/rollup/roll-up.ts'
 import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
+import { readStreamBacklog } from '../src/store/connection/redis-state.ts'
 import { registerStream, selectStreams } from '../src/store/ledger/ledger-database.ts'
 import { NOTHING_REPORTED } from '../src/store/processes/process-report.ts'
 import { keepAnnounced } from '../src/store/processes/processes-table.ts'
@@ -53,9 +56,13 @@ export interface WorkersOptions {
   readonly alertPauseMs?: number
 }
 
+/** What this process shows of itself, for its container and for Prometheus. */
+export type WorkerView = Omit<WorkerMetricsOptions, 'version'>
+
 export interface Workers {
   /** What this process has counted since it began. */
   readonly sums: Readonly<ShardSums>
+  readonly view: WorkerView
   /** Ends after the running transactions; entries left in the streams are for the next worker. */
   close(): Promise<void>
 }
@@ -72,6 +79,8 @@ const REDIS_SILENCE_MS = 3_000
 /** A server that does not answer by then is not waited for: another worker repeats what was not committed. */
 const TRANSACTION_END_MS = 5_000
 const POOL_END_MS = 1_000
+/** A scrape of metrics waits this long for Redis. */
+const SCRAPE_MS = 1_000
 /** A drain and the daily jobs may run beside each stream's next job. */
 const SPARE_JOBS = 4
 const SCHEDULE_EVERY_MS = 1_000
@@ -221,8 +230,16 @@ export function startWorkers(options: WorkersOptions): Workers {
       shards: [...shards.counted()],
     }),
   })
+  const problem = () => findIllness({ pool, redis: async () => redis, redisPrefix, nowMs: clock.now() })
+  const readLag = async (stream: string) => ({ shard: stream, ...(await readStreamBacklog(redis, stream)) })
+  const view: WorkerView = {
+    sums: () => shards.sums,
+    lags: () => withinDeadline(Promise.all(shards.counted().map(readLag)), SCRAPE_MS),
+    problem,
+  }
   return {
     sums: shards.sums,
+    view,
     async close() {
       await settledWithin(announced.stop(), POOL_END_MS)
       const loops = Promise.all([scheduling.stop(), claim.close()])

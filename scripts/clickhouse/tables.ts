@@ -64,6 +64,7 @@ function columnOf(field: FieldColumn): Column {
       )
     case 'text':
     case 'word':
+    case 'trace':
       return textColumn(field)
     default:
       return form satisfies never

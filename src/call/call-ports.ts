@@ -80,6 +80,7 @@ export interface Caller {
 export type CallerLookup =
   | { readonly kind: 'active'; readonly caller: Caller }
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'key_inactive' }
+  /** Revoked, or its time is over. */
+  | { readonly kind: 'key_inactive'; readonly isExpired?: true }
   | { readonly kind: 'client_disabled' }
   | { readonly kind: 'unavailable' }

@@ -25,6 +25,8 @@ export interface OpenCall {
   readonly requestedModel: string | null
   /** A WebSocket session: its duration is not a latency. */
   readonly webSocket: boolean
+  /** The trace that it is a part of, 32 hexadecimal digits; absent: of none that the gateway knows. */
+  readonly traceId?: string | undefined
 }
 
 /** The use and the cost of one model. A call has one; so has each job that its answer reports. */

@@ -7,14 +7,14 @@ const HIGHEST_STATUS = 999
 
 /**
  * How a field's value is written in JSON and in SQL. `id`: a UUID. `text`: any. `word`: one of a list, which needs
- * no escaping. `pico`: pico-USD in decimal. `time`: milliseconds since 1970. `flag`: written only where true.
+ * no escaping. `trace`: 32 hexadecimal digits. `pico`: pico-USD in decimal. `time`: milliseconds since 1970. `flag`: written only where true.
  * `tokens`, `units`: counts by name, written where they are not `null`. `list`: has a form of its own.
  */
 type FormOf<Value> = [Value] extends [boolean]
   ? { readonly form: 'flag' }
   : [Value] extends [string]
     ? string extends Value
-      ? { readonly form: 'id' | 'text' | 'pico' }
+      ? { readonly form: 'id' | 'text' | 'trace' | 'pico' }
       : { readonly form: 'word'; readonly words: readonly Value[] }
     : [Value] extends [number]
       ? { readonly form: 'time' | 'integer' | 'microseconds'; readonly highest: number }
@@ -63,6 +63,7 @@ export const RECORD_FIELDS = {
   path: { part: 'open', form: 'text', absent: 'never', column: 'path' },
   requestedModel: { part: 'open', form: 'text', absent: 'null', column: 'requested_model' },
   webSocket: { part: 'open', form: 'flag', absent: 'false', column: 'web_socket' },
+  traceId: { part: 'open', form: 'trace', absent: 'undefined', column: 'trace_id' },
   reportedModel: { part: 'use', form: 'text', absent: 'null', column: 'reported_model' },
   model: { part: 'use', form: 'text', absent: 'never', column: 'model' },
   status: { part: 'call', form: 'integer', absent: 'null', column: 'status', highest: HIGHEST_STATUS },

@@ -4,8 +4,16 @@ export { ENVIRONMENT, type Environment, type EnvironmentVariable } from './envir
 export { type GatewayConfig, loadGatewayConfig } from './gateway-config.ts'
 export { type KafkaConfig, loadKafkaConfig } from './kafka-config.ts'
 export { loadPriceRefreshConfig, type PriceRefreshConfig } from './price-refresh-config.ts'
+export type { TracingConfig } from './tracing-config.ts'
 export { ConfigError } from './variables.ts'
-export { CLOSING_MS, type LogLevel, loadWorkerConfig, type WorkerConfig } from './worker-config.ts'
+export {
+  CLOSING_MS,
+  type LogLevel,
+  loadWorkerConfig,
+  loadWorkerListenConfig,
+  type WorkerConfig,
+  type WorkerListenConfig,
+} from './worker-config.ts'
 export { type JobFetchConfig, loadJobFetchConfig } from './yaml/job-fetch-config.ts'
 export type { UpstreamConfig } from './yaml/upstream.ts'
 export type { ModelConfig } from './yaml/upstreams.ts'

@@ -96,6 +96,12 @@ export const ENVIRONMENT = [
     default: null,
   },
   {
+    name: 'METRICS_CLIENTS',
+    meaning:
+      'clients that `/metrics` names with their calls and cost, those that cost most, and the rest as `other`; 0: none',
+    default: '0',
+  },
+  {
     name: 'ON_CLIENT_ABORT',
     meaning:
       '`cancel` the upstream call of a client that left where its bytes tell what it cost, or `drain` every one to its end',
@@ -163,6 +169,12 @@ export const ENVIRONMENT = [
     default: null,
   },
   {
+    name: 'WORKER_HOST',
+    meaning: "address of a worker's listener for `/metrics`, `/healthz` and `/readyz`",
+    default: '127.0.0.1',
+  },
+  { name: 'WORKER_PORT', meaning: 'its port; unset: a worker does not listen', default: null },
+  {
     name: 'PRICES_REFRESH',
     meaning: '`daily`: workers fetch newer prices once a day; `off`: only `prices update` brings them',
     default: 'daily',
@@ -212,6 +224,35 @@ export const ENVIRONMENT = [
     default: '3600',
   },
   { name: 'SHUTDOWN_GRACE_MS', meaning: 'milliseconds for running calls at SIGTERM', default: '30000' },
+  {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    meaning:
+      'a collector of OpenTelemetry, `http://collector:4318`: gateways send spans of calls there; unset: nowhere',
+    default: null,
+  },
+  {
+    name: 'OTEL_EXPORTER_OTLP_HEADERS',
+    meaning: 'headers for it, `name=value` and more after commas, percent-encoded',
+    default: null,
+  },
+  { name: 'OTEL_SERVICE_NAME', meaning: 'the name of the gateways there', default: 'tallygate' },
+  {
+    name: 'OTEL_RESOURCE_ATTRIBUTES',
+    meaning: 'what else is said of them, `name=value` and more after commas',
+    default: null,
+  },
+  {
+    name: 'OTEL_TRACES_SAMPLER',
+    meaning:
+      'which traces are sent: `always_on`, `always_off`, `traceidratio`, or one of them behind `parentbased_`',
+    default: 'parentbased_always_on',
+  },
+  {
+    name: 'OTEL_TRACES_SAMPLER_ARG',
+    meaning: 'the part of traces that `traceidratio` sends, from 0 to 1',
+    default: '1',
+  },
+  { name: 'OTEL_SDK_DISABLED', meaning: '`true`: no spans are made, whatever else is set', default: 'false' },
   { name: 'LOG_LEVEL', meaning: 'pino level; calls are logged one line each at `debug`', default: 'info' },
 ] as const satisfies readonly EnvironmentVariable[]
 

@@ -9,6 +9,7 @@ import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { type PriceMarkup, parseMarkups } from '../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../pricing/repricing/repricing-scope.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
+import { readTracing, type TracingConfig } from './tracing-config.ts'
 import {
   ConfigError,
   choice,
@@ -67,6 +68,10 @@ export interface GatewayConfig extends WorkerConfig {
   /** 0: any free one. */
   readonly adminPort: number
   readonly adminToken: string | null
+  /** `null`: no spans are made. */
+  readonly tracing: TracingConfig | null
+  /** Clients that metrics name; 0: none. */
+  readonly metricsClients: number
   readonly onClientAbort: 'cancel' | 'drain'
   readonly gatewayProcesses: number
   readonly dataDir: string
@@ -99,6 +104,7 @@ const gatewayVariables = {
   ADMIN_HOST: word,
   ADMIN_PORT: integer(0, 65_535),
   ADMIN_TOKEN: word.nullable(),
+  METRICS_CLIENTS: integer(0, 1_000),
   ON_CLIENT_ABORT: choice(['cancel', 'drain']),
   GATEWAY_PROCESSES: integer(1, 256),
   TALLYGATE_DATA_DIR: z.string(),
@@ -127,6 +133,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
   checkRedisPrefix(values, problems)
   const prices = parsePrices(file, upstreams)
   const tls = readTlsFiles(env, problems)
+  const tracing = readTracing(env, problems)
   if (values !== null && listensTwice(values)) {
     problems.push(`ADMIN_PORT: must differ from PORT, both are ${values.PORT}`)
   }
@@ -136,6 +143,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     ...upstreams,
     ...prices,
     tls,
+    tracing,
     databaseReadUrl: values.DATABASE_READ_URL,
     host: values.HOST,
     port: values.PORT,
@@ -149,6 +157,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     adminHost: values.ADMIN_HOST,
     adminPort: values.ADMIN_PORT,
     adminToken: values.ADMIN_TOKEN,
+    metricsClients: values.METRICS_CLIENTS,
     onClientAbort: values.ON_CLIENT_ABORT,
     gatewayProcesses: values.GATEWAY_PROCESSES,
     dataDir: values.TALLYGATE_DATA_DIR,

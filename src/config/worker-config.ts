@@ -10,6 +10,7 @@ import {
   postgresUrl,
   readVariables,
   redisUrl,
+  word,
 } from './variables.ts'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -40,6 +41,27 @@ export const workerVariables = {
   SHUTDOWN_GRACE_MS: integer(0, LONGEST_TIMEOUT_MS),
   LOG_LEVEL: choice(LOG_LEVELS),
 } as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
+
+/** Where a worker shows `/metrics` and its health. */
+export interface WorkerListenConfig {
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+}
+
+const listenVariables = {
+  WORKER_HOST: word,
+  WORKER_PORT: integer(0, 65_535).nullable(),
+} as const satisfies Partial<Record<EnvironmentName, z.ZodType>>
+
+/** `null`: nowhere. Throws one {@link ConfigError} with every problem. */
+export function loadWorkerListenConfig(env: Environment): WorkerListenConfig | null {
+  const problems: string[] = []
+  const values = readVariables(env, listenVariables, problems)
+  if (values === null) throw new ConfigError(problems)
+  const { WORKER_HOST: host, WORKER_PORT: port } = values
+  return port === null ? null : { host, port }
+}
 
 /** The worker's configuration. Throws one {@link ConfigError} with every problem. */
 export function loadWorkerConfig(env: Environment): WorkerConfig {

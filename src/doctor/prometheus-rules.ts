@@ -40,8 +40,8 @@ export function renderRuleList(): string {
   return RULES.map(({ expr, summary }) => wrapped(`- \`${expr}\`: ${summary}`)).join('\n')
 }
 
-/** Lines after the first are indented. What is between backticks stays on one line. */
-function wrapped(item: string): string {
+/** An item of a list. Lines after the first are indented. What is between backticks stays on one line. */
+export function wrapped(item: string): string {
   const lines: string[] = []
   let line = ''
   for (const word of item.match(/(?:`[^`]*`|[^\s`])+/g) ?? []) {

@@ -4,7 +4,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { CallRecord } from '../call/call-record.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { DEFAULT_ESTIMATES } from '../config/yaml/config-file.ts'
-import { CONDITIONS } from '../doctor/conditions.ts'
 import { streamNames } from '../domain/redis/redis-names.ts'
 import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/listener.ts'
@@ -17,22 +16,17 @@ import type { Activity } from '../lib/idle-memory.ts'
 import type { Logger } from '../lib/log.ts'
 import { VERSION } from '../lib/version.ts'
 import { openLimits } from '../limits/open-limits.ts'
-import { buildMetrics } from '../metrics/metrics.ts'
 import { ObjectIndex } from '../objects/object-index.ts'
 import { Objects } from '../objects/objects.ts'
 import { recordObjects } from '../objects/record-objects.ts'
-import { selectWaitingJobs } from '../objects/table/jobs-table.ts'
 import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
-import { readPriceState } from '../pricing/refresh/price-state.ts'
 import { openRedis } from '../store/connection/redis.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { keepAnnounced } from '../store/processes/processes-table.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
 import { RedisWatch } from '../store/redis-probe/redis-probe.ts'
-import { selectCollisions } from '../usage/calls/response-collisions.ts'
-import { selectOutboxState } from '../usage/outbox/outbox-state.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
@@ -42,6 +36,8 @@ import { CallEstimates } from './expected-use/call-estimates.ts'
 import { buildGateway } from './gateway.ts'
 import { openGatewayPools } from './gateway-pools.ts'
 import { watchCertificate } from './health/certificate.ts'
+import { buildGatewayMetrics } from './health/gateway-metrics.ts'
+import { JournalDisk } from './health/journal-disk.ts'
 import { watchKafkaBacklog } from './health/kafka-backlog.ts'
 import { type GatewayState, readinessOf } from './health/readiness.ts'
 import { nameGateway, recordJournal, recordPrices } from './health/recorded-state.ts'
@@ -57,6 +53,7 @@ import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/finalize-call.ts'
 import { ReloadableConfig } from './reloadable-config.ts'
 import { Summaries } from './routes/usage.ts'
+import { openTracing } from './tracing/open-tracing.ts'
 
 /**
  * The request bodies in memory, for all calls together. Beyond this, large ones are refused: otherwise the
@@ -67,8 +64,6 @@ const BODY_BUDGET_BYTES = 256 * 1024 * 1024
 const OWNERS_MS = 2_000
 /** A client's query is answered within this time, or refused. */
 const SUMMARY_MS = 4_000
-/** A scrape of metrics waits this long for Postgres. */
-const SCRAPE_MS = 1_000
 const REDIS_SILENCE_MS = 1_000
 /** After the last connection, the time to write the records of cut calls: their tokens may be estimated. */
 const RECORD_GRACE_MS = 5_000
@@ -158,6 +153,7 @@ export async function runGateway(
   let stopping = false
   let configuration = hashConfiguration(config)
   const reloadAsked = new ReloadAsked()
+  const disk = new JournalDisk(config.journalDir)
   const certificate = config.tls === null ? null : watchCertificate(config.tls, log)
   const state = (): GatewayState => {
     const { redisConnected, oldestUncommittedMs, journalWritable } = ledger.stats()
@@ -177,6 +173,7 @@ export async function runGateway(
       limitsDegraded: limits.isDegraded(),
       clockOff: clock.isOff,
       clockOffsetMs: clock.provenOffsetMs,
+      disk: disk.last,
       certificateEndsAtMs: certificate?.endsAtMs ?? null,
       connectionShortage: lanes.shortage,
     }
@@ -188,20 +185,13 @@ export async function runGateway(
     ping: () => polls.query('select'),
     limitMs: SUMMARY_MS,
   })
-  const metrics = buildMetrics({
-    knowsModel: reloadable.pricing.knowsModel,
-    ledger: () => ledger.stats(),
-    keys: () => keys.stats(),
-    collisions: () => withinDeadline(selectCollisions(lanes.reports, null), SCRAPE_MS),
-    jobs: () => withinDeadline(selectWaitingJobs(lanes.reports), SCRAPE_MS),
-    kafka: () => withinDeadline(selectOutboxState(lanes.reports), SCRAPE_MS),
-    prices: () => withinDeadline(readPriceState(lanes.reports, 'genai-prices'), SCRAPE_MS),
+  const { knowsModel } = reloadable.pricing
+  const metrics = buildGatewayMetrics({
+    ...{ config, knowsModel, ledger, keys, limits, state, now },
+    pool: lanes.reports,
     replica: reports.state,
-    limits,
-    gauges: CONDITIONS.flatMap(({ gauges }) => gauges ?? []),
-    state,
-    version: VERSION,
   })
+  const tracing = await openTracing(config.tracing, log)
   const upstreamHealth = new UpstreamHealth()
   const observer = upstreamHealth.watch(logCalls(metrics.observer, log))
   const unattended = new Unattended()
@@ -214,6 +204,8 @@ export async function runGateway(
   const recorded = recordObjects(ledger, objects)
   const services = {
     unattended,
+    ownTime: metrics.ownTime,
+    tracer: tracing?.tracer,
     ratios,
     ledger:
       config.onJournalFull === 'unmetered' ? failOpenLedger(recorded, observer.callUnmetered) : recorded,
@@ -247,6 +239,7 @@ export async function runGateway(
         learn: (expected, record, prompt) => estimates.learn(expected, record, prompt),
       },
       refused: limits.refused,
+      refusedUnknown: (reason) => metrics.refusedRequest(reason),
       now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },
@@ -314,7 +307,7 @@ export async function runGateway(
       configuration: () => configuration,
       reloadable,
       ledger,
-      journalDir: config.journalDir,
+      disk,
       certificateEndsAtMs: () => certificate?.endsAtMs ?? null,
       shards: streamNames(config.redisPrefix, config.streamShards),
       upstreams: upstreamHealth,
@@ -366,6 +359,7 @@ export async function runGateway(
       redisWatch.stop()
       ownCalls.close()
       redis.disconnect()
+      const spansSent = tracing?.close()
       const storesClosed = (async () => {
         // First: a process that does not say that it stops is taken for one that was killed.
         await announced.stop()
@@ -387,6 +381,7 @@ export async function runGateway(
           'Postgres or Redis did not close their connections in time',
         )
       })
+      await spansSent
     },
   }
 }

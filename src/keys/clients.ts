@@ -89,7 +89,7 @@ function clientFrom(row: ClientRow): Client {
 
 /** The names of these clients, by id. One that is no longer known is absent. */
 export async function selectClientNames(
-  session: PostgresSession,
+  session: Pick<PostgresSession, 'query'>,
   clientIds: Iterable<string>,
 ): Promise<ReadonlyMap<string, string>> {
   const { rows } = await session.query<{ id: string; name: string }>(

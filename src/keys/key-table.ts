@@ -5,6 +5,7 @@ import { Signers } from './signers.ts'
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const KEY_INACTIVE: CallerLookup = { kind: 'key_inactive' }
+const KEY_EXPIRED: CallerLookup = { kind: 'key_inactive', isExpired: true }
 const CLIENT_DISABLED: CallerLookup = { kind: 'client_disabled' }
 
 /**
@@ -270,8 +271,8 @@ export class KeyTable {
 function answerOf(entry: KeyEntry, nowMs: number): CallerLookup {
   const lookup = entry.lookup ?? lookupOf(entry)
   entry.lookup = lookup
-  const isOver = lookup.kind === 'active' && entry.expiresAtMs !== null && nowMs >= entry.expiresAtMs
-  return isOver ? KEY_INACTIVE : lookup
+  const isOver = entry.expiresAtMs !== null && nowMs >= entry.expiresAtMs
+  return isOver && lookup.kind !== 'client_disabled' ? KEY_EXPIRED : lookup
 }
 
 function isInUse({ isActive, clientDisabled }: KeyEntry): boolean {

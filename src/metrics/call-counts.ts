@@ -1,5 +1,7 @@
 import type { CallObserver, UpstreamFailure } from '../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
+import type { ClientCounts } from './client-counts.ts'
+import { OwnTimeCounts } from './latency-counts.ts'
 import { addOne, ModelCounts, UpstreamCounts } from './model-counts.ts'
 
 /** The label of every model that may not be a label itself. */
@@ -27,12 +29,19 @@ export class CallCounts implements CallObserver {
   readonly suspects = new Map<string, number>()
   readonly costDifferences = new Map<string, number>()
   readonly partlyUnpriced = new Map<string, number>()
+  /** The time of calls in this process itself. */
+  readonly ownTime = new OwnTimeCounts()
+  /** By reason: requests that were refused before their client was known. */
+  readonly refusedRequests = new Map<string, number>()
   failures = 0
   unmetered = 0
+  /** `null`: no metric names clients. */
+  readonly #clients: ClientCounts | null
 
   /** `knowsModel`: whether the configuration lists a model or there is a price for it. */
-  constructor(knowsModel: (call: OpenCall, model: string) => boolean) {
+  constructor(knowsModel: (call: OpenCall, model: string) => boolean, clients: ClientCounts | null = null) {
     this.#knowsModel = knowsModel
+    this.#clients = clients
   }
 
   /** The ledger reports the open calls, since it also knows those that were never sent. */
@@ -47,6 +56,7 @@ export class CallCounts implements CallObserver {
     }
     upstream.add(record)
     this.#countsOfModel(record).add(record)
+    this.#clients?.add(record)
     if (record.suspect === true) addOne(this.suspects, record.provider)
     if (record.costDiffers === true) addOne(this.costDifferences, record.provider)
     if (record.partlyUnpriced === true) addOne(this.partlyUnpriced, record.provider)

@@ -1,9 +1,10 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import { UNPRICED_REASONS } from '../call/unpriced-reason.ts'
 import { TOKEN_CLASSES } from '../call/usage.ts'
 import { picoToUsdNumber } from '../domain/pico-usd.ts'
 import type { CallCounts } from './call-counts.ts'
-import { cumulate, type LatencyCounts, SHOWN_BOUNDS_SECONDS } from './latency-counts.ts'
+import { DurationHistogram } from './duration-histogram.ts'
+import { cumulateLatency, cumulateOwnTime } from './latency-counts.ts'
 import type { UpstreamCounts } from './model-counts.ts'
 
 /** `cacheReadTokens` -> `cache_read`. */
@@ -138,6 +139,14 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
       }
     },
   )
+  counter(
+    'tallygate_refused_requests_total',
+    'Requests that were refused before their client was known: a wrong, revoked or expired key, a disabled client.',
+    ['reason'],
+    (add) => {
+      for (const [reason, count] of counts.refusedRequests) add({ reason }, count)
+    },
+  )
   counter('tallygate_call_failures_total', 'Calls that failed in the gateway itself.', [], (add) => {
     add({}, counts.failures)
   })
@@ -154,67 +163,9 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
   showLatencies(registry, counts)
 }
 
-/** One histogram of a family, with its labels. */
-interface LabelledLatency<Label extends string> {
-  readonly labels: Readonly<Record<Label, string>>
-  readonly latency: LatencyCounts
-}
-
-interface LatencyHistogramOptions<Label extends string> {
-  readonly registry: Registry
-  readonly name: string
-  readonly help: string
-  readonly labelNames: readonly Label[]
-  readonly select: () => Iterable<LabelledLatency<Label>>
-}
-
-/**
- * Seconds, rendered from counts that are kept elsewhere: an observation by the library costs several times as
- * much.
- */
-class LatencyHistogram<Label extends string> extends Histogram<Label> {
-  readonly #select: () => Iterable<LabelledLatency<Label>>
-  readonly #name: string
-  readonly #help: string
-
-  constructor({ registry, name, help, labelNames, select }: LatencyHistogramOptions<Label>) {
-    super({ name, help, labelNames, buckets: [...SHOWN_BOUNDS_SECONDS], registers: [registry] })
-    this.#name = name
-    this.#help = help
-    this.#select = select
-  }
-
-  /** The source of both output formats of the registry. */
-  async getForPromString() {
-    return {
-      name: this.#name,
-      help: this.#help,
-      type: 'histogram',
-      values: [...this.#select()].flatMap((one) => this.#valuesOf(one)),
-      aggregator: 'sum',
-    }
-  }
-
-  #valuesOf({ labels, latency }: LabelledLatency<Label>) {
-    const { shown, count } = cumulate(latency)
-    const bucket = (le: number | string, value: number) => ({
-      metricName: `${this.#name}_bucket`,
-      labels: { le },
-      sharedLabels: labels,
-      value,
-    })
-    return [
-      ...shown.map((one) => bucket(one.seconds, one.count)),
-      bucket('+Inf', count),
-      { metricName: `${this.#name}_sum`, labels: {}, sharedLabels: labels, value: latency.sumUs / 1_000_000 },
-      { metricName: `${this.#name}_count`, labels: {}, sharedLabels: labels, value: count },
-    ]
-  }
-}
-
 function showLatencies(registry: Registry, counts: CallCounts): void {
   const histogram = (name: string, help: string, pick: (of: UpstreamCounts) => UpstreamCounts['latency']) =>
-    new LatencyHistogram({
+    new DurationHistogram({
       registry,
       name,
       help,
@@ -222,7 +173,7 @@ function showLatencies(registry: Registry, counts: CallCounts): void {
       select: () =>
         upstreams(counts).map(({ provider, upstream, of }) => ({
           labels: { provider, upstream },
-          latency: pick(of),
+          durations: cumulateLatency(pick(of)),
         })),
     })
   histogram(
@@ -235,6 +186,13 @@ function showLatencies(registry: Registry, counts: CallCounts): void {
     'From the arrival of a request to the first byte of its answer, WebSockets left out.',
     ({ firstByte }) => firstByte,
   )
+  new DurationHistogram({
+    registry,
+    name: 'tallygate_call_own_seconds',
+    help: 'What calls take in this gateway: from arrival until they go upstream, and from the end of the answer until they are recorded. Waiting for a body or a limit is in it, sessions are not.',
+    labelNames: [],
+    select: () => [{ labels: {}, durations: cumulateOwnTime(counts.ownTime) }],
+  })
 }
 
 function upstreams(counts: CallCounts) {

@@ -13,29 +13,61 @@ export class LatencyCounts {
   }
 }
 
+/** The highest bound is a second: what takes longer in the gateway waits for something. */
+const OWN_TIME_STEPS = 15
+const FIRST_OWN_BOUND_US = 64
+const OWN_BOUNDS_US = Array.from({ length: OWN_TIME_STEPS }, (_, step) => FIRST_OWN_BOUND_US * 2 ** step)
+const LONGEST_US = FIRST_OWN_BOUND_US * 2 ** OWN_TIME_STEPS
+
+/** The time of calls in the gateway itself: from 64 µs on in powers of two, since most take below a millisecond. */
+export class OwnTimeCounts {
+  readonly buckets = new Float64Array(OWN_TIME_STEPS + 1)
+  sumUs = 0
+
+  add(us: number): void {
+    const parts = Math.ceil(Math.min(us, LONGEST_US) / FIRST_OWN_BOUND_US)
+    const bucket = parts <= 1 ? 0 : 32 - Math.clz32(parts - 1)
+    this.buckets[bucket] = (this.buckets[bucket] ?? 0) + 1
+    this.sumUs += us
+  }
+}
+
 /** A bucket as Prometheus wants it: how many were not longer than `seconds`. */
 export interface CumulativeBucket {
   readonly seconds: number
   readonly count: number
 }
 
-/** Every other bound, so the powers of two from 1 ms: enough for a graph, and half the series. */
-const SHOWN_BOUNDS_US = LATENCY_BOUNDS_US.filter((_bound, index) => index % 2 === 0)
-
-/** The bounds of `cumulate`, in seconds. */
-export const SHOWN_BOUNDS_SECONDS: readonly number[] = SHOWN_BOUNDS_US.map((bound) => bound / 1_000_000)
-
-/** The buckets that are shown, and the number of all. */
-export function cumulate({ buckets }: LatencyCounts): {
+/** A histogram as Prometheus wants it. */
+export interface Cumulated {
   readonly shown: readonly CumulativeBucket[]
+  /** All of them, those above the highest bound too. */
   readonly count: number
-} {
+  readonly sumSeconds: number
+}
+
+/** Every other bound, so the powers of two from 1 ms: enough for a graph, and half the series. */
+const SHOWN_STEP = 2
+
+export function cumulateLatency(latency: LatencyCounts): Cumulated {
+  return cumulate(latency, LATENCY_BOUNDS_US, SHOWN_STEP)
+}
+
+export function cumulateOwnTime(times: OwnTimeCounts): Cumulated {
+  return cumulate(times, OWN_BOUNDS_US, 1)
+}
+
+function cumulate(
+  { buckets, sumUs }: { readonly buckets: Float64Array; readonly sumUs: number },
+  boundsUs: readonly number[],
+  step: number,
+): Cumulated {
   const shown: CumulativeBucket[] = []
   let count = 0
   for (const [index, inBucket] of buckets.entries()) {
     count += inBucket
-    const bound = LATENCY_BOUNDS_US[index]
-    if (index % 2 === 0 && bound !== undefined) shown.push({ seconds: bound / 1_000_000, count })
+    const bound = boundsUs[index]
+    if (index % step === 0 && bound !== undefined) shown.push({ seconds: bound / 1_000_000, count })
   }
-  return { shown, count }
+  return { shown, count, sumSeconds: sumUs / 1_000_000 }
 }

@@ -7,6 +7,9 @@ import type { KeyDirectoryStats } from '../keys/key-directory.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { CallCounts } from './call-counts.ts'
 import { showCalls } from './call-metrics.ts'
+import { ClientCounts, showClients } from './client-counts.ts'
+import type { OwnTimeCounts } from './latency-counts.ts'
+import { addOne } from './model-counts.ts'
 import { sharedRender } from './shared-metrics.ts'
 import {
   type CollisionCount,
@@ -19,6 +22,14 @@ import {
   showReplica,
   showStates,
 } from './state-metrics.ts'
+import {
+  type BudgetUse,
+  type LossFigures,
+  type ProcessFigures,
+  showBudgets,
+  showLosses,
+  showProcesses,
+} from './store-metrics.ts'
 import {
   type KafkaBacklog,
   type PriceFreshness,
@@ -43,6 +54,12 @@ export interface GatewayMetricsOptions {
   readonly replica: () => ShownReplica | null
   /** Called at every scrape, too; `null`: Kafka is not in use. */
   readonly kafka: () => Promise<KafkaBacklog | null>
+  /** Losses, processes, and how much of budgets is spent. Asked at scrapes, and not at every one. */
+  readonly losses: () => Promise<LossFigures>
+  readonly processes: () => Promise<readonly ProcessFigures[]>
+  readonly budgets: () => Promise<readonly BudgetUse[]>
+  /** Clients that metrics name; `null`: none. */
+  readonly clients: NamedClients | null
   /** Rates and budgets of this process. */
   readonly limits: LimitFigures
   /** The figures of this process that conditions show. */
@@ -52,10 +69,20 @@ export interface GatewayMetricsOptions {
   readonly version: string
 }
 
+/** METRICS_CLIENTS, above 0, and the names of clients by their ids. */
+interface NamedClients {
+  readonly most: number
+  readonly selectNames: (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
+}
+
 /** The metrics of this process. */
 export interface Metrics {
   /** Receives every call. */
   readonly observer: CallObserver
+  /** Takes what each call took in the gateway itself. */
+  readonly ownTime: Pick<OwnTimeCounts, 'add'>
+  /** A request was refused, and its client is not known. `reason` is a word of ours. */
+  refusedRequest(reason: string): void
   readonly contentType: string
   /** In Prometheus's text format, of all processes together; `null`: one of them does not answer. */
   render(): Promise<string | null>
@@ -63,7 +90,7 @@ export interface Metrics {
 
 /**
  * Metrics of one process, in a registry of their own. Labels are names from the configuration and models that
- * are listed or priced; never a client, a key or other text from outside.
+ * are listed or priced; never a key or other text from outside, and a client only where `clients` says so.
  */
 export function buildMetrics({
   knowsModel,
@@ -74,13 +101,18 @@ export function buildMetrics({
   jobs,
   replica,
   kafka,
+  losses,
+  processes,
+  budgets,
+  clients,
   limits,
   gauges,
   state,
   version,
 }: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
-  const counts = new CallCounts(knowsModel)
+  const clientCounts = clients === null ? null : new ClientCounts(clients.most)
+  const counts = new CallCounts(knowsModel, clientCounts)
   showCalls(registry, counts)
   showLedger(registry, ledger)
   showKeys(registry, keys)
@@ -89,8 +121,24 @@ export function buildMetrics({
   showJobs(registry, jobs)
   showReplica(registry, replica)
   showKafka(registry, kafka)
+  showLosses(registry, losses)
+  showProcesses(registry, processes)
+  showBudgets(registry, budgets)
+  if (clients !== null && clientCounts !== null) showClients(registry, clientCounts, clients.selectNames)
   showLimitMetrics(registry, limits)
   showStates(registry, gauges, state)
+  showProgram(registry, version)
+  return {
+    observer: counts,
+    ownTime: counts.ownTime,
+    refusedRequest: (reason) => addOne(counts.refusedRequests, reason),
+    contentType: registry.contentType,
+    render: sharedRender(registry),
+  }
+}
+
+/** Shows what runs, and Node's own metrics. */
+export function showProgram(registry: Registry, version: string): void {
   new Gauge({
     name: 'tallygate_build_info',
     help: 'Always 1; the labels say what runs.',
@@ -99,5 +147,4 @@ export function buildMetrics({
     registers: [registry],
   }).set({ version, node: process.version }, 1)
   collectDefaultMetrics({ register: registry })
-  return { observer: counts, contentType: registry.contentType, render: sharedRender(registry) }
 }

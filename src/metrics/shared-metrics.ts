@@ -31,6 +31,13 @@ interface AnsweredOfOne {
   readonly figures: Figures
 }
 
+/** A process that was asked. */
+interface WaitedFor {
+  readonly worker: number
+  readonly resolve: (figures: Figures) => void
+  readonly reject: (error: Error) => void
+}
+
 /**
  * In the primary process: collects the metrics of all processes for the one that asks. The counts of a process that
  * ended stay in the sums, as of the last time that it was asked: else all would fall, and look like a restart.
@@ -38,7 +45,7 @@ interface AnsweredOfOne {
  * @param processes Those that take calls.
  */
 export function collectMetrics(processes: () => readonly Worker[]): void {
-  const waiting = new Map<number, (figures: Figures) => void>()
+  const waiting = new Map<number, WaitedFor>()
   const lastOf = new Map<number, Figures>()
   let ofEnded: Figures = []
   let next = 0
@@ -48,7 +55,7 @@ export function collectMetrics(processes: () => readonly Worker[]): void {
     next += 1
     const { promise, resolve, reject } = Promise.withResolvers<Figures>()
     const timer = setTimeout(() => reject(new Error('no answer')), ANSWER_MS)
-    waiting.set(id, resolve)
+    waiting.set(id, { worker: worker.id, resolve, reject })
     try {
       send(worker, { type: ASKED_OF_ONE, id })
       const figures = await promise
@@ -66,12 +73,13 @@ export function collectMetrics(processes: () => readonly Worker[]): void {
   }
 
   cluster.on('message', (worker: Worker, message: unknown) => {
-    if (isOf<AnsweredOfOne>(message, ANSWERED_OF_ONE)) waiting.get(message.id)?.(message.figures)
+    if (isOf<AnsweredOfOne>(message, ANSWERED_OF_ONE)) waiting.get(message.id)?.resolve(message.figures)
     if (!isOf<Asked>(message, ASKED)) return
     const answer = (text: string | null) => send(worker, { type: ANSWERED, id: message.id, text })
     sum().then(answer, () => answer(null))
   })
   cluster.on('exit', (worker) => {
+    for (const one of waiting.values()) if (one.worker === worker.id) one.reject(new Error('it ended'))
     const counts = (lastOf.get(worker.id) ?? []).filter(({ type }) => String(type) !== 'gauge')
     lastOf.delete(worker.id)
     const summed = AggregatorRegistry.aggregate([ofEnded, counts]).getMetricsAsJSON()

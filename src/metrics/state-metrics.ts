@@ -3,6 +3,7 @@ import type { StateGauge } from '../domain/conditions/condition.ts'
 import type { ProcessState } from '../domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../keys/key-directory.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
+import { type LastKnown, lastKnown } from './last-known.ts'
 
 type LedgerGauge = readonly [name: string, help: string, read: (stats: LedgerStats) => number]
 
@@ -106,7 +107,7 @@ export interface CollisionCount {
  * not answer, the last value stands.
  */
 export function showCollisions(registry: Registry, select: () => Promise<readonly CollisionCount[]>): void {
-  let last: readonly CollisionCount[] = []
+  const collisions: LastKnown<readonly CollisionCount[]> = lastKnown(select, [])
   new Counter({
     name: 'tallygate_response_id_collisions_total',
     help: 'Calls that made a response under an id that was there: all are counted, and fetches may be mistaken.',
@@ -114,9 +115,9 @@ export function showCollisions(registry: Registry, select: () => Promise<readonl
     aggregator: 'max',
     registers: [registry],
     async collect() {
-      last = await select().catch(() => last)
+      const known = await collisions.ask()
       this.reset()
-      for (const { upstream, calls } of last) this.inc({ upstream }, Number(calls))
+      for (const { upstream, calls } of known) this.inc({ upstream }, Number(calls))
     },
   })
 }

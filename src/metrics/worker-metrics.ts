@@ -1,4 +1,5 @@
-import { Gauge, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { type LastKnown, lastKnown } from './last-known.ts'
 
 /** Jobs at one upstream that have not reported their usage. */
 export interface WaitingJobs {
@@ -13,22 +14,7 @@ export interface WaitingJobs {
  * stands.
  */
 export function showJobs(registry: Registry, select: () => Promise<readonly WaitingJobs[]>): void {
-  let last: readonly WaitingJobs[] = []
-  let asked: Promise<void> | null = null
-  /** One query for both gauges of a scrape. */
-  const ask = async (): Promise<void> => {
-    asked ??= select()
-      .then(
-        (waiting) => {
-          last = waiting
-        },
-        () => {},
-      )
-      .finally(() => {
-        asked = null
-      })
-    await asked
-  }
+  const waiting: LastKnown<readonly WaitingJobs[]> = lastKnown(select, [])
   const gauge = (name: string, help: string, measure: (waiting: WaitingJobs) => number) =>
     new Gauge({
       name,
@@ -37,9 +23,9 @@ export function showJobs(registry: Registry, select: () => Promise<readonly Wait
       aggregator: 'max',
       registers: [registry],
       async collect() {
-        await ask()
+        const all = await waiting.ask()
         this.reset()
-        for (const waiting of last) this.set({ upstream: waiting.upstream }, measure(waiting))
+        for (const one of all) this.set({ upstream: one.upstream }, measure(one))
       },
     })
   gauge(
@@ -61,13 +47,13 @@ export interface KafkaBacklog {
   /** When the oldest of them was counted; `null`: none waits. */
   readonly oldestAt: Date | null
   readonly sentCalls: number
-  /** Calls that were counted while too many waited. */
-  readonly skipped: { readonly calls: number } | null
+  /** Calls that were counted while too many waited, since the first one. */
+  readonly allSkipped: number
 }
 
-type KafkaGauge = readonly [name: string, help: string, measure: (backlog: KafkaBacklog) => number]
+type KafkaFigure = readonly [name: string, help: string, measure: (backlog: KafkaBacklog) => number]
 
-const GAUGES: readonly KafkaGauge[] = [
+const KAFKA_GAUGES: readonly KafkaFigure[] = [
   ['tallygate_kafka_waiting_calls', 'Counted calls that Kafka does not have yet.', (of) => of.waitingCalls],
   [
     'tallygate_kafka_waiting_bytes',
@@ -79,15 +65,18 @@ const GAUGES: readonly KafkaGauge[] = [
     'How long ago the oldest of them was counted; 0: none waits.',
     ({ oldestAt }) => (oldestAt === null ? 0 : Math.max(0, (Date.now() - oldestAt.getTime()) / 1_000)),
   ],
+]
+
+const KAFKA_COUNTERS: readonly KafkaFigure[] = [
   [
-    'tallygate_kafka_sent_calls',
+    'tallygate_kafka_sent_calls_total',
     'Calls that Kafka has acknowledged, since the first one.',
     (of) => of.sentCalls,
   ],
   [
-    'tallygate_kafka_skipped_calls',
-    'Calls of the last 90 days that were counted and not sent, because too many waited.',
-    ({ skipped }) => skipped?.calls ?? 0,
+    'tallygate_kafka_skipped_calls_total',
+    'Calls that were counted and not sent, because too many waited, since the first one.',
+    (of) => of.allSkipped,
   ],
 ]
 
@@ -96,33 +85,32 @@ const GAUGES: readonly KafkaGauge[] = [
  * store does not answer, the last values stand.
  */
 export function showKafka(registry: Registry, find: () => Promise<KafkaBacklog | null>): void {
-  let last: KafkaBacklog | null = null
-  let asked: Promise<void> | null = null
-  /** One query for all gauges of a scrape. */
-  const ask = async (): Promise<void> => {
-    asked ??= find()
-      .then(
-        (found) => {
-          last = found
-        },
-        () => {},
-      )
-      .finally(() => {
-        asked = null
-      })
-    await asked
-  }
-  for (const [name, help, measure] of GAUGES) {
+  const backlog: LastKnown<KafkaBacklog | null> = lastKnown(find, null)
+  for (const [name, help, measure] of KAFKA_GAUGES) {
     new Gauge({
       name,
       help,
       aggregator: 'max',
       registers: [registry],
       async collect() {
-        await ask()
+        const known = await backlog.ask()
         this.reset()
-        if (last === null) this.remove()
-        else this.set(measure(last))
+        if (known === null) this.remove()
+        else this.set(measure(known))
+      },
+    })
+  }
+  for (const [name, help, measure] of KAFKA_COUNTERS) {
+    new Counter({
+      name,
+      help,
+      aggregator: 'max',
+      registers: [registry],
+      async collect() {
+        const known = await backlog.ask()
+        this.reset()
+        if (known === null) this.remove()
+        else this.inc(measure(known))
       },
     })
   }
@@ -143,46 +131,36 @@ export interface PriceFreshness {
  * is enough. While the store does not answer, the last value stands.
  */
 export function showPrices(registry: Registry, find: () => Promise<PriceFreshness | null>): void {
-  let last: PriceFreshness | null = null
-  async function read(): Promise<PriceFreshness | null> {
-    last = await find().catch(() => last)
-    return last
-  }
-  new Gauge({
-    name: 'tallygate_prices_refresh_refused',
-    help: '1 while newer prices that were fetched last are not taken: the old ones stand until an operator decides.',
-    aggregator: 'max',
-    registers: [registry],
-    async collect() {
-      this.set((await read())?.last?.outcome === 'refused' ? 1 : 0)
-    },
-  })
-  new Gauge({
-    name: 'tallygate_prices_fresh_timestamp_seconds',
-    help: 'When prices were last known to be the newest there are, since 1970; 0: never.',
-    aggregator: 'max',
-    registers: [registry],
-    async collect() {
-      this.set(((await read())?.last?.freshAt?.getTime() ?? 0) / 1000)
-    },
-  })
-  new Gauge({
-    name: 'tallygate_prices_age_seconds',
-    help: 'How long ago prices were last known to be the newest there are, counted from the data of the release where none were fetched.',
-    aggregator: 'max',
-    registers: [registry],
-    async collect() {
-      const freshAt = (await read())?.freshAt
-      if (freshAt !== undefined) this.set(Math.max(0, (Date.now() - freshAt.getTime()) / 1000))
-    },
-  })
-  new Gauge({
-    name: 'tallygate_prices_held_models',
-    help: 'Models whose newer price is doubted: the old one stands until an operator accepts it.',
-    aggregator: 'max',
-    registers: [registry],
-    async collect() {
-      this.set((await read())?.held ?? 0)
-    },
-  })
+  const freshness: LastKnown<PriceFreshness | null> = lastKnown(find, null)
+  const gauge = (name: string, help: string, measure: (known: PriceFreshness | null) => number | null) =>
+    new Gauge({
+      name,
+      help,
+      aggregator: 'max',
+      registers: [registry],
+      async collect() {
+        const value = measure(await freshness.ask())
+        if (value !== null) this.set(value)
+      },
+    })
+  gauge(
+    'tallygate_prices_refresh_refused',
+    '1 while newer prices that were fetched last are not taken: the old ones stand until an operator decides.',
+    (known) => (known?.last?.outcome === 'refused' ? 1 : 0),
+  )
+  gauge(
+    'tallygate_prices_fresh_timestamp_seconds',
+    'When prices were last known to be the newest there are, since 1970; 0: never.',
+    (known) => (known?.last?.freshAt?.getTime() ?? 0) / 1000,
+  )
+  gauge(
+    'tallygate_prices_age_seconds',
+    'How long ago prices were last known to be the newest there are, counted from the data of the release where none were fetched.',
+    (known) => (known === null ? null : Math.max(0, (Date.now() - known.freshAt.getTime()) / 1000)),
+  )
+  gauge(
+    'tallygate_prices_held_models',
+    'Models whose newer price is doubted: the old one stands until an operator accepts it.',
+    (known) => known?.held ?? 0,
+  )
 }

@@ -93,6 +93,8 @@ test('what is required is enough, and everything else has the default of the con
     adminHost: '127.0.0.1',
     adminPort: 8081,
     adminToken: null,
+    metricsClients: 0,
+    tracing: null,
     onClientAbort: 'cancel',
     journalKeepSeconds: 300,
     onJournalFull: 'refuse',
@@ -137,6 +139,7 @@ test('every variable but those that npm start alone reads changes the gateway’
     ADMIN_HOST: '0.0.0.0',
     ADMIN_PORT: '0',
     ADMIN_TOKEN: 'secret',
+    METRICS_CLIENTS: '20',
     ON_CLIENT_ABORT: 'drain',
     GATEWAY_PROCESSES: '4',
     TALLYGATE_DATA_DIR: '/data',
@@ -155,6 +158,8 @@ test('every variable but those that npm start alone reads changes the gateway’
   // In place of UPSTREAM_API_KEY.
   const instead = ['UPSTREAM_CREDENTIALS']
   const ofWorkers = [
+    'WORKER_HOST',
+    'WORKER_PORT',
     'FETCH_JOBS',
     'PRICES_REFRESH',
     'PRICES_URL',
@@ -163,9 +168,9 @@ test('every variable but those that npm start alone reads changes the gateway’
     'PRICES_AZURE_URL',
   ]
   const ofKafka = ENVIRONMENT.map(({ name }) => name).filter((name) => name.startsWith('CALLS_KAFKA_'))
-  expect([...Object.keys(changed), ...files, ...instead, ...ofWorkers, ...ofKafka].sort()).toEqual(
-    ENVIRONMENT.map(({ name }) => name).sort(),
-  )
+  const ofTraces = ENVIRONMENT.map(({ name }) => name).filter((name) => name.startsWith('OTEL_'))
+  const apart = [...files, ...instead, ...ofWorkers, ...ofKafka, ...ofTraces]
+  expect([...Object.keys(changed), ...apart].sort()).toEqual(ENVIRONMENT.map(({ name }) => name).sort())
   const before = JSON.stringify(loadGatewayConfig(MINIMAL))
   for (const [name, value] of Object.entries(changed)) {
     expect(JSON.stringify(loadGatewayConfig({ ...MINIMAL, [name]: value })), name).not.toBe(before)
@@ -717,4 +722,35 @@ describe('HTTPS', () => {
       'TLS_CERT_FILE: is not set, but the other half of HTTPS is',
     ])
   })
+})
+
+test('spans go where the variables of OpenTelemetry say, and nowhere where they say nothing or so', () => {
+  const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://collector:4318/'
+  const tracing = (env: Environment) => loadGatewayConfig({ ...MINIMAL, ...env }).tracing
+  expect(tracing({ OTEL_EXPORTER_OTLP_ENDPOINT })).toEqual({
+    url: 'http://collector:4318/v1/traces',
+    sampler: 'always_on',
+    followsParent: true,
+    ratio: 1,
+    maxQueueSize: 2_048,
+    scheduleDelayMs: 5_000,
+  })
+  const ratio = { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' }
+  expect(tracing({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://x/y', ...ratio })).toMatchObject({
+    url: 'https://x/y',
+    sampler: 'traceidratio',
+    followsParent: false,
+    ratio: 0.25,
+  })
+  expect(tracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' })).toBeNull()
+  expect(tracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_EXPORTER: 'none' })).toBeNull()
+  const wrong = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+    OTEL_TRACES_SAMPLER: 'sometimes',
+    OTEL_TRACES_SAMPLER_ARG: '2',
+  }
+  expect(problemsOf({ ...MINIMAL, ...wrong }).map((problem) => problem.split(':')[0])).toEqual(
+    Object.keys(wrong),
+  )
 })

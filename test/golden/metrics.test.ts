@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { buildWorkerMetrics } from '../../src/metrics/rollup-metrics.ts'
 import { startStack } from '../support/servers/stack.ts'
 import { startUpstream } from '../support/upstream.ts'
 
@@ -13,7 +14,7 @@ interface Family {
 
 test('every metric of a gateway that took calls: name, type, labels, meaning', async () => {
   const upstream = await startUpstream()
-  const stack = await startStack(upstream.url, { workers: false })
+  const stack = await startStack(upstream.url, { workers: false, env: { METRICS_CLIENTS: '1' } })
   try {
     const { key } = await stack.addClient('acme')
     for (const model of ['gpt-4o', 'gpt-unknown', '']) {
@@ -33,16 +34,32 @@ test('every metric of a gateway that took calls: name, type, labels, meaning', a
         return families.size
       })
       .toBeGreaterThan(20)
-    const lines = [...families].filter(([name]) => OURS.test(name)).sort(([a], [b]) => (a < b ? -1 : 1))
-    const text = lines.map(
-      ([name, { help, type, labels }]) => `${name} ${type} {${[...labels].sort().join(',')}}\n  ${help}`,
-    )
-    await expect(`${text.join('\n')}\n`).toMatchFileSnapshot('metrics.golden.txt')
+    await expect(textOf(families)).toMatchFileSnapshot('metrics.gateway.golden.txt')
   } finally {
     await stack.stop()
     await upstream.close()
   }
 })
+
+test('every metric of a worker: name, type, labels, meaning', async () => {
+  const { render } = buildWorkerMetrics({
+    sums: () => ({ counted: 0, corrupt: 0, deadLetters: 0, callsSkipped: 0, gaps: 0 }),
+    lags: async () => [{ shard: 'tallygate:calls', entries: 0, oldestMs: 0 }],
+    problem: async () => null,
+    version: '1',
+  })
+  const families = new Map<string, Family>()
+  read(await render(), families)
+  await expect(textOf(families)).toMatchFileSnapshot('metrics.worker.golden.txt')
+})
+
+function textOf(families: ReadonlyMap<string, Family>): string {
+  const lines = [...families].filter(([name]) => OURS.test(name)).sort(([a], [b]) => (a < b ? -1 : 1))
+  const text = lines.map(
+    ([name, { help, type, labels }]) => `${name} ${type} {${[...labels].sort().join(',')}}\n  ${help}`,
+  )
+  return `${text.join('\n')}\n`
+}
 
 function read(page: string, families: Map<string, Family>): void {
   for (const line of page.split('\n')) {

@@ -194,7 +194,7 @@ test('a key is inactive from the moment it expires', async () => {
   vi.spyOn(Date, 'now').mockReturnValue(Number(expiresAt) - 1)
   expect(directory.find(key)).toMatchObject({ kind: 'active' })
   vi.spyOn(Date, 'now').mockReturnValue(Number(expiresAt))
-  expect(directory.find(key)).toEqual({ kind: 'key_inactive' })
+  expect(directory.find(key)).toEqual({ kind: 'key_inactive', isExpired: true })
 })
 
 test('a key expires by the clock of Postgres where this machine has another day', async () => {

@@ -42,6 +42,7 @@ const STATE: ProcessState = {
   limitsDegraded: false,
   clockOff: true,
   clockOffsetMs: 2_000,
+  disk: { bytes: 1_000, freeBytes: 50 },
   certificateEndsAtMs: null,
   connectionShortage: null,
 }
@@ -49,6 +50,13 @@ const STATE: ProcessState = {
 const LIMITS = {
   stats: () => ({ exchanges: 40, exchangeFailures: 2, waiting: 1, isDegraded: true }),
   refusals: () => new Map([['requests', 3]]),
+}
+
+const STORES = {
+  losses: async () => ({ gaps: 2, missingRecords: 5, deadLetters: 1 }),
+  processes: async () => [{ kind: 'worker', living: 2, silent: 1, longestSilentMs: 90_000 }],
+  budgets: async () => [{ limit: 'lim_1', per: 'day', client: null, used: 0.5 }],
+  clients: null,
 }
 
 const RECORD: CallRecord = {
@@ -102,6 +110,7 @@ beforeEach(() => {
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
+    ...STORES,
     limits: LIMITS,
     version: '1.2.3',
   })
@@ -238,18 +247,17 @@ test('jobs that have not reported what they used are shown by upstream, with the
 test('calls on their way to Kafka are shown where it is in use, with the age of the oldest', async () => {
   expect(await valuesOf('tallygate_kafka_waiting_calls')).toEqual([])
   const oldestAt = new Date(Date.now() - 90_000)
-  kafka = { waitingCalls: 12, waitingBytes: 900, oldestAt, sentCalls: 5, skipped: { calls: 3 } }
+  kafka = { waitingCalls: 12, waitingBytes: 900, oldestAt, sentCalls: 5, allSkipped: 3 }
   const one = async (name: string) => (await valuesOf(`tallygate_kafka_${name}`)).map(({ value }) => value)
   expect(await one('waiting_calls')).toEqual([12])
   expect(await one('waiting_bytes')).toEqual([900])
-  expect(await one('sent_calls')).toEqual([5])
-  expect(await one('skipped_calls')).toEqual([3])
+  expect(await one('sent_calls_total')).toEqual([5])
+  expect(await one('skipped_calls_total')).toEqual([3])
   const [age = 0] = await one('oldest_waiting_seconds')
   expect(age).toBeGreaterThanOrEqual(90)
   expect(age).toBeLessThan(150)
-  kafka = { ...kafka, waitingCalls: 0, oldestAt: null, skipped: null }
+  kafka = { ...kafka, waitingCalls: 0, oldestAt: null }
   expect(await one('oldest_waiting_seconds')).toEqual([0])
-  expect(await one('skipped_calls')).toEqual([0])
   expect((await valuesOf('tallygate_kafka_waiting_calls'))[0]?.labels).toEqual({})
 })
 
@@ -284,6 +292,7 @@ test('ids of responses that came twice are shown, and what was last known while 
     replica: () => null,
     jobs: async () => jobs,
     kafka: async () => kafka,
+    ...STORES,
     limits: LIMITS,
     version: '1',
   })
@@ -401,9 +410,80 @@ test('two processes in one have registries of their own', async () => {
     replica: () => null,
     jobs: async () => [],
     kafka: async () => null,
+    ...STORES,
     limits: LIMITS,
     version: '1',
   })
   metrics.observer.callEnded(RECORD)
   expect(await other.render()).not.toMatch(/^tallygate_calls_total\{/m)
+})
+
+test('what is lost, silent or nearly spent in the whole deployment is shown, without a client', async () => {
+  const figure = async (name: string) => (await valuesOf(`tallygate_${name}`)).map(({ value }) => value)
+  expect(await figure('gaps')).toEqual([2])
+  expect(await figure('missing_records')).toEqual([5])
+  expect(await figure('dead_letters')).toEqual([1])
+  expect(await figure('journal_disk_free_bytes')).toEqual([50])
+  expect(await valuesOf('tallygate_processes')).toEqual([
+    { labels: { kind: 'worker', state: 'running' }, value: 2 },
+    { labels: { kind: 'worker', state: 'silent' }, value: 1 },
+  ])
+  expect(await valuesOf('tallygate_heartbeat_age_seconds')).toEqual([
+    { labels: { kind: 'worker' }, value: 90 },
+  ])
+  expect(await valuesOf('tallygate_budget_used_ratio')).toEqual([
+    { labels: { limit: 'lim_1', per: 'day', client: '' }, value: 0.5 },
+  ])
+})
+
+test('requests without a known client are counted by why they were refused', async () => {
+  for (const reason of ['unknown_key', 'key_revoked', 'unknown_key']) metrics.refusedRequest(reason)
+  expect(await valuesOf('tallygate_refused_requests_total')).toEqual([
+    { labels: { reason: 'unknown_key' }, value: 2 },
+    { labels: { reason: 'key_revoked' }, value: 1 },
+  ])
+})
+
+test('what calls take in the gateway is a histogram from 64 microseconds to a second', async () => {
+  for (const us of [0, 64, 65, 128, 129, 1_000_000, 5_000_000, 2 ** 40]) metrics.ownTime.add(us)
+  const buckets = await valuesOf('tallygate_call_own_seconds_bucket')
+  const upTo = (le: string) => buckets.find(({ labels }) => labels.le === le)?.value
+  expect([upTo('0.000064'), upTo('0.000128'), upTo('0.000256')]).toEqual([2, 4, 5])
+  expect([upTo('0.524288'), upTo('1.048576'), upTo('+Inf')]).toEqual([5, 6, 8])
+})
+
+test('clients are named only where it is asked for, those that cost most, and never more than asked for', async () => {
+  const named = buildMetrics({
+    knowsModel: () => true,
+    ledger: () => LEDGER,
+    keys: () => keys,
+    collisions: async () => [],
+    prices: async () => null,
+    gauges: GAUGES,
+    state: () => STATE,
+    replica: () => null,
+    jobs: async () => [],
+    kafka: async () => null,
+    ...STORES,
+    clients: { most: 2, selectNames: async (ids) => new Map(ids.map((id) => [id, `name of ${id}`])) },
+    limits: LIMITS,
+    version: '1',
+  })
+  const call = (clientId: string, costPico: string) =>
+    named.observer.callEnded({ ...RECORD, clientId, costPico })
+  const cost = async () => {
+    const shown = parse((await named.render()) ?? '').filter(
+      ({ name }) => name === 'tallygate_client_cost_usd_total',
+    )
+    return Object.fromEntries(shown.map(({ labels, value }) => [labels.client, value]))
+  }
+  call('cheap', '1000000000000')
+  call('dear', '3000000000000')
+  call('dearer', '9000000000000')
+  // What they cost before they had a place is the others'.
+  expect(await cost()).toEqual({ 'name of dearer': 0, 'name of dear': 0, other: 13 })
+  call('cheap', '50000000000000')
+  call('dear', '2000000000000')
+  call('dearer', '1000000000000')
+  expect(await cost()).toEqual({ 'name of dearer': 1, 'name of dear': 2, other: 63 })
 })

@@ -110,6 +110,7 @@ const HOMES: Readonly<Record<string, RegExp>> = {
   commander: /^src\/cli\//,
   pino: /^src\/lib\//,
   'prom-client': /^src\/metrics\//,
+  '@opentelemetry/sdk-trace': /^src\/gateway\/tracing\//,
 }
 
 test.each(Object.entries(HOMES))('%s is imported only by its home', (name, home) => {

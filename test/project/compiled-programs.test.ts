@@ -71,7 +71,7 @@ test('the image keeps what Node compiled, in a folder of the user that runs it',
 })
 
 test.each(kept)('%s is kept whole: it starts without stripping types', (program) => {
-  expect(kept.length).toBeGreaterThanOrEqual(6)
+  expect(kept.length).toBeGreaterThanOrEqual(5)
   expect(runs.get(program)?.printed.trim().split('\n').at(-1)).toBe('false')
 })
 

@@ -47,8 +47,12 @@ const inProject = (file: string) => file.replace(/^(?:\/app|\.)\//, '')
 
 test('the services of the contract are there', () => {
   expect(services.map(([name]) => name).sort()).toEqual(
-    ['balancer', 'demo-upstream', 'gateway', 'migrate', 'postgres', 'redis', 'secrets', 'worker'].sort(),
+    [
+      ...['balancer', 'demo-upstream', 'gateway', 'migrate', 'postgres', 'redis', 'secrets', 'worker'],
+      ...['prometheus', 'grafana'],
+    ].sort(),
   )
+  for (const name of ['prometheus', 'grafana']) expect(compose.services[name]?.profiles).toEqual(['watch'])
   expect(compose.services['demo-upstream']?.profiles).toEqual(['demo'])
 })
 
@@ -69,7 +73,7 @@ test.each(['gateway', 'worker'])('%s takes the proxy that alerts and prices go t
 test('every variable of the gateway can be set for it, but those that a container fixes', () => {
   const fixedByContainer = ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TALLYGATE_DATA_DIR']
   const settable = Object.keys(compose.services.gateway?.environment ?? {})
-  const workers = ['CALL_RETENTION_DAYS', ...fixedByContainer]
+  const workers = ['CALL_RETENTION_DAYS', 'WORKER_HOST', 'WORKER_PORT', ...fixedByContainer]
   expect([...known].filter((name) => !settable.includes(name) && !workers.includes(name))).toEqual([])
 })
 
@@ -124,8 +128,10 @@ test.each(services)('%s can be scaled, and says when it is healthy', (_name, ser
   )
 })
 
-test('only the balancer has ports, and the operators’ one is on loopback', () => {
-  expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).toEqual(['balancer'])
+test('only the balancer and Grafana have ports, and those for operators are on loopback', () => {
+  const open = services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)
+  expect(open.sort()).toEqual(['balancer', 'grafana'])
+  expect(compose.services.grafana?.ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:/)])
   expect(compose.services.balancer?.ports).toEqual([
     expect.stringMatching(/^\$\{PORT:-8080\}:/),
     expect.stringMatching(/^127\.0\.0\.1:/),
@@ -135,9 +141,11 @@ test('only the balancer has ports, and the operators’ one is on loopback', () 
 test('images of others are pinned to an exact version', () => {
   const images = services.flatMap(([, { image, build }]) => (build === undefined ? [image] : []))
   const bases = [...dockerfile.matchAll(/^FROM (\S+:\S+)/gm)].map(([, base]) => base)
-  expect(images).toHaveLength(3)
+  expect(images).toHaveLength(5)
   for (const image of [...images, ...bases]) {
-    expect(image).toMatch(/^(?:postgres:\d+\.\d+|[a-z]+:\d+\.\d+\.\d+)-[a-z]+[0-9.]*(?:-slim)?$/)
+    expect(image).toMatch(
+      /^(?:(?:postgres:\d+\.\d+|[a-z]+:\d+\.\d+\.\d+)-[a-z]+[0-9.]*(?:-slim)?|(?:prom|grafana)\/[a-z]+:v?\d+\.\d+\.\d+)$/,
+    )
   }
   expect(new Set(bases).size).toBe(1)
   expect(bases[0]).toMatch(/^node:24\./)
@@ -154,7 +162,7 @@ test.each(
   })
   expect([service.cap_add, service.privileged]).toEqual([undefined, undefined])
   // The image's own user is node.
-  if (service.build === undefined) expect(service.user).toMatch(/^(?:haproxy|postgres|redis)$/)
+  if (service.build === undefined) expect(service.user).toMatch(/^(?:haproxy|postgres|redis|nobody|grafana)$/)
   else expect(service.user).toBeUndefined()
 })
 
@@ -169,11 +177,14 @@ test('the servers have no way out, and services that do not need them do not rea
     default: null,
     operators: { internal: true },
     stores: { internal: true },
+    watch: null,
   })
   expect(Object.fromEntries(services.map(([name]) => [name, networksOf(name)]))).toEqual({
     balancer: ['default', 'operators'],
     gateway: ['default', 'operators', 'stores'],
-    worker: ['default', 'stores'],
+    worker: ['default', 'operators', 'stores'],
+    prometheus: ['operators'],
+    grafana: ['operators', 'watch'],
     migrate: ['default', 'stores'],
     secrets: ['none'],
     postgres: ['stores'],
@@ -189,7 +200,7 @@ test('the operators’ listener, /metrics with it, is in their network alone', (
     operators: { aliases: ['gateway-of-operators'] },
   })
   expect(environment?.ADMIN_HOST).toBe('gateway-of-operators')
-  expect(command).toContain('./src/standalone/container/own-admin-address.ts')
+  expect(command).toContain('./src/standalone/container/own-address.ts')
   const servers = [...readFileSync('deploy/haproxy.cfg', 'utf8').matchAll(/^ {2}server-template .*$/gm)].join(
     '\n',
   )
@@ -205,12 +216,7 @@ test.each([
   ['no-such-name.invalid', 'no-such-name.invalid'],
   ['', ''],
 ])('the container’s own address is taken of those that ADMIN_HOST=%s names: %s', (given, taken) => {
-  const args = [
-    '--import',
-    './src/standalone/container/own-admin-address.ts',
-    '--print',
-    'process.env.ADMIN_HOST',
-  ]
+  const args = ['--import', './src/standalone/container/own-address.ts', '--print', 'process.env.ADMIN_HOST']
   const printed = execFileSync(process.execPath, args, { encoding: 'utf8', env: { ADMIN_HOST: given } })
   expect(printed.trim()).toBe(taken)
 })
@@ -270,7 +276,7 @@ test('the image has what it runs, runs node itself, and not as root', () => {
     /^CMD \["node", "--max-semi-space-size=16", "--v8-pool-size=1", "src\/gateway\/server\.ts"\]$/m,
   )
   const scripts = [...dockerfile.matchAll(/\/app\/(deploy\/\S+\.sh)/g)].map(([, script]) => script ?? '')
-  expect(scripts).toHaveLength(2)
+  expect(scripts).toHaveLength(3)
   for (const script of scripts) accessSync(script, constants.X_OK)
 })
 

@@ -1,16 +1,48 @@
 import { readFileSync } from 'node:fs'
+import { parser } from '@prometheus-io/lezer-promql'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { DASHBOARDS, readGolden, renderFiles } from '../../scripts/watch/rendered-files.ts'
 import { ALERTS, CONDITIONS } from '../../src/doctor/conditions.ts'
-import { renderRuleList, renderRules } from '../../src/doctor/prometheus-rules.ts'
+import { renderRules } from '../../src/doctor/prometheus-rules.ts'
 import { LOG_EVENTS } from '../../src/lib/log-events.ts'
 
-const GOLDEN = readFileSync('test/golden/metrics.golden.txt', 'utf8')
-const METRICS = new Set([...GOLDEN.matchAll(/^(tallygate_\w+) /gm)].map(([, name]) => name))
+/** The series of a golden file: a histogram has three. */
+function seriesOf(golden: string): readonly string[] {
+  return [...golden.matchAll(/^(\w+) (\w+) \{/gm)].flatMap(([, name = '', type]) =>
+    type === 'histogram' ? ['bucket', 'sum', 'count'].map((part) => `${name}_${part}`) : name,
+  )
+}
 
-test('the rules for Prometheus and their list in the documentation are those that chapters declare', () => {
-  expect(readFileSync('deploy/prometheus/rules.yml', 'utf8'), 'npm run rules').toBe(renderRules())
-  expect(readFileSync('docs/operations.md', 'utf8'), 'npm run rules').toContain(renderRuleList())
+const SERIES = new Set([
+  ...seriesOf(readGolden('gateway')),
+  ...seriesOf(readGolden('worker')),
+  // Prometheus's own, and those of Node and of processes, which are prom-client's.
+  ...[
+    'up',
+    'ALERTS',
+    'process_cpu_seconds_total',
+    'process_resident_memory_bytes',
+    'nodejs_eventloop_lag_p99_seconds',
+  ],
+])
+
+/** The names of series that a query reads. Fails where it cannot be parsed. */
+function seriesIn(expr: string, where: string): readonly string[] {
+  const query = expr.replaceAll('$__rate_interval', '5m').replaceAll('$__range', '1h')
+  const names: string[] = []
+  parser.parse(query).iterate({
+    enter({ type, name, from, to }) {
+      expect(type.isError, `${where} at ${from}: ${query}`).toBe(false)
+      if (name === 'Identifier' && !query.slice(0, from).match(/"$/)) names.push(query.slice(from, to))
+    },
+  })
+  return names
+}
+
+test('rules, dashboards and their lists in the documentation are those that the source declares', () => {
+  for (const [file, text] of renderFiles())
+    expect(readFileSync(file, 'utf8'), `${file}: npm run rules`).toBe(text)
 })
 
 test('every rule reads a metric that there is, has a name of its own, and says what to do', () => {
@@ -19,7 +51,21 @@ test('every rule reads a metric that there is, has a name of its own, and says w
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
   for (const { alert, expr, annotations } of rules) {
     expect(annotations.summary, alert).toMatch(/\.$/)
-    for (const [name] of expr.matchAll(/tallygate_\w+/g)) expect(METRICS, alert).toContain(name)
+    const names = seriesIn(expr, alert)
+    expect(names.length, alert).toBeGreaterThan(0)
+    for (const name of names) expect(SERIES, alert).toContain(name)
+  }
+})
+
+test('every query of a dashboard can be parsed, and reads metrics that there are', () => {
+  const panels = DASHBOARDS.flatMap(({ rows }) => rows).flatMap((row) => row.panels)
+  expect(panels.length).toBeGreaterThan(40)
+  for (const { title, queries } of panels) {
+    for (const { expr } of queries) {
+      const names = seriesIn(expr, title)
+      expect(names.length, title).toBeGreaterThan(0)
+      for (const name of names) expect(SERIES, title).toContain(name)
+    }
   }
 })
 

@@ -9,6 +9,7 @@ const REFUSED = new RefusedValue('a value that no gateway writes')
 
 export type JsonFields = { readonly [key: string]: unknown }
 
+const TRACE = /^[0-9a-f]{32}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** The digits that `numeric(38,0)` holds. */
 const PICO = /^(?:0|[1-9][0-9]{0,37})$/
@@ -46,6 +47,12 @@ export function textOrAbsent(value: unknown): string | undefined {
 
 export function uuidFrom(value: unknown): string {
   return typeof value === 'string' && UUID.test(value) ? value : throwMalformed()
+}
+
+/** 32 hexadecimal digits, of a trace. */
+export function traceOrAbsent(value: unknown): string | undefined {
+  if (value === undefined) return undefined
+  return typeof value === 'string' && TRACE.test(value) ? value : throwMalformed()
 }
 
 export function wordFrom<Word extends string>(words: readonly Word[], value: unknown): Word {

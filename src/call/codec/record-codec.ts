@@ -32,6 +32,7 @@ import {
   textOrAbsent,
   textOrNull,
   throwMalformed,
+  traceOrAbsent,
   trueOrAbsent,
   uuidFrom,
   wordFrom,
@@ -81,6 +82,7 @@ function openFields(call: OpenCall): string {
     `,"method":${quote(call.method)},"path":${quote(call.path)}`
   if (call.requestedModel !== null) text += `,"requestedModel":${quote(call.requestedModel)}`
   if (call.webSocket) text += ',"webSocket":true'
+  if (call.traceId !== undefined) text += `,"traceId":"${call.traceId}"`
   return text
 }
 
@@ -166,12 +168,14 @@ function openCallFrom(json: JsonFields): Required<OpenCall> {
     path: textFrom(json.path),
     requestedModel: textOrNull(json.requestedModel),
     webSocket: flagFrom(json.webSocket),
+    traceId: traceOrAbsent(json.traceId),
   }
 }
 
 function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
   return {
     ...open,
+    traceId: open.traceId,
     reportedModel: textOrNull(json.reportedModel),
     model: textFrom(json.model),
     usageSource: wordFrom(USAGE_SOURCES, json.usageSource),

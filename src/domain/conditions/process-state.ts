@@ -24,6 +24,8 @@ export interface ProcessState {
   readonly clockOff: boolean
   /** How far Postgres's clock is ahead; `null`: not known. */
   readonly clockOffsetMs: number | null
+  /** The disk of the journal, as of some seconds ago; `null`: not known. */
+  readonly disk: { readonly bytes: number; readonly freeBytes: number } | null
   /** The end of the certificate for clients; `null`: plain HTTP. */
   readonly certificateEndsAtMs: number | null
   /** What to do about a Postgres without connections for it; `null`: it has some. */

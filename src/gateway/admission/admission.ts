@@ -15,6 +15,7 @@ import type { CallTarget } from '../routing/call-target.ts'
 import { errorShapeOf, shapeOfRequest } from '../routing/call-target.ts'
 import { modelInQuery, type Route } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
+import type { CallSpan } from '../tracing/call-span.ts'
 import type { PathPolicy } from './path-policy.ts'
 import type { AnswerRates } from './rate-headers.ts'
 import type { ReceivedSignature, SignerLookup } from './received-signature.ts'
@@ -62,6 +63,8 @@ export interface AdmissionOptions {
   readonly limits: AdmissionLimits | null
   /** A known client's call was refused, whichever stage did it. */
   readonly refused: (clientId: string, reason: string) => void
+  /** A request was refused before its client was known. */
+  readonly refusedUnknown: (reason: string) => void
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
   /** A stage threw, which none should: its call is answered with `internal_error`. */
@@ -114,6 +117,8 @@ export class Admission {
   limits: HeldLimits | null = null
   /** What its answer says of the client's rates; `null`: nothing. */
   rates: AnswerRates | null = null
+  /** Its span, from when it is about to go upstream; `null`: there is no tracing. */
+  span: CallSpan | null = null
 
   #caller: Caller | null = null
   #target: CallTarget | null = null

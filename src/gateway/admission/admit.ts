@@ -95,15 +95,16 @@ export function buildStages(): Stages {
   }
 }
 
-/** Counts the refusal of a call whose client is known. */
+/** Counts the refusal of a call, by its client where that is known. */
 export function countRefusal(
   { error, reason }: CallRefusal,
   admission: Admission,
-  { refused }: Pick<AdmissionOptions, 'refused'>,
+  { refused, refusedUnknown }: Pick<AdmissionOptions, 'refused' | 'refusedUnknown'>,
 ): void {
   // The id of a key is public, and anyone may write it.
   if (admission.hasCaller && admission.signature?.isProven !== false)
     refused(admission.caller.clientId, reason ?? error)
+  else refusedUnknown(reason ?? error)
 }
 
 const FAILED: CallRefusal = { error: 'internal_error' }

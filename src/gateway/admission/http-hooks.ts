@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { sendError } from '../../http/answer-error.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import { Admission, type AdmissionOptions, type Moment } from './admission.ts'
-import { admit } from './admit.ts'
+import { admit, countRefusal } from './admit.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,16 +40,22 @@ function runStages(
 ): void {
   const admission = admissionOf(request)
   const refusal = admit(moment, admission, options)
-  if (refusal instanceof Promise) void refusal.then((found) => proceed(found, admission, reply, done))
-  else proceed(refusal, admission, reply, done)
+  if (refusal instanceof Promise)
+    void refusal.then((found) => proceed(found, admission, options, reply, done))
+  else proceed(refusal, admission, options, reply, done)
 }
 
 function proceed(
   refusal: CallRefusal | null,
   admission: Admission,
+  options: AdmissionOptions,
   reply: FastifyReply,
   done: () => void,
 ): void {
-  if (refusal === null) done()
-  else sendError(reply, refusal.error, refusal.detail, admission.errorShape)
+  if (refusal === null) {
+    done()
+    return
+  }
+  countRefusal(refusal, admission, options)
+  sendError(reply, refusal.error, refusal.detail, admission.errorShape)
 }

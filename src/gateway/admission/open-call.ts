@@ -3,6 +3,7 @@ import type { CallObserver } from '../../call/call-ports.ts'
 import type { OpenCall } from '../../call/call-record.ts'
 import { cleanModel, cleanPath } from '../../domain/clean-text.ts'
 import type { CallRefusal } from '../../http/errors.ts'
+import { traceIdIn } from '../tracing/call-span.ts'
 import type { Admission } from './admission.ts'
 import { METERING_UNAVAILABLE } from './stages/ledger.ts'
 
@@ -30,6 +31,7 @@ export function buildOpenCall(admission: Admission, nowMs: number): Required<Ope
     path: cleanPath(route.target.path),
     requestedModel: cleanModel(admission.sentModel),
     webSocket: admission.webSocket,
+    traceId: admission.span?.traceId ?? traceIdIn(admission.request.headers),
   }
 }
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { statfs } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { NOTHING_REPORTED, type ProcessReport } from '../../store/processes/process-report.ts'
 import type { ReloadableConfig } from '../reloadable-config.ts'
+import type { JournalDisk } from './journal-disk.ts'
 import type { UpstreamHealth } from './upstream-health.ts'
 
 /** Gateways that differ by these alone have one configuration: each host has its own. */
@@ -16,6 +16,7 @@ const OF_A_HOST: ReadonlySet<string> = new Set([
   'adminPort',
   'publicUrl',
   'tls',
+  'tracing',
   'journalDir',
   'dataDir',
   'logLevel',
@@ -42,7 +43,7 @@ export interface ReportOptions {
   readonly configuration: () => string
   readonly reloadable: Pick<ReloadableConfig, 'recordedPrices' | 'reportCredentials'>
   readonly ledger: Pick<Ledger, 'stats'>
-  readonly journalDir: string
+  readonly disk: JournalDisk
   readonly certificateEndsAtMs: () => number | null
   readonly shards: readonly string[]
   readonly upstreams: UpstreamHealth
@@ -51,11 +52,11 @@ export interface ReportOptions {
 
 /** What a gateway process says of itself every five seconds. */
 export function reportGateway(options: ReportOptions): () => Promise<ProcessReport> {
-  const { version, adminAddress, ledger, journalDir, upstreams } = options
+  const { version, adminAddress, ledger, disk, upstreams } = options
   const startedAtMs = Date.now()
   return async () => {
     const { openCalls, journalWritable, uncommittedRecords } = ledger.stats()
-    const disk = await statfs(journalDir).catch(() => null)
+    await disk.measure()
     return {
       ...NOTHING_REPORTED,
       host: hostname(),
@@ -66,8 +67,8 @@ export function reportGateway(options: ReportOptions): () => Promise<ProcessRepo
       prices: options.reloadable.recordedPrices().configuration.hash,
       openCalls,
       journalWritable,
-      diskBytes: disk === null ? null : disk.bsize * disk.blocks,
-      diskFreeBytes: disk === null ? null : disk.bsize * disk.bavail,
+      diskBytes: disk.last?.bytes ?? null,
+      diskFreeBytes: disk.last?.freeBytes ?? null,
       certificateEndsAtMs: options.certificateEndsAtMs(),
       shards: [...options.shards],
       upstreams: upstreams.report(),

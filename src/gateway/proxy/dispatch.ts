@@ -19,6 +19,7 @@ import { formBoundary } from '../forms/multipart-fields.ts'
 import { guardUpload } from '../forms/upload-guard.ts'
 import type { AttemptState } from '../recording/attempt-state.ts'
 import type { Upstream } from '../routing/upstream-table.ts'
+import type { AttemptSpan } from '../tracing/call-span.ts'
 import type { CallServices } from './exchange.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
@@ -81,7 +82,8 @@ export function dispatch(
   const mapAddress = addressMapper(upstream, request, (uploaded) =>
     withUploadTicket(uploaded, admission.key ?? '', { peppers: keyPepper, nowMs: admission.arrivedAtMs }),
   )
-  const context = exchangeContext(options, admission, response, open, mapAddress, gate)
+  const attemptSpan = admission.span?.attempt(open, upstream) ?? null
+  const context = exchangeContext(options, admission, response, open, { mapAddress, gate, attemptSpan })
   const call = new Exchange(options.services, context)
   const addresses = findAddressMembers(upstream.provider, method, route.target.canonicalPath)
   const reader = mapMembers(call, addresses, mapAddress, admission.hasBody)
@@ -115,6 +117,7 @@ export function dispatch(
     askIdentity: (dialect !== null && dialect.isGeneric !== true) || taker !== call,
     isPlain: body.isEdited,
     ownsOrigins: upstream.ownsOrigins,
+    ...(attemptSpan === null ? {} : { trace: attemptSpan.headers }),
   }
   const handler = gate === null ? taker : gate.stand(call, taker, context)
   try {
@@ -152,8 +155,15 @@ function exchangeContext(
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
-  mapAddress: MapAddress,
-  gate: AttemptGate | null,
+  {
+    mapAddress,
+    gate,
+    attemptSpan,
+  }: {
+    readonly mapAddress: MapAddress
+    readonly gate: AttemptGate | null
+    readonly attemptSpan: AttemptSpan | null
+  },
 ): ExchangeContext {
   const { body, method, route } = admission
   const { plain, scan } = body
@@ -186,6 +196,8 @@ function exchangeContext(
     hasOurCredential: credentialFor(admission) !== null || route.upstream.fetched !== null,
     rates: admission.rates,
     mapAddress,
+    span: admission.span,
+    attemptSpan,
     endedUses: admission.reported?.uses ?? NONE,
     onEnd: () => admission.release(),
   }

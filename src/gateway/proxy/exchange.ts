@@ -11,6 +11,7 @@ import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../recording/
 import { ObservedAnswer } from '../recording/observed-answer.ts'
 import type { QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
+import type { AttemptSpan, CallSpan, CallTracer } from '../tracing/call-span.ts'
 import { type DeliveredCall, Delivery } from './delivery.ts'
 import { DoubtedAnswer, failureCauseOf } from './failures.ts'
 import type { Unattended } from './unattended.ts'
@@ -28,6 +29,9 @@ export interface ExchangeContext extends DeliveredCall {
   readonly limits: HeldLimits | null
   /** A credential of the gateway's went upstream: what is said of it there is not for the client. */
   readonly hasOurCredential: boolean
+  /** Absent: there is no tracing. */
+  readonly span?: CallSpan | null
+  readonly attemptSpan?: AttemptSpan | null
   /** What jobs have used that the call ends, where no one knew it before. */
   readonly endedUses?: readonly JobUse[]
   /** Called once, when the call has its record and its client all that it will get. */
@@ -52,6 +56,9 @@ export class Exchange implements AnswerHandler {
   /** Nothing of this went upstream, and the record says so. */
   #isUnsent = false
   #firstByteAt: number | null = null
+  /** Built as the call goes upstream. */
+  readonly #sentAt = performance.now()
+  #endedAt = 0
   #ended = false
 
   constructor(services: CallServices, context: ExchangeContext) {
@@ -167,6 +174,8 @@ export class Exchange implements AnswerHandler {
       // It never left this machine: not a call.
       this.#ended = true
       this.#services.ledger.discard(this.#context.call)
+      this.#context.attemptSpan?.ended(null, null)
+      this.#context.span?.refused(null)
       this.#context.onEnd()
       return
     }
@@ -189,6 +198,7 @@ export class Exchange implements AnswerHandler {
     this.#releaseUnattended?.()
     this.#answer.stop()
     const endedAt = performance.now()
+    this.#endedAt = endedAt
     if (this.#answer.isCoded) this.#answer.finishDecoding(() => this.#finalize(outcome, error, endedAt))
     else this.#finalize(outcome, error, endedAt)
   }
@@ -211,6 +221,7 @@ export class Exchange implements AnswerHandler {
     }
     const cause = outcome === 'client_aborted' ? null : failureCauseOf(this.#status, error)
     if (cause !== null) observer.upstreamFailed(call, cause)
+    this.#context.attemptSpan?.ended(this.#status, cause)
     if (result.observation?.totalMismatch === true) observer.totalMismatch(call.provider)
     if (!needsEstimate(result)) {
       this.#record(finalizeCall(result, pricing), error)
@@ -233,11 +244,21 @@ export class Exchange implements AnswerHandler {
       record,
       (ledgerError, sequence, kept) => {
         limits?.recorded(record, sequence, kept, this.#answer)
+        this.#countOwnTime()
         this.#services.observer.callEnded(record)
+        this.#context.span?.ended(record)
         this.#finish(upstreamError, ledgerError)
       },
       limits?.reservedPico,
     )
+  }
+
+  #countOwnTime(): void {
+    const { arrivedAt, attempt } = this.#context
+    // Before a later attempt the call waited for other upstreams.
+    if (attempt !== undefined && attempt.number > 1) return
+    const beforeMs = this.#sentAt - arrivedAt
+    this.#services.ownTime?.add((beforeMs + performance.now() - this.#endedAt) * 1000)
   }
 
   /** The record is written: the client may have the rest. */
@@ -261,6 +282,10 @@ export interface CallServices {
   /** `drain`: an answer whose client has left is read to its end. */
   readonly onClientAbort: 'cancel' | 'drain'
   readonly unattended: Unattended
+  /** Makes spans; absent: no one asked for them. */
+  readonly tracer?: CallTracer | undefined
+  /** Takes the microseconds that each call took in the gateway itself; absent: they are not counted. */
+  readonly ownTime?: { add(us: number): void }
   /** Absent: estimates are as the constants say. */
   readonly ratios?: LearnedRatios
 }

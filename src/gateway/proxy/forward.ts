@@ -104,27 +104,39 @@ function holderOf({ caller, signature }: Admission): string {
 }
 
 const open: Step = (options, admission, response) => {
+  beginSpan(admission, options)
   if (admission.route.choice !== null) {
     const call = new RoutedCall(options, admission, response)
     call.start((refusal) => {
-      if (refusal === 'gone') admission.release()
+      if (refusal === 'gone') endUnsent(admission)
       else refuse(refusal, options, admission, response)
     })
     return
   }
   prepareBody(admission, (body) => {
     if (body === 'gone') {
-      admission.release()
+      endUnsent(admission)
       return
     }
     admission.body = body
     const call = buildOpenCall(admission, options.admission.now())
     openCall(call, response, options.services, (refusal) => {
       if (refusal === null) dispatch(options, admission, response, call)
-      else if (refusal === 'gone') admission.release()
+      else if (refusal === 'gone') endUnsent(admission)
       else refuse(refusal, options, admission, response)
     })
   })
+}
+
+function endUnsent(admission: Admission): void {
+  admission.span?.refused(null)
+  admission.release()
+}
+
+function beginSpan(admission: Admission, { services }: ForwardOptions): void {
+  if (services.tracer === undefined) return
+  const { method, arrivedAt } = admission
+  admission.span ??= services.tracer.begin({ method, arrivedAt, headers: admission.request.headers })
 }
 
 function refuse(
@@ -133,6 +145,8 @@ function refuse(
   admission: Admission,
   response: ServerResponse,
 ): void {
+  beginSpan(admission, options)
+  admission.span?.refused(refusal.error)
   admission.release()
   countRefusal(refusal, admission, options.admission)
   writeError(response, admission.errorShape, refusal.error, refusal.detail)

@@ -90,7 +90,8 @@ export function logCalls(observer: CallObserver, log: Logger): CallObserver {
       observer.readingFailed(provider, error)
     },
     callFailed(call, error) {
-      log.error({ event: 'call.failed', callId: call.callId, err: error }, 'a call failed in the gateway')
+      const { callId, traceId } = call
+      log.error({ event: 'call.failed', callId, traceId, err: error }, 'a call failed in the gateway')
       observer.callFailed(call, error)
     },
   }

@@ -72,6 +72,7 @@ function buildCallRecord(
     path: call.path,
     requestedModel: call.requestedModel,
     webSocket: call.webSocket,
+    traceId: call.traceId,
     reportedModel,
     model: billedModel(result, reportedModel, observed, usageSource, priced, pricing),
     status,

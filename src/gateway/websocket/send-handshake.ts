@@ -16,6 +16,7 @@ import { type CallServices, Exchange } from '../proxy/exchange.ts'
 import { forwardableResponseHeaders } from '../proxy/headers/answer-headers.ts'
 import { forwardableRequestHeaders } from '../proxy/headers/headers.ts'
 import { addressMapper } from '../proxy/own-addresses.ts'
+import type { AttemptSpan } from '../tracing/call-span.ts'
 
 /** What becomes of a handshake. After a `failed` another may follow, which says nothing new. */
 export interface HandshakeEvents {
@@ -31,6 +32,7 @@ export function sendHandshake(
   { request, route }: Admission,
   timeoutMs: number,
   events: HandshakeEvents,
+  attempt: AttemptSpan | null,
 ): ClientRequest {
   const { upstream, target, dialect } = route
   const headers = forwardableRequestHeaders(request.rawHeaders, {
@@ -41,6 +43,7 @@ export function sendHandshake(
     askIdentity: dialect !== null,
     contentLength: null,
     ownsOrigins: upstream.ownsOrigins,
+    ...(attempt === null ? {} : { trace: attempt.headers }),
   })
   const path = upstream.basePath + target.pathAndQuery
   headers.push(
@@ -115,6 +118,7 @@ interface RejectedHandshake {
   readonly client: Duplex
   /** The upstream's answer, whose status is not 101. */
   readonly answer: IncomingMessage
+  readonly attempt: AttemptSpan | null
 }
 
 /**
@@ -145,6 +149,8 @@ export function relayRejection(services: CallServices, rejected: RejectedHandsha
     hasOurCredential: upstream.credential !== null || upstream.fetched !== null,
     rates: admission.rates,
     mapAddress: addressMapper(upstream, admission.request),
+    span: admission.span,
+    attemptSpan: rejected.attempt,
     onEnd,
   })
   // The server's parser has released the connection, so it cannot carry another request.

@@ -251,7 +251,7 @@ interface EndedSession {
 /** Writes the record of a session to the ledger, then calls back. What is under way is estimated. */
 export function recordSession(
   { call, status, outcome, meter, isUnsaid }: EndedSession,
-  { caller, route, limits }: Admission,
+  { caller, route, limits, span }: Admission,
   services: CallServices,
   onWritten: () => void,
 ): void {
@@ -275,6 +275,7 @@ export function recordSession(
       (_error, sequence, kept) => {
         limits?.recorded(record, sequence, kept)
         observer.callEnded(record)
+        span?.ended(record)
         onWritten()
       },
       limits?.reservedPico,

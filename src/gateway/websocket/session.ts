@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { UpstreamFailure } from '../../call/call-ports.ts'
 import type { OpenCall, Outcome } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
@@ -14,6 +15,7 @@ import type { CallResult } from '../recording/call-result.ts'
 import { priceResult } from '../recording/price-result.ts'
 import type { PricedCall, QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
+import type { AttemptSpan } from '../tracing/call-span.ts'
 import {
   acceptanceText,
   type HandshakeEvents,
@@ -29,7 +31,7 @@ export interface SessionOptions {
   readonly services: CallServices
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
-  readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'limits'>
+  readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'refusedUnknown' | 'limits'>
 }
 
 const NOT_ASKED_FOR = new UpstreamError('malformed_answer', 'an answer to a handshake that was not asked for')
@@ -46,6 +48,9 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   readonly #ended = Promise.withResolvers<void>()
   #call: OpenCall
   #handshake: ClientRequest | null = null
+  #attempt: AttemptSpan | null = null
+  /** Why its upstream took no session. */
+  #cause: UpstreamFailure | null = null
   #meter: SessionMeter | null = null
   #status: number | null = null
   /** The client ended its connection, or the gateway did. */
@@ -65,6 +70,8 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#admission = admission
     this.#streams = new SessionStreams(client, head, this)
     this.#onEnd = onEnd
+    const { method, arrivedAt, request } = admission
+    admission.span = options.services.tracer?.begin({ method, arrivedAt, headers: request.headers }) ?? null
     this.#call = buildOpenCall(admission, options.admission.now())
   }
 
@@ -84,6 +91,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
         this.#sendHandshake()
         return
       }
+      this.#admission.span?.refused(refusal === 'gone' ? null : refusal.error)
       if (refusal !== 'gone') {
         countRefusal(refusal, this.#admission, this.#options.admission)
         refuse(client, this.#admission, refusal.error, refusal.detail)
@@ -93,8 +101,11 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   }
 
   #sendHandshake(): void {
+    const { span, route } = this.#admission
+    this.#attempt = span?.attempt(this.#call, route.upstream) ?? null
     try {
-      this.#handshake = sendHandshake(this.#admission, this.#options.handshakeTimeoutMs, this)
+      const { handshakeTimeoutMs } = this.#options
+      this.#handshake = sendHandshake(this.#admission, handshakeTimeoutMs, this, this.#attempt)
     } catch (error) {
       // The credential for the upstream has ended in this moment.
       this.failed('upstream_unreachable', error instanceof Error ? error : new Error(String(error)))
@@ -157,7 +168,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#finalized = true
     this.#streams.dropEarly()
     const { client } = this.#streams
-    const rejected = { call: this.#call, admission: this.#admission, client, answer }
+    const rejected = { call: this.#call, admission: this.#admission, client, answer, attempt: this.#attempt }
     relayRejection(this.#options.services, rejected, () => this.#release())
   }
 
@@ -166,6 +177,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     if (this.#status !== null) return
     const cause = this.#finalized ? null : failureCauseOf(null, reason)
     if (cause !== null) this.#options.services.observer.upstreamFailed(this.#call, cause)
+    this.#cause = cause
     this.#end('upstream_error', () => refuse(this.#streams.client, this.#admission, error))
   }
 
@@ -232,6 +244,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   #end(outcome: Outcome, afterwards: () => void = () => {}): void {
     if (this.#finalized) return
     this.#finalized = true
+    this.#attempt?.ended(this.#status, this.#cause)
     this.#releaseUnattended?.()
     this.#streams.dropEarly()
     const session = {

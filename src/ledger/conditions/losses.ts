@@ -86,6 +86,15 @@ export const GAPS: Condition = {
     when: 'each minute',
     finders: [({ pool }, { fromDay }) => findGaps(pool, fromDay)],
   },
+  rules: [
+    {
+      name: 'RecordsMissing',
+      expr: 'delta(tallygate_missing_records[1h]) > 0',
+      severity: 'page',
+      summary:
+        'Records are missing: start a gateway on the disk that has their journal. `tallygate ledger gaps` has the list.',
+    },
+  ],
 }
 
 export const DEAD_LETTERS: Condition = {
@@ -101,4 +110,13 @@ export const DEAD_LETTERS: Condition = {
     when: 'each minute',
     finders: [({ pool }, { fromDay }) => findDeadLetters(pool, fromDay)],
   },
+  rules: [
+    {
+      name: 'RecordsNotCounted',
+      expr: 'tallygate_dead_letters > 0',
+      severity: 'ticket',
+      summary:
+        'Records could not be counted: `tallygate dead-letters list` says why, then `dead-letters retry --all`.',
+    },
+  ],
 }

@@ -11,9 +11,7 @@ const PROGRAMS = [
   ['src/gateway/server.ts'],
   ['workers/main.ts'],
   ['src/cli/main.ts', '--version'],
-  ['src/standalone/container/check-gateway.ts'],
-  ['src/standalone/container/check-worker.ts'],
-  ['src/standalone/container/own-admin-address.ts'],
+  ['src/standalone/container/own-address.ts'],
   ['src/standalone/container/write-secrets.ts'],
 ] as const
 

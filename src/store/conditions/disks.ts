@@ -77,4 +77,27 @@ export const DISKS: Condition = {
     when: 'often',
     finders: [({ pool }, { today }) => findFullDisks(pool, today)],
   },
+  gauges: [
+    {
+      name: 'tallygate_journal_disk_bytes',
+      help: 'Size of the disk that has the journal; NaN: not known.',
+      aggregator: 'min',
+      read: ({ disk }) => disk?.bytes ?? Number.NaN,
+    },
+    {
+      name: 'tallygate_journal_disk_free_bytes',
+      help: 'What is free of it.',
+      aggregator: 'min',
+      read: ({ disk }) => disk?.freeBytes ?? Number.NaN,
+    },
+  ],
+  rules: [
+    {
+      name: 'JournalDiskFills',
+      expr: `tallygate_journal_disk_free_bytes * 100 < ${100 - FILLED_PERCENT} * tallygate_journal_disk_bytes`,
+      for: '5m',
+      severity: 'ticket',
+      summary: `The disk of the journal is ${FILLED_PERCENT} % full: free space on it, or give \`JOURNAL_DIR\` a larger one.`,
+    },
+  ],
 }

@@ -27,6 +27,23 @@ function silentAmong(heartbeats: readonly Heartbeat[]): readonly Heartbeat[] {
   )
 }
 
+/** How many gateways and workers run, and how many are silent. */
+export async function countProcesses(pool: Postgres) {
+  const heartbeats = await selectHeartbeats(pool)
+  const silent = silentAmong(heartbeats)
+  return (['gateway', 'worker'] as const).map((kind) => {
+    const living = heartbeats.filter((one) => one.kind === kind && one.silentMs <= HEARTBEAT_LATE_MS)
+    const lost = silent.filter((one) => one.kind === kind)
+    const agesMs = [...living, ...lost].map(({ silentMs }) => silentMs)
+    return {
+      kind,
+      living: living.length,
+      silent: lost.length,
+      longestSilentMs: agesMs.length === 0 ? null : Math.max(...agesMs),
+    }
+  })
+}
+
 /** Those that run and have said what they are. */
 export async function selectLiving(pool: Postgres) {
   return (await selectHeartbeats(pool)).flatMap((one) =>
@@ -105,6 +122,22 @@ export const PROCESSES: Condition = {
     when: 'often',
     finders: [({ pool }, { today }) => findSilent(pool, today)],
   },
+  rules: [
+    {
+      name: 'ProcessSilent',
+      expr: 'tallygate_processes{state="silent"} > 0',
+      severity: 'page',
+      summary:
+        'A gateway or worker ended without a word, or does not reach PostgreSQL: `tallygate doctor` names it.',
+    },
+    {
+      name: 'NoWorker',
+      expr: 'tallygate_processes{kind="worker",state="running"} == 0',
+      for: '1m',
+      severity: 'page',
+      summary: 'No worker runs: calls are taken and not counted.',
+    },
+  ],
 }
 
 export const RELEASES: Condition = {

@@ -86,3 +86,16 @@ export async function selectLedgerStatus(pool: Postgres): Promise<LedgerStatus> 
     newestDeadLetterAt: count?.newest_dead_letter ?? null,
   }
 }
+
+/** What could not be counted, and has not been since, in numbers alone. */
+export async function countLosses(
+  pool: Postgres,
+): Promise<{ readonly gaps: number; readonly missingRecords: number; readonly deadLetters: number }> {
+  const { rows } = await pool.query<{ gaps: number; missing: number; letters: number }>(
+    `select (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null)::float8 as letters,
+       count(*)::float8 as gaps, coalesce(sum(to_seq - from_seq + 1), 0)::float8 as missing
+     from ${SCHEMA}.ledger_gaps where filled_at is null`,
+  )
+  const [row] = rows
+  return { gaps: row?.gaps ?? 0, missingRecords: row?.missing ?? 0, deadLetters: row?.letters ?? 0 }
+}

@@ -8,6 +8,8 @@ type Table = typeof RECORD_FIELDS
 const SQL_TYPES = {
   id: 'uuid',
   text: 'text',
+  // 16 bytes. The view shows its digits alone.
+  trace: 'uuid',
   word: 'text',
   time: 'timestamptz',
   integer: 'integer',
@@ -55,6 +57,7 @@ const PLACES = {
   path: 'either',
   requestedModel: 'either',
   webSocket: 'kind',
+  traceId: 'row',
   reportedModel: 'either',
   model: 'kind',
   status: 'kind',
@@ -134,6 +137,7 @@ export function valueText(form: ColumnForm, value: string | number | true): stri
       return JSON.stringify(`${value}`)
     case 'id':
     case 'word':
+    case 'trace':
     case 'pico':
       return `"${value}"`
     case 'time':

@@ -27,6 +27,7 @@ const SHOWN = [
   'priceId',
   'partlyUnpriced',
   'unpricedReason',
+  'traceId',
 ] as const satisfies readonly (StoredField | 'client')[]
 
 const SHOWN_FIELDS = SHOWN.filter((field) => field !== 'client')

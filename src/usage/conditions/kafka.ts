@@ -85,7 +85,7 @@ export const KAFKA: Condition<{ readonly pool: Postgres; readonly nowMs: number 
     },
     {
       name: 'KafkaSkipped',
-      expr: 'increase(tallygate_kafka_skipped_calls[1h]) > 0',
+      expr: 'increase(tallygate_kafka_skipped_calls_total[1h]) > 0',
       severity: 'page',
       summary: 'Too many calls wait for Kafka, and further ones are not sent: docs/export.md, section 4.',
     },

@@ -18,8 +18,10 @@ export interface OutboxState {
   readonly oldestAt: Date | null
   /** What keeps calls from Kafka; `null`: nothing. */
   readonly problem: string | null
-  /** Calls that were counted while the outbox was full; `null`: none. */
+  /** Calls that were counted while the outbox was full, of the last 90 days; `null`: none. */
   readonly skipped: SkippedCalls | null
+  /** All of them, since the outbox is in use. */
+  readonly allSkipped: number
 }
 
 /** Calls that Kafka does not get, of the days from `from` to `to`. */
@@ -40,6 +42,7 @@ interface StateRow {
   readonly waiting_bytes: string
   readonly oldest_at: Date | null
   readonly problem: string | null
+  readonly skipped_before: string
   readonly skipped_calls: string | null
   readonly skipped_from: UtcDay | null
   readonly skipped_to: UtcDay | null
@@ -65,6 +68,7 @@ export async function selectOutboxState(pool: Postgres): Promise<OutboxState | n
     oldestAt: row.oldest_at,
     problem: row.problem,
     skipped: skippedFrom(row),
+    allSkipped: Number(row.skipped_before) + Number(row.skipped_calls ?? 0),
   }
 }
 
@@ -152,10 +156,13 @@ export async function addSkipped(
 
 const SKIPPED_DAYS = 90
 
-/** Deletes what is known of calls that were not sent long ago. */
+/** Deletes what is known of calls that were not sent long ago. Their number stays. */
 export async function pruneSkipped(pool: Postgres): Promise<void> {
   await pool.query(
-    `delete from ${SCHEMA}.call_outbox_skipped where at < now() - interval '${SKIPPED_DAYS} days'`,
+    `with gone as (
+       delete from ${SCHEMA}.call_outbox_skipped where at < now() - interval '${SKIPPED_DAYS} days' returning calls)
+     update ${SCHEMA}.call_outbox_state set skipped_before = skipped_before + gone.calls
+     from (select coalesce(sum(calls), 0) as calls from gone) gone where gone.calls > 0`,
   )
 }
 

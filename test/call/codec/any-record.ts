@@ -19,6 +19,8 @@ function anyValue({ form, highest = 0, words = [] }: FieldDescription): fc.Arbit
   switch (form) {
     case 'id':
       return fc.uuid({ version: 7 })
+    case 'trace':
+      return fc.stringMatching(/^[0-9a-f]{32}$/)
     case 'text':
       return anyText
     case 'word':

@@ -37,6 +37,8 @@ function refusedBy({ form, highest = 0 }: FieldDescription): readonly unknown[] 
   switch (form) {
     case 'id':
       return ['x', '', 1, '0199C82C-7C00-7000-8000-000000000001']
+    case 'trace':
+      return ['x', '', 1, '0199C82C7C0070008000000000000001']
     case 'text':
       return [1, true, {}, ['a']]
     case 'word':

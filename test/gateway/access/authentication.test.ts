@@ -128,6 +128,10 @@ test('a revoked key, an expired key and a disabled client are refused with 403 w
   await expect.poll(() => status(bearer(revoked.key)), within).toEqual([403, 'key_inactive'])
   await expect.poll(() => status(bearer(other.key)), within).toEqual([403, 'client_disabled'])
   await expect.poll(() => status(bearer(expiring.key)), within).toEqual([403, 'key_inactive'])
+  const { port } = stack.gateway.adminAddress
+  const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  for (const reason of ['key_revoked', 'key_expired', 'client_disabled'])
+    expect(page).toMatch(new RegExp(`tallygate_refused_requests_total\\{reason="${reason}"\\} [1-9]`))
   // Nor may they read what was used.
   expect(await status(bearer(other.key), '/v1/usage')).toEqual([403, 'client_disabled'])
 

@@ -104,6 +104,7 @@ export async function openTwoDoors(
         findSigner,
         provesSigner: (keyId, proves) => keyId === SIGNER.keyId && proves(SIGNER.secret),
       },
+      refusedUnknown: () => {},
       ledger,
       upstreams: buildUpstreamTable(upstreamsAt(upstream, proven), 'open'),
       pathPolicy: buildPathPolicy({

@@ -213,6 +213,7 @@ beforeAll(async () => {
         unattended: options.unattended,
         limits: null,
         refused: () => {},
+        refusedUnknown: () => {},
         findCaller: (key) => ({
           kind: 'active',
           caller: { clientId: 'c', clientName: 'c', keyId: key, keyName: 'k', models: null },

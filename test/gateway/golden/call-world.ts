@@ -51,6 +51,7 @@ export class CallWorld {
   readonly unattended: Unattended
   readonly onClientAbort: 'cancel' | 'drain'
   readonly refused = () => {}
+  readonly refusedUnknown = () => {}
   readonly limits = null
   readonly now = () => 1_700_000_000_000
   closeError: Error | null = null

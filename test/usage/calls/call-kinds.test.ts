@@ -153,6 +153,7 @@ test('a client that is different in every call makes few kinds at a time, and ke
 
 const DIFFERENT: Readonly<Record<ColumnForm, (at: number) => unknown>> = {
   id: () => randomUUID(),
+  trace: () => randomUUID().replaceAll('-', ''),
   text: (at) => `name ${at}`,
   word: () => undefined,
   time: (at) => aRecord({}).arrivedAtMs + at,

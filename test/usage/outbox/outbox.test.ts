@@ -16,6 +16,7 @@ import {
   holdOutbox,
   leaveOutbox,
   measureOutbox,
+  pruneSkipped,
   selectOutboxState,
 } from '../../../src/usage/outbox/outbox-state.ts'
 import {
@@ -173,7 +174,13 @@ test('an event has all columns of calls, but for its settlement, which is an eve
     partlyUnpriced: true,
     suspect: true,
   })
-  const call = aRecord({ unpricedReason: 'no_price', webSocket: true, failedInBody: true, ttftUs: 1_001 })
+  const call = aRecord({
+    unpricedReason: 'no_price',
+    webSocket: true,
+    failedInBody: true,
+    ttftUs: 1_001,
+    traceId: 'a'.repeat(32),
+  })
   const rollUp = rollUpInto()
   await rollUp(STREAM, batchOf([making]))
   await rollUp(STREAM, batchOf([fetching, call], 2))
@@ -366,6 +373,13 @@ test('a full outbox never stops the count: calls are recorded by day, and sent a
   await rollUp(STREAM, batchOf([aRecord()], 6))
   expect(await waiting()).toHaveLength(1)
   expect(await selectOutboxState(ledger.pool)).toMatchObject({ sentCalls: 1, skipped: { calls: 4 } })
+  await ledger.pool.query(
+    "update tallygate.call_outbox_skipped set at = now() - interval '91 days' where day < $1",
+    [today],
+  )
+  await pruneSkipped(ledger.pool)
+  // A count for metrics must never fall.
+  expect(await selectOutboxState(ledger.pool)).toMatchObject({ skipped: { calls: 3 }, allSkipped: 4 })
 })
 
 test('the disk of a long backlog is given back as soon as it is sent, even while an old snapshot is open', async () => {

@@ -7,15 +7,18 @@ import { isSigned, takeSignature } from './signature.ts'
 
 const AMBIGUOUS: CallRefusal = {
   error: 'invalid_request',
+  reason: 'two_keys',
   detail: { message: 'More than one Authorization header was sent.' },
 }
 const NO_KEY: CallRefusal = {
   error: 'invalid_api_key',
+  reason: 'no_key',
   detail: { message: 'No API key was sent. Send yours as "Authorization: Bearer <key>".' },
 }
 
 const PRESIGNED: CallRefusal = {
   error: 'invalid_api_key',
+  reason: 'presigned',
   detail: { message: 'This gateway takes no presigned URLs: sign in the header Authorization.' },
 }
 const PRESIGNED_QUERY = /[?&]X-Amz-Signature=/i
@@ -141,8 +144,9 @@ function countAuthorization(rawHeaders: readonly string[]): number {
 }
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
-const UNKNOWN_KEY: CallRefusal = { error: 'invalid_api_key' }
-const KEY_INACTIVE: CallRefusal = { error: 'key_inactive' }
+const UNKNOWN_KEY: CallRefusal = { error: 'invalid_api_key', reason: 'unknown_key' }
+const KEY_REVOKED: CallRefusal = { error: 'key_inactive', reason: 'key_revoked' }
+const KEY_EXPIRED: CallRefusal = { error: 'key_inactive', reason: 'key_expired' }
 const CLIENT_DISABLED: CallRefusal = { error: 'client_disabled' }
 const KEYS_UNAVAILABLE: CallRefusal = { error: 'storage_unavailable' }
 
@@ -175,7 +179,7 @@ function take(admission: Admission, lookup: CallerLookup): CallRefusal | null {
     case 'unknown':
       return UNKNOWN_KEY
     case 'key_inactive':
-      return KEY_INACTIVE
+      return lookup.isExpired === true ? KEY_EXPIRED : KEY_REVOKED
     case 'client_disabled':
       return CLIENT_DISABLED
     case 'unavailable':

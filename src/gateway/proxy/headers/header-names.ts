@@ -103,6 +103,8 @@ export const IS_CORS = 8192
 export const IS_ORIGIN = 16384
 /** Of a request: it may hold a key of ours, or a credential of the client's own. */
 export const IS_CREDENTIAL = 32768
+/** Of a request: the trace that it belongs to. */
+export const IS_TRACE = 65536
 /** What becomes of it, or of other headers, depends on its value, even where it ends here itself. */
 export const READS_VALUE = IS_CONNECTION | IS_TE
 
@@ -126,6 +128,8 @@ const MEANINGS: ReadonlyMap<string, number> = new Map([
   ['sec-websocket-protocol', IS_SUBPROTOCOL],
   [CALL_ID_HEADER, IS_CALL_ID],
   ['origin', IS_ORIGIN],
+  ['traceparent', IS_TRACE],
+  ['tracestate', IS_TRACE],
   ...ORIGIN_POLICIES.map((name) => [name, IS_ORIGIN_POLICY] as const),
 ])
 

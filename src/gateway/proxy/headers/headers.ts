@@ -10,6 +10,7 @@ import {
   IS_ORIGIN,
   IS_SUBPROTOCOL,
   IS_TE,
+  IS_TRACE,
   IS_TYPE,
   meaningOf,
   NOT_UPSTREAM,
@@ -31,6 +32,8 @@ export interface HeaderOptions {
   readonly askIdentity: boolean
   /** Which web page calls does not go upstream: that is for the gateway to judge. */
   readonly ownsOrigins?: boolean
+  /** `traceparent` and its like in place of the client's: name, value, name, value; absent: the client's go on. */
+  readonly trace?: readonly string[]
   /** The body is sent without a content coding, whatever the client's body had. */
   readonly isPlain?: boolean
 }
@@ -50,7 +53,8 @@ const UNREADABLE_TYPE = /proto/i
 
 /** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
-  const { host, credential, askIdentity, contentLength, isPlain, ownsOrigins, passesCredentials } = options
+  const { host, credential, askIdentity, contentLength, isPlain, ownsOrigins, passesCredentials, trace } =
+    options
   const connectionNamed = namedByConnection(rawHeaders)
   const forwarded = ['host', host]
   let hasType = false
@@ -69,6 +73,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
       if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue
       if ((meaning & IS_CODING) !== 0 && isPlain === true) continue
       if ((meaning & (IS_ORIGIN | IS_CORS)) !== 0 && ownsOrigins === true) continue
+      if ((meaning & IS_TRACE) !== 0 && trace !== undefined) continue
       if ((meaning & ASKS_OTHER_ANSWER) !== 0 && askIdentity) continue
       if ((meaning & IS_ACCEPT) !== 0 && askIdentity && UNREADABLE_TYPE.test(value)) continue
       if ((meaning & IS_TYPE) !== 0) {
@@ -87,6 +92,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   }
   if (askIdentity) forwarded.push('accept-encoding', 'identity')
   if (contentLength !== null) forwarded.push('content-length', String(contentLength))
+  if (trace !== undefined) forwarded.push(...trace)
   // After the headers that `Connection` names were dropped, so that a client cannot drop this one.
   if (credential !== null) forwarded.push(...credential)
   return forwarded

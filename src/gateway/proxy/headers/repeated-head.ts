@@ -49,6 +49,9 @@ export function repeatedHeadFields(
   rawHeaders: RawHeaders,
   options: HeaderOptions,
 ): HeadFields {
+  // Each call has a span of its own, so its head is like no other.
+  if (options.trace !== undefined)
+    return writeHeadFields(forwardableRequestHeaders(rawHeaders, { ...options, contentLength: NO_LENGTH }))
   const memory = memoryOf(connection)
   const { head } = memory
   if (head !== null && hasOptions(head, options) && hasHeaders(head, rawHeaders)) {

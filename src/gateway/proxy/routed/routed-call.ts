@@ -169,7 +169,9 @@ export class RoutedCall implements AttemptOwner {
     }
     if (cause === '429') this.#ruledOut.add(from)
     const { call } = attempt.context
-    services.observer.upstreamFailed(call, failureCauseOf(attempt.status, error) ?? 'server_error')
+    const why = failureCauseOf(attempt.status, error) ?? 'server_error'
+    attempt.context.attemptSpan?.ended(attempt.status, why)
+    services.observer.upstreamFailed(call, why)
     services.observer.attemptFailed(call, cause ?? 'connect')
     this.#place = place
     this.#prepare(attempt, to, error)
