@@ -6,6 +6,8 @@ const MAX_AGE_SECONDS = '600'
 const SHOWN_HEADERS = [
   'x-tallygate-call-id',
   'x-tallygate-as-of',
+  'x-tallygate-upstream',
+  'x-tallygate-attempts',
   'x-request-id',
   'request-id',
   'retry-after',

@@ -176,7 +176,7 @@ export class Admission {
   /** The model as the upstream is asked for it. */
   get sentModel(): string | null {
     const { choice, modelInPath } = this.route
-    return choice?.model ?? modelInPath ?? this.namedModel
+    return modelInPath ?? choice?.model ?? this.namedModel
   }
 
   /** How an error is written that the call is answered with. */

@@ -24,7 +24,8 @@ export class DearestUse implements ExpectedUse {
   /** The estimate for the target that answered; `null`: none did. */
   of({ upstream, requestedModel }: Pick<CallRecord, 'upstream' | 'requestedModel'>): ExpectedUse | null {
     const found = this.#at.find(
-      ({ candidate }) => candidate.upstream.name === upstream && candidate.choice?.model === requestedModel,
+      ({ candidate: { upstream: to, modelInPath, choice } }) =>
+        to.name === upstream && (modelInPath ?? choice?.model) === requestedModel,
     )
     return found?.estimate ?? null
   }

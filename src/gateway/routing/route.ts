@@ -59,7 +59,8 @@ export function routeCall(
   const inPath = modelInPathOf(family, path)
   const rules = inPath === null ? undefined : table.routes?.find(inPath)
   if (rules) return targetsOf(rules, shape, target, family, 'path') ?? 'unserved'
-  const mayBeRoute = table.routes !== null && inPath === null && family !== null
+  // A session is read where its target has such sessions; a body only where its API is known.
+  const mayBeRoute = table.routes !== null && inPath === null && (family !== null || shape.webSocket)
   if (table.all.length === 1) return { ...routeTo(table.fallback, shape, target), needsModel: mayBeRoute }
   // Providers name models in different places of a path, so each upstream's provider reads it its own way.
   for (const upstream of table.needsModel ? table.all : []) {
@@ -109,7 +110,7 @@ function targetsOf(
   family: ApiFamily | null,
   place: 'path' | 'query' | 'body',
 ): Targets | null {
-  if (family === null) return null
+  if (family === null && !shape.webSocket) return null
   const [first, ...others] = rules.targets.flatMap(({ upstream, model }, at): readonly Route[] => {
     if (!speaks(upstream.provider, family, target.canonicalPath)) return []
     const named =
@@ -121,7 +122,8 @@ function targetsOf(
     if (named === null) return []
     const route = routeTo(upstream, shape, named)
     if (route.reading === 'unknown') return []
-    if (place === 'path' && route.modelInPath !== model) return []
+    // An ARN has the name that is read of it as a part.
+    if (place === 'path' && !model.includes(route.modelInPath ?? ' ')) return []
     return [{ ...route, choice: { rules, asked: rules.model, model, place: at } }]
   })
   return first === undefined ? null : [first, ...others]

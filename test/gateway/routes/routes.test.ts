@@ -213,6 +213,37 @@ test('a body that leaves its model in doubt goes nowhere', async () => {
   expect(targets.asked()).toEqual({})
 })
 
+test('a call that names an object goes where that is kept, and nowhere else', async () => {
+  const ask = async (body: object) => {
+    const answer = await fetch(`${targets.stack.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'smart', input: 'Hello', ...body }),
+    })
+    await answer.arrayBuffer()
+    return answer.status
+  }
+  const responds: UpstreamHandler = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    const usage = { input_tokens: 11, output_tokens: 7, total_tokens: 18 }
+    response.end(
+      JSON.stringify({ id: `resp_of_client_${number}`, object: 'response', model: 'm-beta', usage }),
+    )
+  }
+  answering(says(500), responds)
+  expect(await ask({})).toBe(200)
+  expect(targets.asked()).toEqual({ alpha: ['m-alpha'], beta: ['m-beta'] })
+  answering(serves, responds)
+  expect(await ask({ previous_response_id: `resp_of_client_${number}` })).toBe(200)
+  answering(serves, says(500))
+  expect(await ask({ previous_response_id: `resp_of_client_${number}` })).toBe(500)
+  expect(targets.asked()).toEqual({ beta: ['m-beta', 'm-beta'] })
+  // One that no upstream is known to have goes to the first that is listed, each time.
+  answering(says(500))
+  expect(await ask({ previous_response_id: 'resp_unknown' })).toBe(500)
+  expect(targets.asked()).toEqual({ alpha: ['m-alpha'] })
+})
+
 test("a key's list of models has the names of routes, and its lists show them", async () => {
   const narrow = await targets.stack.addClient('narrow', { models: ['smart'] })
   expect((await targets.post(narrow, CHAT)).status).toBe(200)

@@ -77,8 +77,8 @@ const ORIGIN_POLICIES = [
   'strict-transport-security',
 ] as const
 
-/** The gateway's id of a call. An upstream that is such a gateway itself has another one for its own part. */
-const CALL_ID_HEADER = 'x-tallygate-call-id'
+/** What the gateway says of a call. An upstream that is such a gateway itself says it of its own part. */
+const CALL_HEADERS = ['x-tallygate-call-id', 'x-tallygate-upstream', 'x-tallygate-attempts']
 
 /** What a header's name means here, as bits; 0 for most. */
 export const ENDS_HERE = 1
@@ -126,7 +126,7 @@ const MEANINGS: ReadonlyMap<string, number> = new Map([
   ['sec-websocket-extensions', ASKS_OTHER_ANSWER],
   ['accept', IS_ACCEPT],
   ['sec-websocket-protocol', IS_SUBPROTOCOL],
-  [CALL_ID_HEADER, IS_CALL_ID],
+  ...CALL_HEADERS.map((name) => [name, IS_CALL_ID] as const),
   ['origin', IS_ORIGIN],
   ['traceparent', IS_TRACE],
   ['tracestate', IS_TRACE],

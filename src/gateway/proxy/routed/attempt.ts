@@ -201,11 +201,17 @@ export class Attempt implements AttemptGate, AnswerHandler {
 
   #replay(controller: AnswerController): void {
     const inner = this.#inner
-    inner?.onRequestStart(controller)
-    if (this.#status === null) return
-    inner?.onResponseStart(controller, this.#status, this.#headers, this.#reason)
-    for (const chunk of this.held) inner?.onResponseData(controller, chunk)
+    const { held } = this
     this.#head = null
+    try {
+      inner?.onRequestStart(controller)
+      if (this.#status === null) return
+      inner?.onResponseStart(controller, this.#status, this.#headers, this.#reason)
+      for (const chunk of held) if (!controller.aborted) inner?.onResponseData(controller, chunk)
+    } catch (error) {
+      // As the connection does it for a reader that throws; a timer or a client that leaves has no one to catch it.
+      controller.abort(error instanceof Error ? error : new Error(String(error)))
+    }
   }
 
   #fail(failure: AttemptFailure): void {
