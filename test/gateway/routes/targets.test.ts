@@ -27,6 +27,7 @@ function upstreamOf(name: string, provider: Provider) {
     basePath: '',
     provider,
     credential: null,
+    fetched: null,
     models: null,
     modelsPath: null,
     pathPrefix: null,
