@@ -8,6 +8,7 @@ import {
   buildUpstreamTable,
   openPool,
   type RouteTarget,
+  type Upstream,
 } from '../../../src/gateway/routing/upstream-table.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 
@@ -19,7 +20,8 @@ const ROUTE: Omit<RouteConfig, 'model' | 'to'> = {
   order: 'weight',
 }
 
-function upstreamOf(name: string, provider: Provider) {
+/** As far as routes look at it. */
+function upstreamOf(name: string, provider: Provider): Upstream {
   return {
     name,
     origin: 'http://127.0.0.1:9',
@@ -38,7 +40,7 @@ function upstreamOf(name: string, provider: Provider) {
     publicUrl: null,
     ownsOrigins: false,
     pool: openPool('http://127.0.0.1:9', { headersTimeoutMs: 1_000, idleTimeoutMs: 1_000 }),
-  }
+  } as Upstream
 }
 
 const UPSTREAMS = [
