@@ -40,7 +40,7 @@ function upstreamOf(name: string, provider: Provider): Upstream {
     publicUrl: null,
     ownsOrigins: false,
     pool: openPool('http://127.0.0.1:9', { headersTimeoutMs: 1_000, idleTimeoutMs: 1_000 }),
-  } as Upstream
+  } as unknown as Upstream
 }
 
 const UPSTREAMS = [
