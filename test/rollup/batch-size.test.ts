@@ -39,20 +39,20 @@ test('under a backlog each batch may be twice the last one, up to 32,768 entries
   expect(size.entries).toBe(MOST)
 })
 
-test('under a backlog a batch takes what fits in eight times the time', () => {
+test('under a backlog a batch takes what fits in 3 s', () => {
   const size = new BatchSize()
-  for (let times = 0; times < 5; times += 1) size.took(FEWEST, 100, true)
-  expect(size.entries).toBe(24_000)
+  for (let times = 0; times < 5; times += 1) size.took(FEWEST, 300, true)
+  expect(size.entries).toBe(20_000)
 })
 
 test('one slow transaction among fast ones changes the size by a part only, and not for long', () => {
   const size = new BatchSize()
-  for (let times = 0; times < 5; times += 1) size.took(FEWEST, 100, true)
+  for (let times = 0; times < 5; times += 1) size.took(FEWEST, 300, true)
   const usual = size.entries
-  size.took(FEWEST, 1_000, true)
+  size.took(FEWEST, 3_000, true)
   expect(size.entries).toBeLessThan(usual)
   expect(size.entries).toBeGreaterThan(usual / 10)
-  for (let times = 0; times < 30; times += 1) size.took(FEWEST, 100, true)
+  for (let times = 0; times < 30; times += 1) size.took(FEWEST, 300, true)
   expect(size.entries).toBeGreaterThan(usual * 0.99)
 })
 

@@ -143,12 +143,14 @@ function candidateOf(id: string, producer: string, sequence: number, body: strin
 
 /** Aimed at for a transaction under load: long enough to be cheap, short enough for the rows that it locks. */
 const TRANSACTION_MS = 150
+/** The same while more waits: the newest entries are late by far more, and on a busy machine the more is saved. */
+const BACKLOG_MS = 3_000
 /** A smaller batch costs more for each entry than it saves in time: many of its rows are written again by the next. */
 const FEWEST = 2_000
 /** As many as Postgres takes in that time on a usual machine. */
 const MOST = 4_096
 /**
- * Under a backlog a batch takes up to so many times the time and entries: calls of many clients share hardly a row
+ * Under a backlog a batch takes up to so many times the entries: calls of many clients share hardly a row
  * among 4,096, and each batch writes all of theirs again. It also bounds memory: 32,768 usual entries are 26 MB.
  */
 const GROWTH = 8
@@ -167,7 +169,8 @@ export class BatchSize {
 
   get entries(): number {
     if (this.#msPerEntry === null) return Math.min(FEWEST, this.#most)
-    const fitting = Math.floor((TRANSACTION_MS * this.#growth) / this.#msPerEntry)
+    const ms = this.#growth === 1 ? TRANSACTION_MS : BACKLOG_MS
+    const fitting = Math.floor(ms / this.#msPerEntry)
     return Math.min(Math.max(fitting, FEWEST), MOST * this.#growth, this.#most)
   }
 
