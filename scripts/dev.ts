@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { findServers } from '../src/cli/find-servers.ts'
 import { readVariable } from '../src/config/environment.ts'
-import { Failure } from '../src/doctor/failure.ts'
+import { Failure } from '../src/operations/failure.ts'
 
 /**
  * `npm run dev`: the gateway of this checkout, started again at each change of a file that it imports. It works on the

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { Environment } from '../config/config.ts'
 import { readVariable } from '../config/environment.ts'
-import { Failure } from '../doctor/failure.ts'
+import { Failure } from '../operations/failure.ts'
 
 /** The addresses and secrets of the servers that a command works on. */
 export interface ServerLocations {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Environment } from '../config/config.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/yaml/price-config.ts'
-import { Failure } from '../doctor/failure.ts'
+import { Failure } from '../operations/failure.ts'
 import {
   buildPriceConfiguration,
   nameConfiguration,

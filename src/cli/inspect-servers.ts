@@ -1,6 +1,6 @@
 import type { Environment } from '../config/config.ts'
 import { ConfigError } from '../config/variables.ts'
-import { Failure } from '../doctor/failure.ts'
+import { Failure } from '../operations/failure.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import type { Finding } from '../domain/conditions/finding.ts'
 import { SILENT_LOG } from '../lib/logger.ts'

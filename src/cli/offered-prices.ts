@@ -1,7 +1,7 @@
 import type { Environment } from '../config/config.ts'
 import { readCatalogText } from '../config/current-catalog.ts'
 import { readPricesUrl } from '../config/price-refresh-config.ts'
-import { Failure } from '../doctor/failure.ts'
+import { Failure } from '../operations/failure.ts'
 import { reasonOf } from '../lib/reason-of.ts'
 import { printable, renderTable } from '../operations/table.ts'
 import type { CatalogChange } from '../pricing/history/catalog-changes.ts'

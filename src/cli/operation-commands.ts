@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { Failure } from '../doctor/failure.ts'
+import { Failure } from '../operations/failure.ts'
 import { GatewayError } from '../http/errors.ts'
 import { reasonOf } from '../lib/reason-of.ts'
 import { lineField } from '../operations/fields.ts'

@@ -1,4 +1,4 @@
-import { Failure } from '../doctor/failure.ts'
+import { Failure } from '../operations/failure.ts'
 import { announceKeyChange } from '../keys/key-version.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { reasonOf } from '../lib/reason-of.ts'

@@ -1,9 +1,9 @@
+import { RECEIVERS } from '../alerts/conditions.ts'
 import { CORRECTION_CONDITIONS } from '../corrections/conditions.ts'
 import type { Alert } from '../domain/conditions/condition.ts'
 import { KEY_CONDITIONS } from '../keys/conditions.ts'
 import { LEDGER_CONDITIONS } from '../ledger/conditions/ledger-conditions.ts'
-import { BUDGETS } from '../limits/conditions/budgets.ts'
-import { LIMITS_SHARED, RECEIVERS } from '../limits/conditions/receivers.ts'
+import { BUDGETS, LIMITS_SHARED } from '../limits/conditions/budgets.ts'
 import { OBJECT_CONDITIONS } from '../objects/conditions.ts'
 import { type OwnPrices, PRICE_CONFIGURATION } from '../pricing/conditions/gateway-prices.ts'
 import { PRICE_DATA } from '../pricing/conditions/price-data.ts'
@@ -51,8 +51,3 @@ export const ALERTS: readonly Alert<StorePorts>[] = CONDITIONS.flatMap(({ alert 
 
 /** What receivers may ask for. */
 export const ALERT_KINDS: readonly string[] = ALERTS.map(({ kind }) => kind)
-
-/** Those that are about one client, which a receiver of one client may ask for. */
-export const KINDS_OF_CLIENTS: readonly string[] = ALERTS.flatMap(({ kind, ofClient }) =>
-  ofClient ? kind : [],
-)

@@ -5,7 +5,7 @@ import {
   OUT_OF_CONNECTIONS,
   sqlStateOf,
 } from '../store/connection/postgres.ts'
-import { Failure } from './failure.ts'
+import { Failure } from '../operations/failure.ts'
 
 const UNDEFINED_TABLE = '42P01'
 const UNDEFINED_COLUMN = '42703'

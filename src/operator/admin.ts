@@ -4,7 +4,7 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { inspectLedger } from '../doctor/inspect-ledger.ts'
+import { inspectLedger } from '../ledger/operations/inspect-ledger.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'

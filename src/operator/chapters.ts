@@ -5,14 +5,15 @@ import {
   listRulesOperation,
 } from '../corrections/operations/adjustments.ts'
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
-import { ALERTS_CHAPTER } from '../doctor/operations/alerts.ts'
-import { BACKUP_CHAPTERS, type BackupPorts } from '../doctor/operations/backup.ts'
-import { claimStores } from '../doctor/operations/claim.ts'
-import { DOCTOR_CHAPTER, type DoctorPorts, GATEWAYS_CHAPTER } from '../doctor/operations/health.ts'
-import { JOURNAL_CHAPTER, type JournalPorts } from '../doctor/operations/journal.ts'
-import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../doctor/operations/ledger.ts'
-import { PROCESS_CHAPTERS } from '../doctor/operations/processes.ts'
-import { PRODUCERS_CHAPTER } from '../doctor/operations/producers.ts'
+import { alertsChapter } from '../alerts/operations.ts'
+import { ALERTS } from '../doctor/conditions.ts'
+import { DOCTOR_CHAPTER, type DoctorPorts, GATEWAYS_CHAPTER } from '../doctor/health-operations.ts'
+import { PROCESS_CHAPTERS } from '../doctor/process-operations.ts'
+import { BACKUP_CHAPTERS, type BackupPorts } from '../ledger/operations/backup.ts'
+import { claimStores } from '../ledger/operations/claim.ts'
+import { JOURNAL_CHAPTER, type JournalPorts } from '../ledger/operations/journal.ts'
+import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../ledger/operations/ledger.ts'
+import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
 import {
   createClientOperation,
   disableClientOperation,
@@ -67,7 +68,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   },
   LIMITS,
   USAGE_CHAPTER,
-  ALERTS_CHAPTER,
+  alertsChapter(ALERTS),
   CALLS_CHAPTER,
   {
     words: 'prices',

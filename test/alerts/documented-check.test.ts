@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { signAlert } from '../../src/limits/alerts/send-alert.ts'
+import { signAlert } from '../../src/alerts/send-alert.ts'
 
 const page = readFileSync('docs/alerts.md', 'utf8')
 

@@ -1,5 +1,5 @@
 import { open, rename, rm } from 'node:fs/promises'
-import { Failure } from '../../doctor/failure.ts'
+import { Failure } from '../../operations/failure.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCallDays } from '../../usage/calls/call-partitions.ts'

@@ -10,7 +10,7 @@ import {
   type ReconciledDay,
   reconcile,
 } from '../../corrections/reconcile/report.ts'
-import { Failure } from '../../doctor/failure.ts'
+import { Failure } from '../../operations/failure.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import { renderTable } from '../../operations/table.ts'

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { explainError } from '../../doctor/explain-error.ts'
-import { Failure } from '../../doctor/failure.ts'
+import { Failure } from '../../operations/failure.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
 import type { Progress } from '../../operations/ports.ts'

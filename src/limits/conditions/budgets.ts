@@ -1,10 +1,10 @@
+import { WANTED } from '../../alerts/raise-alerts.ts'
 import type { Occurrence } from '../../domain/conditions/condition.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Condition } from '../../store/conditions/condition.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { WANTED } from '../alerts/raise-alerts.ts'
 import type { BudgetPeriod } from '../limit.ts'
 import { budgetPeriodOf } from '../limit.ts'
 import { SPENT_OF_BUDGETS } from './spent-budgets.ts'
@@ -118,4 +118,13 @@ export const BUDGETS: Condition<{ readonly pool: Postgres }> = {
       },
     ],
   },
+}
+
+/** It is known to the gateway alone. */
+export const LIMITS_SHARED: Condition<object> = {
+  name: 'limits',
+  place: 'redis',
+  severity: 'wrong',
+  event: 'limits.not_shared',
+  readiness: { item: 'limits', lacks: ({ limitsDegraded }) => limitsDegraded },
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { Failure } from '../../../doctor/failure.ts'
+import { Failure } from '../../../operations/failure.ts'
 import { acceptDoubts, renderDoubt } from '../../../pricing/refresh/accept-doubts.ts'
 import { nameOf } from '../../../pricing/refresh/doubt-operations.ts'
 import { type PriceDoubt, selectPriceDoubts } from '../../../pricing/refresh/price-doubts.ts'

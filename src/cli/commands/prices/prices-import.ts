@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { Failure } from '../../../doctor/failure.ts'
+import { Failure } from '../../../operations/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { reasonOf } from '../../../lib/reason-of.ts'
 import { findCurrentPriceCatalog, putPriceCatalog } from '../../../pricing/refresh/price-catalogs.ts'

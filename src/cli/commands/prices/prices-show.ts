@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { Failure } from '../../../doctor/failure.ts'
+import { Failure } from '../../../operations/failure.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import { printable } from '../../../operations/table.ts'
 import { catalogPlaces } from '../../../pricing/catalog/catalog-providers.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { Failure } from '../../../doctor/failure.ts'
+import { Failure } from '../../../operations/failure.ts'
 import { putPriceDoubts } from '../../../pricing/refresh/price-doubts.ts'
 import { judgePrices, putJudged } from '../../../pricing/refresh/take-prices.ts'
 import type { PriceCatalogKind } from '../../../pricing/sources/price-catalog-source.ts'

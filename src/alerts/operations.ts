@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { ALERT_FORMATS, DEFAULT_THRESHOLDS } from '../../limits/alerts/alert-kinds.ts'
-import { renderNewReceiver, renderReceiver, renderSendResult } from '../../limits/alerts/receiver-document.ts'
+import { ALERT_FORMATS, DEFAULT_THRESHOLDS } from './alert-kinds.ts'
+import { renderNewReceiver, renderReceiver, renderSendResult } from './receiver-document.ts'
 import {
   isAlertSecret,
   kindWithoutClient,
@@ -8,15 +8,15 @@ import {
   SECRET_FORM,
   THRESHOLDS_FORM,
   urlProblem,
-} from '../../limits/alerts/receiver-order.ts'
+} from './receiver-order.ts'
 import {
   type AlertReceiver,
   addReceiver,
   type NewReceiver,
   removeReceiver,
   selectReceivers,
-} from '../../limits/alerts/receivers.ts'
-import { type TestedReceiver, testReceiver } from '../../limits/alerts/test-receiver.ts'
+} from './receivers.ts'
+import { type TestedReceiver, testReceiver } from './test-receiver.ts'
 import {
   shownChoice,
   shownCount,
@@ -27,13 +27,12 @@ import {
   shownMomentOrNull,
   shownText,
   shownTextOrNull,
-} from '../../operations/answers.ts'
-import { choiceField, clientField, textField } from '../../operations/fields.ts'
-import { type Chapter, renderedOperation } from '../../operations/operation.ts'
-import type { Ports } from '../../operations/ports.ts'
-import { VALUE } from '../../operations/read-input.ts'
-import { invalid, noClient, notFound } from '../../operations/refuse.ts'
-import { ALERT_KINDS, ALERTS as ALERTED, KINDS_OF_CLIENTS } from '../conditions.ts'
+} from '../operations/answers.ts'
+import { choiceField, clientField, textField } from '../operations/fields.ts'
+import { type Chapter, renderedOperation } from '../operations/operation.ts'
+import type { Ports } from '../operations/ports.ts'
+import { VALUE } from '../operations/read-input.ts'
+import { invalid, noClient, notFound } from '../operations/refuse.ts'
 
 const STATUS = z
   .number()
@@ -46,11 +45,14 @@ const STATUS = z
   })
 const ERROR = shownTextOrNull('Why it was not delivered. null: it was, or an attempt is under way.')
 
-const RECEIVER = {
+/** Kinds of alerts, as conditions of all chapters declare them. */
+export type Alerted = readonly { readonly kind: string; readonly meaning: string; readonly ofClient: boolean }[]
+
+const receiverShape = (alerted: Alerted) => ({
   id: shownText('The id of the receiver, which begins with rcv_.'),
   url: shownText('Where alerts are posted, http or https.'),
   format: shownChoice(ALERT_FORMATS, 'How alerts are written.'),
-  on: shownList(z.enum(ALERT_KINDS), ALERTED.map(({ kind, meaning }) => `${kind}: ${meaning}`).join('; ')),
+  on: shownList(z.enum(alerted.map(({ kind }) => kind)), alerted.map(({ kind, meaning }) => `${kind}: ${meaning}`).join('; ')),
   thresholds: shownList(
     z.number().meta({ type: 'integer', minimum: 1, maximum: 1_000 }),
     'Percent of a budget.',
@@ -68,12 +70,21 @@ const RECEIVER = {
       delivered_at: shownMomentOrNull('null: it is not delivered yet.'),
     })
     .nullable(),
+})
+
+type Receiver = ReturnType<typeof shownReceiver>
+const shownReceiver = (alerted: Alerted) => shownDocument('Receiver', receiverShape(alerted))
+
+/** What receivers may ask for. */
+function kindsField(kinds: readonly string[]) {
+  const rule = `must be some of ${kinds.join(', ')}`
+  return z
+    .array(z.enum(kinds, rule), rule)
+    .min(1, 'must name something')
+    .meta({ description: `What the alerts are about: ${kinds.join(',')}.`, [VALUE]: 'kinds' })
 }
-const SHOWN_RECEIVER = shownDocument('Receiver', RECEIVER)
 
-const KINDS_RULE = `must be some of ${ALERT_KINDS.join(', ')}`
-
-const addAlerts = renderedOperation({
+const addAlerts = (alerted: Alerted) => renderedOperation({
   name: 'alerts.add',
   summary: 'Sends alerts to a URL. The secret that signs them is shown this once.',
   role: 'write',
@@ -86,10 +97,7 @@ const addAlerts = renderedOperation({
         if (problem !== null) context.addIssue({ code: 'custom', message: problem })
       })
       .meta({ description: 'Where alerts are posted, http or https.', [VALUE]: 'url' }),
-    on: z
-      .array(z.enum(ALERT_KINDS, KINDS_RULE), KINDS_RULE)
-      .min(1, 'must name something')
-      .meta({ description: `What the alerts are about: ${ALERT_KINDS.join(',')}.`, [VALUE]: 'kinds' }),
+    on: kindsField(alerted.map(({ kind }) => kind)),
     format: choiceField(ALERT_FORMATS, 'How alerts are written.', 'format').default('generic'),
     thresholds: z
       .array(z.number(`must be ${THRESHOLDS_FORM}`), `must be ${THRESHOLDS_FORM}`)
@@ -113,7 +121,7 @@ const addAlerts = renderedOperation({
       .optional(),
   },
   answer: shownDocument('MadeReceiver', {
-    ...RECEIVER,
+    ...receiverShape(alerted),
     secret: shownText('What signs the alerts, unless it was sent.').optional(),
   }),
   gives: 'The receiver, and what signs its alerts, shown this once.',
@@ -122,7 +130,10 @@ const addAlerts = renderedOperation({
     const { url, format, client = null, secret = null } = asked
     const thresholds = readThresholds(asked.thresholds) ?? []
     const order = { url, format, client, secret, thresholds, kinds: [...new Set(asked.on)] }
-    const misfit = kindWithoutClient(order, KINDS_OF_CLIENTS)
+    const misfit = kindWithoutClient(
+      order,
+      alerted.flatMap(({ kind, ofClient }) => (ofClient ? kind : [])),
+    )
     if (misfit !== null) throw invalid('client', `does not go with ${misfit}, which is about no single one`)
     const added = await addReceiver(pool, order, who)
     if (added === null) throw noClient(client ?? '')
@@ -147,13 +158,13 @@ const addAlerts = renderedOperation({
   },
 })
 
-const listAlerts = renderedOperation({
+const listAlerts = (receiver: Receiver) => renderedOperation({
   name: 'alerts.list',
   summary: 'Shows who gets alerts, and how the last delivery went.',
   role: 'read',
   http: { method: 'GET', path: '/alerts', id: 'listReceivers' },
   input: {},
-  answer: shownList(SHOWN_RECEIVER),
+  answer: shownList(receiver),
   gives: 'The receivers, oldest first.',
   run: ({ pool }: Ports) => selectReceivers(pool),
   render: (receivers: readonly AlertReceiver[]) => receivers.map(renderReceiver),
@@ -179,13 +190,13 @@ const listAlerts = renderedOperation({
 
 const RECEIVER_ID = textField('The id of the receiver, as alerts list shows it.', 'id')
 
-const removeAlerts = renderedOperation({
+const removeAlerts = (receiver: Receiver) => renderedOperation({
   name: 'alerts.remove',
   summary: 'Sends no more alerts there. Those under way are dropped.',
   role: 'write',
   http: { method: 'DELETE', path: '/alerts/{id}', id: 'removeReceiver' },
   input: { id: RECEIVER_ID },
-  answer: SHOWN_RECEIVER,
+  answer: receiver,
   gives: 'The receiver as it was.',
   errors: ['not_found'],
   async run({ pool }: Ports, { id }, who) {
@@ -241,8 +252,11 @@ function lastText({ lastDelivery: last }: AlertReceiver): string {
   return last.state === 'delivered' ? `${at} delivered` : `${at} ${last.error ?? 'under way'}`
 }
 
-export const ALERTS_CHAPTER: Chapter<Ports> = {
-  words: 'alerts',
-  about: 'Who learns of spending and of what goes wrong.',
-  operations: [addAlerts, listAlerts, removeAlerts, testAlerts],
+export function alertsChapter(alerted: Alerted): Chapter<Ports> {
+  const receiver = shownReceiver(alerted)
+  return {
+    words: 'alerts',
+    about: 'Who learns of spending and of what goes wrong.',
+    operations: [addAlerts(alerted), listAlerts(receiver), removeAlerts(receiver), testAlerts],
+  }
 }

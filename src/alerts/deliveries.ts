@@ -1,6 +1,6 @@
-import type { AlertPayload } from '../../domain/conditions/condition.ts'
-import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
-import { SCHEMA } from '../../store/connection/schema.ts'
+import type { AlertPayload } from '../domain/conditions/condition.ts'
+import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import type { StoredAlert } from './alert-body.ts'
 
 /** A delivery whose attempt this process alone may make now. */

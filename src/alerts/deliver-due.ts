@@ -1,5 +1,5 @@
-import type { Logger } from '../../lib/logger.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
 import { renderAlert } from './alert-body.ts'
 import {
   type ClaimedDelivery,

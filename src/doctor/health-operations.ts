@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Finding } from '../../domain/conditions/finding.ts'
+import type { Finding } from '../domain/conditions/finding.ts'
 import {
   shownCount,
   shownCountOrNull,
@@ -10,12 +10,12 @@ import {
   shownMomentOrNull,
   shownText,
   shownTextOrNull,
-} from '../../operations/answers.ts'
-import { type Chapter, renderedOperation } from '../../operations/operation.ts'
-import type { Ports } from '../../operations/ports.ts'
-import { printable } from '../../operations/table.ts'
-import { type Heartbeat, selectHeartbeats } from '../../store/processes/processes-table.ts'
-import { renderFindings } from '../run-checks.ts'
+} from '../operations/answers.ts'
+import { type Chapter, renderedOperation } from '../operations/operation.ts'
+import type { Ports } from '../operations/ports.ts'
+import { printable } from '../operations/table.ts'
+import { type Heartbeat, selectHeartbeats } from '../store/processes/processes-table.ts'
+import { renderFindings } from './run-checks.ts'
 
 /** What inspects everything that can be wrong. */
 export interface DoctorPorts extends Ports {

@@ -4,7 +4,7 @@ import { access, constants, rename, rm, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { reasonOf } from '../../lib/reason-of.ts'
-import { Failure } from '../failure.ts'
+import { Failure } from '../../operations/failure.ts'
 
 /** The standard output or input, in place of a file. */
 export const STANDARD = '-'

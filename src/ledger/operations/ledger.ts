@@ -13,7 +13,7 @@ import { renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { renderTable } from '../../operations/table.ts'
 import { type LedgerStatus, selectLedgerStatus } from '../../store/ledger/ledger-status.ts'
-import type { LedgerOverview } from '../inspect-ledger.ts'
+import type { LedgerOverview } from './inspect-ledger.ts'
 
 /** The journals that the answering gateway owns. */
 export interface OwnJournals {

@@ -30,15 +30,6 @@ export function urlProblem(text: string): string | null {
   return null
 }
 
-/** A list of kinds; `null`: one of them is not among those that there are, or there is none. */
-export function readAlertKinds(
-  names: readonly string[],
-  all: readonly AlertKind[],
-): readonly AlertKind[] | null {
-  const kinds = [...new Set(names)].filter((name) => all.includes(name))
-  return kinds.length > 0 && kinds.length === new Set(names).size ? kinds : null
-}
-
 export const THRESHOLDS_FORM = `1 to ${MAX_THRESHOLDS} whole percents from 1 to ${MAX_PERCENT}`
 
 /** Thresholds in ascending order, each once; `null`: they are not {@link THRESHOLDS_FORM}. */

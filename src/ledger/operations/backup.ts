@@ -1,5 +1,5 @@
 import { pepperId } from '../../domain/api-key.ts'
-import { releaseJournals, releaseRedis } from '../../ledger/recovery/release-stores.ts'
+import { releaseJournals, releaseRedis } from '../recovery/release-stores.ts'
 import { SILENT_LOG } from '../../lib/logger.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -24,7 +24,7 @@ import { withRedis } from '../../store/connection/redis.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { readDatabaseId } from '../../store/ledger/ledger-database.ts'
 import { selectRunning } from '../../store/processes/running-processes.ts'
-import { Failure } from '../failure.ts'
+import { Failure } from '../../operations/failure.ts'
 import { openArchiveFile, STANDARD, sizeOfArchive, writeArchiveFile } from './archive-file.ts'
 
 /** The stores of a deployment, as a command finds them. */

@@ -6,11 +6,11 @@ import {
   shownList,
   shownText,
   shownTextOrNull,
-} from '../../operations/answers.ts'
-import { textField } from '../../operations/fields.ts'
-import { type Chapter, operation } from '../../operations/operation.ts'
-import type { Ports } from '../../operations/ports.ts'
-import { conflict, notFound } from '../../operations/refuse.ts'
+} from '../operations/answers.ts'
+import { textField } from '../operations/fields.ts'
+import { type Chapter, operation } from '../operations/operation.ts'
+import type { Ports } from '../operations/ports.ts'
+import { conflict, notFound } from '../operations/refuse.ts'
 import {
   ANNOUNCE_MS,
   askForReload,
@@ -18,7 +18,7 @@ import {
   HEARTBEAT_LATE_MS,
   type Heartbeat,
   selectHeartbeats,
-} from '../../store/processes/processes-table.ts'
+} from '../store/processes/processes-table.ts'
 
 const dismiss = operation({
   name: 'processes.dismiss',

@@ -1,7 +1,7 @@
-import { type Finding, failure, ok } from '../../domain/conditions/finding.ts'
-import type { Condition } from '../../store/conditions/condition.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
-import { selectFailingReceivers } from '../alerts/receivers.ts'
+import { type Finding, failure, ok } from '../domain/conditions/finding.ts'
+import type { Condition } from '../store/conditions/condition.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { selectFailingReceivers } from './receivers.ts'
 
 /** Checks that alerts reach their receivers; nothing where there are no receivers. */
 export async function checkAlerts(pool: Postgres): Promise<readonly Finding[]> {
@@ -26,13 +26,4 @@ export const RECEIVERS: Condition<{ readonly pool: Postgres }> = {
   severity: 'wrong',
   find: ({ pool }) => checkAlerts(pool),
   event: 'alerts.not_delivered',
-}
-
-/** It is known to the gateway alone. */
-export const LIMITS_SHARED: Condition<object> = {
-  name: 'limits',
-  place: 'redis',
-  severity: 'wrong',
-  event: 'limits.not_shared',
-  readiness: { item: 'limits', lacks: ({ limitsDegraded }) => limitsDegraded },
 }

@@ -1,4 +1,4 @@
-import type { AlertPayload } from '../../domain/conditions/condition.ts'
+import type { AlertPayload } from '../domain/conditions/condition.ts'
 import type { AlertFormat } from './alert-kinds.ts'
 
 export interface StoredAlert {

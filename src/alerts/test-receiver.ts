@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { randomBase62 } from '../../domain/base62.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
+import { randomBase62 } from '../domain/base62.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
 import { renderAlert } from './alert-body.ts'
 import { findAddress } from './receivers.ts'
 import { type SendResult, sendAlert } from './send-alert.ts'

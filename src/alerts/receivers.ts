@@ -1,6 +1,6 @@
-import { randomBase62 } from '../../domain/base62.ts'
-import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
-import { SCHEMA } from '../../store/connection/schema.ts'
+import { randomBase62 } from '../domain/base62.ts'
+import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import type { AlertFormat, AlertKind } from './alert-kinds.ts'
 import type { ReceiverOrder } from './receiver-order.ts'
 

@@ -1,7 +1,7 @@
-import { randomBase62 } from '../../domain/base62.ts'
-import type { Occurrence } from '../../domain/conditions/condition.ts'
-import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
-import { SCHEMA } from '../../store/connection/schema.ts'
+import { randomBase62 } from '../domain/base62.ts'
+import type { Occurrence } from '../domain/conditions/condition.ts'
+import { inTransaction, type Postgres } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
 import type { AlertKind } from './alert-kinds.ts'
 
 /** Something of a kind that receivers are to learn, once. */
