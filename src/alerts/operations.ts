@@ -1,4 +1,20 @@
 import { z } from 'zod'
+import {
+  shownChoice,
+  shownCount,
+  shownDocument,
+  shownFlag,
+  shownList,
+  shownMoment,
+  shownMomentOrNull,
+  shownText,
+  shownTextOrNull,
+} from '../operations/answers.ts'
+import { choiceField, clientField, textField } from '../operations/fields.ts'
+import { type Chapter, renderedOperation } from '../operations/operation.ts'
+import type { Ports } from '../operations/ports.ts'
+import { VALUE } from '../operations/read-input.ts'
+import { invalid, noClient, notFound } from '../operations/refuse.ts'
 import { ALERT_FORMATS, DEFAULT_THRESHOLDS } from './alert-kinds.ts'
 import { renderNewReceiver, renderReceiver, renderSendResult } from './receiver-document.ts'
 import {
@@ -17,22 +33,6 @@ import {
   selectReceivers,
 } from './receivers.ts'
 import { type TestedReceiver, testReceiver } from './test-receiver.ts'
-import {
-  shownChoice,
-  shownCount,
-  shownDocument,
-  shownFlag,
-  shownList,
-  shownMoment,
-  shownMomentOrNull,
-  shownText,
-  shownTextOrNull,
-} from '../operations/answers.ts'
-import { choiceField, clientField, textField } from '../operations/fields.ts'
-import { type Chapter, renderedOperation } from '../operations/operation.ts'
-import type { Ports } from '../operations/ports.ts'
-import { VALUE } from '../operations/read-input.ts'
-import { invalid, noClient, notFound } from '../operations/refuse.ts'
 
 const STATUS = z
   .number()
@@ -46,13 +46,20 @@ const STATUS = z
 const ERROR = shownTextOrNull('Why it was not delivered. null: it was, or an attempt is under way.')
 
 /** Kinds of alerts, as conditions of all chapters declare them. */
-export type Alerted = readonly { readonly kind: string; readonly meaning: string; readonly ofClient: boolean }[]
+export type Alerted = readonly {
+  readonly kind: string
+  readonly meaning: string
+  readonly ofClient: boolean
+}[]
 
 const receiverShape = (alerted: Alerted) => ({
   id: shownText('The id of the receiver, which begins with rcv_.'),
   url: shownText('Where alerts are posted, http or https.'),
   format: shownChoice(ALERT_FORMATS, 'How alerts are written.'),
-  on: shownList(z.enum(alerted.map(({ kind }) => kind)), alerted.map(({ kind, meaning }) => `${kind}: ${meaning}`).join('; ')),
+  on: shownList(
+    z.enum(alerted.map(({ kind }) => kind)),
+    alerted.map(({ kind, meaning }) => `${kind}: ${meaning}`).join('; '),
+  ),
   thresholds: shownList(
     z.number().meta({ type: 'integer', minimum: 1, maximum: 1_000 }),
     'Percent of a budget.',
@@ -84,135 +91,140 @@ function kindsField(kinds: readonly string[]) {
     .meta({ description: `What the alerts are about: ${kinds.join(',')}.`, [VALUE]: 'kinds' })
 }
 
-const addAlerts = (alerted: Alerted) => renderedOperation({
-  name: 'alerts.add',
-  summary: 'Sends alerts to a URL. The secret that signs them is shown this once.',
-  role: 'write',
-  http: { method: 'POST', path: '/alerts', id: 'addReceiver', status: 201, body: 'NewReceiver' },
-  input: {
-    url: z
-      .string('must be a text')
-      .superRefine((text, context) => {
-        const problem = urlProblem(text)
-        if (problem !== null) context.addIssue({ code: 'custom', message: problem })
-      })
-      .meta({ description: 'Where alerts are posted, http or https.', [VALUE]: 'url' }),
-    on: kindsField(alerted.map(({ kind }) => kind)),
-    format: choiceField(ALERT_FORMATS, 'How alerts are written.', 'format').default('generic'),
-    thresholds: z
-      .array(z.number(`must be ${THRESHOLDS_FORM}`), `must be ${THRESHOLDS_FORM}`)
-      .refine((percents) => readThresholds(percents) !== null, `must be ${THRESHOLDS_FORM}`)
-      .default([...DEFAULT_THRESHOLDS])
-      .meta({
-        description: 'Percents of budgets that are alerted of.',
-        items: { type: 'integer', minimum: 1, maximum: 1_000 },
-        minItems: 1,
-        [VALUE]: 'percents',
-      }),
-    client: clientField('The name of the only client that the alerts are about. Without it: all.').optional(),
-    secret: z
-      .string('must be a text')
-      .refine(isAlertSecret, `must be ${SECRET_FORM}`)
-      .meta({
-        description: 'What signs the alerts, in place of a random text.',
-        minLength: 32,
-        maxLength: 200,
-      })
-      .optional(),
-  },
-  answer: shownDocument('MadeReceiver', {
-    ...receiverShape(alerted),
-    secret: shownText('What signs the alerts, unless it was sent.').optional(),
-  }),
-  gives: 'The receiver, and what signs its alerts, shown this once.',
-  errors: ['not_found'],
-  async run({ pool }: Ports, asked, who) {
-    const { url, format, client = null, secret = null } = asked
-    const thresholds = readThresholds(asked.thresholds) ?? []
-    const order = { url, format, client, secret, thresholds, kinds: [...new Set(asked.on)] }
-    const misfit = kindWithoutClient(
-      order,
-      alerted.flatMap(({ kind, ofClient }) => (ofClient ? kind : [])),
-    )
-    if (misfit !== null) throw invalid('client', `does not go with ${misfit}, which is about no single one`)
-    const added = await addReceiver(pool, order, who)
-    if (added === null) throw noClient(client ?? '')
-    return added
-  },
-  render: (added: NewReceiver, { secret }) =>
-    secret === undefined ? renderNewReceiver(added) : renderReceiver(added),
-  changes: {
-    event: 'admin.receiver_added',
-    says: 'receiver of alerts added',
-    log: ({ id }) => ({ receiver: id }),
-    isAudited: true,
-  },
-  command: {
-    words: 'alerts add',
-    options: { secret: '--secret-file <file>' },
-    print({ id, kinds, secret }, asked) {
-      const shown =
-        asked.secret === undefined ? `${secret}\n\nIt signs the alerts, and is shown this once. ` : ''
-      return `${shown}${id} gets ${kinds.join(', ')}. Try it: alerts test ${id}`
+const addAlerts = (alerted: Alerted) =>
+  renderedOperation({
+    name: 'alerts.add',
+    summary: 'Sends alerts to a URL. The secret that signs them is shown this once.',
+    role: 'write',
+    http: { method: 'POST', path: '/alerts', id: 'addReceiver', status: 201, body: 'NewReceiver' },
+    input: {
+      url: z
+        .string('must be a text')
+        .superRefine((text, context) => {
+          const problem = urlProblem(text)
+          if (problem !== null) context.addIssue({ code: 'custom', message: problem })
+        })
+        .meta({ description: 'Where alerts are posted, http or https.', [VALUE]: 'url' }),
+      on: kindsField(alerted.map(({ kind }) => kind)),
+      format: choiceField(ALERT_FORMATS, 'How alerts are written.', 'format').default('generic'),
+      thresholds: z
+        .array(z.number(`must be ${THRESHOLDS_FORM}`), `must be ${THRESHOLDS_FORM}`)
+        .refine((percents) => readThresholds(percents) !== null, `must be ${THRESHOLDS_FORM}`)
+        .default([...DEFAULT_THRESHOLDS])
+        .meta({
+          description: 'Percents of budgets that are alerted of.',
+          items: { type: 'integer', minimum: 1, maximum: 1_000 },
+          minItems: 1,
+          [VALUE]: 'percents',
+        }),
+      client: clientField(
+        'The name of the only client that the alerts are about. Without it: all.',
+      ).optional(),
+      secret: z
+        .string('must be a text')
+        .refine(isAlertSecret, `must be ${SECRET_FORM}`)
+        .meta({
+          description: 'What signs the alerts, in place of a random text.',
+          minLength: 32,
+          maxLength: 200,
+        })
+        .optional(),
     },
-  },
-})
+    answer: shownDocument('MadeReceiver', {
+      ...receiverShape(alerted),
+      secret: shownText('What signs the alerts, unless it was sent.').optional(),
+    }),
+    gives: 'The receiver, and what signs its alerts, shown this once.',
+    errors: ['not_found'],
+    async run({ pool }: Ports, asked, who) {
+      const { url, format, client = null, secret = null } = asked
+      const thresholds = readThresholds(asked.thresholds) ?? []
+      const order = { url, format, client, secret, thresholds, kinds: [...new Set(asked.on)] }
+      const misfit = kindWithoutClient(
+        order,
+        alerted.flatMap(({ kind, ofClient }) => (ofClient ? kind : [])),
+      )
+      if (misfit !== null) throw invalid('client', `does not go with ${misfit}, which is about no single one`)
+      const added = await addReceiver(pool, order, who)
+      if (added === null) throw noClient(client ?? '')
+      return added
+    },
+    render: (added: NewReceiver, { secret }) =>
+      secret === undefined ? renderNewReceiver(added) : renderReceiver(added),
+    changes: {
+      event: 'admin.receiver_added',
+      says: 'receiver of alerts added',
+      log: ({ id }) => ({ receiver: id }),
+      isAudited: true,
+    },
+    command: {
+      words: 'alerts add',
+      options: { secret: '--secret-file <file>' },
+      print({ id, kinds, secret }, asked) {
+        const shown =
+          asked.secret === undefined ? `${secret}\n\nIt signs the alerts, and is shown this once. ` : ''
+        return `${shown}${id} gets ${kinds.join(', ')}. Try it: alerts test ${id}`
+      },
+    },
+  })
 
-const listAlerts = (receiver: Receiver) => renderedOperation({
-  name: 'alerts.list',
-  summary: 'Shows who gets alerts, and how the last delivery went.',
-  role: 'read',
-  http: { method: 'GET', path: '/alerts', id: 'listReceivers' },
-  input: {},
-  answer: shownList(receiver),
-  gives: 'The receivers, oldest first.',
-  run: ({ pool }: Ports) => selectReceivers(pool),
-  render: (receivers: readonly AlertReceiver[]) => receivers.map(renderReceiver),
-  command: {
-    words: 'alerts list',
-    print: {
-      empty: 'There is no receiver yet: alerts add --url URL --on budget',
-      columns: [
-        { heading: 'ID', cell: ({ id }) => id },
-        { heading: 'ON', cell: ({ kinds }) => kinds.join(',') },
-        { heading: 'CLIENT', cell: ({ client }) => client ?? 'all' },
-        {
-          heading: 'THRESHOLDS',
-          cell: ({ kinds, thresholds }) => (kinds.includes('budget') ? `${thresholds.join(',')} %` : ''),
-        },
-        { heading: 'FORMAT', cell: ({ format }) => format },
-        { heading: 'LAST DELIVERY', cell: lastText },
-        { heading: 'URL', cell: ({ url }) => url },
-      ],
+const listAlerts = (receiver: Receiver) =>
+  renderedOperation({
+    name: 'alerts.list',
+    summary: 'Shows who gets alerts, and how the last delivery went.',
+    role: 'read',
+    http: { method: 'GET', path: '/alerts', id: 'listReceivers' },
+    input: {},
+    answer: shownList(receiver),
+    gives: 'The receivers, oldest first.',
+    run: ({ pool }: Ports) => selectReceivers(pool),
+    render: (receivers: readonly AlertReceiver[]) => receivers.map(renderReceiver),
+    command: {
+      words: 'alerts list',
+      print: {
+        empty: 'There is no receiver yet: alerts add --url URL --on budget',
+        columns: [
+          { heading: 'ID', cell: ({ id }) => id },
+          { heading: 'ON', cell: ({ kinds }) => kinds.join(',') },
+          { heading: 'CLIENT', cell: ({ client }) => client ?? 'all' },
+          {
+            heading: 'THRESHOLDS',
+            cell: ({ kinds, thresholds }) => (kinds.includes('budget') ? `${thresholds.join(',')} %` : ''),
+          },
+          { heading: 'FORMAT', cell: ({ format }) => format },
+          { heading: 'LAST DELIVERY', cell: lastText },
+          { heading: 'URL', cell: ({ url }) => url },
+        ],
+      },
     },
-  },
-})
+  })
 
 const RECEIVER_ID = textField('The id of the receiver, as alerts list shows it.', 'id')
 
-const removeAlerts = (receiver: Receiver) => renderedOperation({
-  name: 'alerts.remove',
-  summary: 'Sends no more alerts there. Those under way are dropped.',
-  role: 'write',
-  http: { method: 'DELETE', path: '/alerts/{id}', id: 'removeReceiver' },
-  input: { id: RECEIVER_ID },
-  answer: receiver,
-  gives: 'The receiver as it was.',
-  errors: ['not_found'],
-  async run({ pool }: Ports, { id }, who) {
-    const removed = await removeReceiver(pool, id, who)
-    if (removed === null) throw noReceiver(id)
-    return removed
-  },
-  render: renderReceiver,
-  changes: {
-    event: 'admin.receiver_removed',
-    says: 'receiver of alerts removed',
-    log: ({ id }) => ({ receiver: id }),
-    isAudited: true,
-  },
-  command: { words: 'alerts remove', print: ({ id }) => `${id} gets no more alerts.` },
-})
+const removeAlerts = (receiver: Receiver) =>
+  renderedOperation({
+    name: 'alerts.remove',
+    summary: 'Sends no more alerts there. Those under way are dropped.',
+    role: 'write',
+    http: { method: 'DELETE', path: '/alerts/{id}', id: 'removeReceiver' },
+    input: { id: RECEIVER_ID },
+    answer: receiver,
+    gives: 'The receiver as it was.',
+    errors: ['not_found'],
+    async run({ pool }: Ports, { id }, who) {
+      const removed = await removeReceiver(pool, id, who)
+      if (removed === null) throw noReceiver(id)
+      return removed
+    },
+    render: renderReceiver,
+    changes: {
+      event: 'admin.receiver_removed',
+      says: 'receiver of alerts removed',
+      log: ({ id }) => ({ receiver: id }),
+      isAudited: true,
+    },
+    command: { words: 'alerts remove', print: ({ id }) => `${id} gets no more alerts.` },
+  })
 
 const testAlerts = renderedOperation({
   name: 'alerts.test',

@@ -2,9 +2,6 @@ import type { Environment } from '../config/config.ts'
 import type { Progress } from '../operations/ports.ts'
 import type { Servers } from './servers.ts'
 
-/** The exit code where all is right as far as could be seen, and no call was kept that it could be held against. */
-export const UNCHECKED = 3
-
 /** What a command may use: environment, output, servers. */
 export interface Cli {
   readonly env: Environment
@@ -25,8 +22,11 @@ export interface Cli {
   progress(unit: string, wanted: boolean): Progress
   /** Says one thing beside the result, on stderr. */
   remark(text: string): void
-  /** Makes the process end with code 1, or this one, although nothing was thrown. */
-  fail(code?: typeof UNCHECKED): void
+  /**
+   * Makes the process end with this code, although nothing was thrown. 3: all is right as far as could be seen, and no
+   * call was kept that it could be held against.
+   */
+  fail(code: 1 | 3): void
   /** Whether the environment, or a running `npm start`, names a database. */
   knowsServers(): boolean
   /** Opens the servers that the environment or a running `npm start` names, and closes them after `work`. */

@@ -1,12 +1,8 @@
-import type { Command } from 'commander'
 import type { Environment } from '../config/config.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/yaml/price-config.ts'
 import { Failure } from '../operations/failure.ts'
-import {
-  buildPriceConfiguration,
-  nameConfiguration,
-  type PriceConfiguration,
-} from '../pricing/price-configuration.ts'
+import type { PricesInForce } from '../pricing/operations/prices-in-force.ts'
+import { buildPriceConfiguration, nameConfiguration } from '../pricing/price-configuration.ts'
 import {
   findCatalogText,
   type GatewayPrices,
@@ -18,7 +14,6 @@ import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../pricing/sources/
 import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
-import type { Cli } from './cli.ts'
 import { configurationGiven, configurationNamed, hasOwnConfig } from './own-prices.ts'
 
 /** Which prices a command uses, where its options say. */
@@ -26,7 +21,7 @@ export interface PriceOptions {
   /** Those of this gateway. */
   readonly gateway?: string
   /** Those of the command's own TALLYGATE_CONFIG. */
-  readonly configDiffersOnPurpose?: true
+  readonly configDiffersOnPurpose?: boolean
   /**
    * A command that corrects money must not silently use other prices than the gateways. Without
    * TALLYGATE_CONFIG it has no prices or markups, which is a configuration of its own.
@@ -34,42 +29,32 @@ export interface PriceOptions {
   readonly mustNamePrices?: boolean
 }
 
-/** The prices of a command, and their origin. */
-export interface PricesInForce {
-  readonly config: PriceConfig
-  readonly configuration: PriceConfiguration
-  /** The gateways with these prices; empty: the command's own configuration. */
-  readonly gateways: readonly string[]
-  /** Whether the line numbers of its entries refer to the file that the command was given. */
-  readonly hasLines: boolean
-}
-
-/** The two options of every command that prices something. */
-export function addPriceOptions(command: Command): Command {
-  return command
-    .option('--gateway <name>', 'by the prices of this gateway, as doctor names it')
-    .option(
-      '--config-differs-on-purpose',
-      'by the TALLYGATE_CONFIG and catalog of this command, although gateways have others',
-    )
-}
-
 /**
  * The prices of the running gateways, so that every command reports the same price. The command's own prices
  * are used where no gateway ever ran, or no database is named.
+ *
+ * @param pool `null`: no database is named.
+ * @param order Of a command that changes something by them.
  * @throws {Failure} Where the command's own configuration differs, or the gateways differ from each other,
  * and no option decides.
  */
-export async function findPrices(cli: Cli, options: PriceOptions): Promise<PricesInForce> {
-  if (cli.knowsServers()) {
-    return await cli.withServers(({ pool }) => findPricesInForce(pool, cli.env, options))
+export async function findPrices(
+  pool: Postgres | null,
+  env: Environment,
+  options: PriceOptions,
+  order?: Pick<PriceOptions, 'mustNamePrices'>,
+): Promise<PricesInForce> {
+  try {
+    if (pool !== null) return await findPricesInForce(pool, env, { ...options, ...order })
+  } catch (error) {
+    const isRefused = order !== undefined && error instanceof Failure
+    throw isRefused ? new Failure(`nothing is changed: ${error.message}`) : error
   }
   if (options.gateway !== undefined) throw new Failure('--gateway needs the database of the gateways')
-  return ownPrices(loadPriceConfig(cli.env))
+  return ownPrices(loadPriceConfig(env))
 }
 
-/** The same for a command that has the database open. */
-export async function findPricesInForce(
+async function findPricesInForce(
   pool: Postgres,
   env: Environment,
   options: PriceOptions,
@@ -185,21 +170,4 @@ function nameGateways(gateways: readonly GatewayPrices[]): string {
 function listGateways(gateways: readonly GatewayPrices[]): string {
   if (gateways.length === 0) return 'none ever ran on this database'
   return `there are ${gateways.map(({ gateway }) => gateway).join(', ')}`
-}
-
-/** The origin of these prices, in one line. */
-export function describePriceSource({ configuration, gateways }: PricesInForce): string {
-  const whose = gateways.length === 0 ? 'the configuration of this command' : `gateway ${gateways.join(', ')}`
-  return `Priced by ${whose}: ${nameConfiguration(configuration)}.`
-}
-
-/** The same as JSON. */
-export function renderPricedBy({ configuration, gateways }: PricesInForce) {
-  return {
-    gateways: gateways.length === 0 ? null : gateways,
-    configuration: configuration.hash,
-    catalog: configuration.catalog,
-    prices: configuration.settings.prices.length,
-    markups: configuration.settings.markups.length,
-  }
 }

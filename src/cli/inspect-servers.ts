@@ -1,15 +1,15 @@
 import type { Environment } from '../config/config.ts'
 import { ConfigError } from '../config/variables.ts'
-import { Failure } from '../operations/failure.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import type { Finding } from '../domain/conditions/finding.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { reasonOf } from '../lib/reason-of.ts'
+import { Failure } from '../operations/failure.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import { waitForReplica } from '../store/replica/replica-lag.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-use.ts'
-import { findPricesInForce } from './gateway-prices.ts'
+import { findPrices } from './gateway-prices.ts'
 import { findOwnConfiguration } from './own-prices.ts'
 import type { Servers } from './servers.ts'
 
@@ -54,7 +54,7 @@ const REPLICA_MS = 3_000
 export async function findHasPrice(pool: Postgres, env: Environment): Promise<HasPrice | null> {
   const nowMs = Date.now()
   try {
-    const { config } = await findPricesInForce(pool, env, {})
+    const { config } = await findPrices(pool, env, {})
     return (provider, upstream, model, tier) =>
       config.catalog.knowsModel(provider, upstream, model, nowMs, tier)
   } catch (error) {

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { Failure } from '../operations/failure.ts'
 import { GatewayError } from '../http/errors.ts'
 import { reasonOf } from '../lib/reason-of.ts'
+import { Failure } from '../operations/failure.ts'
 import { lineField } from '../operations/fields.ts'
+import { LongText } from '../operations/long-text.ts'
 import { type AnyCommand, type AnyOperation, type Chapter, unfold } from '../operations/operation.ts'
 import {
   aliasesOf,
@@ -17,8 +18,10 @@ import {
 import { renderListing } from '../operations/table.ts'
 import type { AllPorts } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
-import { portsOf } from './operation-ports.ts'
+import { type CommandOptions, portsOf } from './operation-ports.ts'
 import { operatorName } from './operator.ts'
+import type { Servers } from './servers.ts'
+import { writeText } from './write-text.ts'
 
 /** Who does it, for the audit. */
 const WHO = { by: lineField('Who does it. Without it: the user of the system.').optional() }
@@ -66,9 +69,19 @@ function addOperation(
   }
   if (changes?.isAudited === true)
     for (const form of formsOf(WHO)) command.option(`--${form.name} <name>`, form.description)
-  if (isLong === true) command.option('--progress', 'Say on stderr how far it has come, as on a terminal.')
+  if (isLong === true) command.option('--progress', 'Says on stderr how far it has come, as on a terminal.')
+  if (operation.isPriced === true)
+    command
+      .option('--gateway <name>', 'By the prices of this gateway, as doctor names it.')
+      .option(
+        '--config-differs-on-purpose',
+        'By the TALLYGATE_CONFIG and catalog of this command, although gateways have others.',
+      )
+  if (operation.streams !== undefined)
+    command.option('-o, --output <file>', 'Writes into this file. Without it: to stdout.')
   command.action(async (...given: readonly unknown[]) => {
-    const asked = command.opts<Readonly<Record<string, unknown>>>()
+    // What a command of one word has too, such as `usage --client`, is given to that one.
+    const asked = command.optsWithGlobals<Readonly<Record<string, unknown>> & CommandOptions>()
     const raw = Object.fromEntries([
       ...argumentsOf.map((one, index) => [one.form.name, sentOf(one, given[index])]),
       ...Object.entries(asked).flatMap(([name, value]) => {
@@ -80,19 +93,25 @@ function addOperation(
       const input = parseFields(operation.input, withoutMissing(raw), 'text')
       checkTogether(operation, input)
       const who = changes?.isAudited === true ? readWho(asked.by) : operatorName()
-      const answered = await cli.withServers(async (servers) => {
-        const done = await runOperation(operation, portsOf(servers, cli, asked.progress === true), input, who)
-        if (changes?.isAnnounced === true) await servers.announce()
+      if (operation.streams !== undefined && asked.output === undefined && cli.wantsJson())
+        throw new Failure('--json needs -o: stdout is for the export')
+      const run = async (servers: Servers | null) => {
+        const ports = portsOf(servers, cli, asked)
+        const done = unfold(operation, await runOperation(operation, ports, input, who), input)
+        if (changes?.isAnnounced === true) await servers?.announce()
+        if (done.found instanceof LongText)
+          await writeText(done.found, cli, asked.output, ports.progress('rows'))
         return done
-      })
-      const { found, next, document } = unfold(operation, answered, input)
+      }
+      const isAlone = operation.needsNoStores === true && !cli.knowsServers()
+      const { found, next, document } = await (isAlone ? run(null) : cli.withServers(run))
       const text = textOf(print, found, input)
       // One without a text has written its result to stdout itself.
       const shown = json === undefined ? document : json(found as never, input as never)
       if (text !== '') cli.print(shown, text)
       if (next !== null) cli.remark(`there is more behind these: --cursor ${next}`)
       const code = exitCode?.(found as never) ?? 0
-      if (code !== 0) cli.fail(code === 3 ? code : undefined)
+      if (code !== 0) cli.fail(code)
     } catch (error) {
       throw error instanceof GatewayError ? explained(error, placed, command) : error
     }
@@ -129,11 +148,11 @@ function optionOf({ form, flags }: Placed): Option {
 /** What was written, as the JSON that the field takes. */
 function sentOf({ form, flags }: Placed, written: unknown): unknown {
   if (typeof written !== 'string') return written
-  return flags.endsWith('-file <file>') ? readSecret(written) : readText(form.schema, written)
+  return /-file(?:>|\]| <file>)$/.test(flags) ? readTextOf(written) : readText(form.schema, written)
 }
 
 /** One line break at its end is an editor's. */
-function readSecret(file: string): string {
+function readTextOf(file: string): string {
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {

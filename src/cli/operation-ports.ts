@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { findOfferedPrices } from '../config/offered-prices.ts'
 import { inspectLedger } from '../ledger/operations/inspect-ledger.ts'
 import type { Undrained } from '../ledger/operations/journal.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
@@ -6,27 +7,53 @@ import { Failure } from '../operations/failure.ts'
 import type { AllPorts } from '../operator/chapters.ts'
 import { selectRequestedNames } from '../usage/query/select-usage.ts'
 import type { Cli } from './cli.ts'
-import { findHasPrice, inspectServers } from './inspect-servers.ts'
+import { findServers } from './find-servers.ts'
+import { findPrices, type PriceOptions } from './gateway-prices.ts'
+import { inspectServers } from './inspect-servers.ts'
 import type { Servers } from './servers.ts'
 
-/** What an operation uses when the command line runs it. */
-export function portsOf(servers: Servers, cli: Cli, wantsProgress: boolean): AllPorts {
+/** Options of commands that are of no field. */
+export interface CommandOptions extends PriceOptions {
+  readonly progress?: boolean
+  readonly output?: string
+  readonly by?: string
+}
+
+/** Unpriced calls that are read one by one: a command may take some seconds. */
+const MOST_UNPRICED_CALLS = 500_000n
+
+/**
+ * What an operation uses when the command line runs it.
+ *
+ * @param servers `null`: none is named, and what needs one fails.
+ */
+export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptions): AllPorts {
+  const needed = (): Servers => {
+    if (servers !== null) return servers
+    findServers(cli.env) // says what to set
+    throw new Error('no database is named')
+  }
   return {
-    pool: servers.pool,
-    read: async (work) => await work(await servers.reports()),
+    get pool() {
+      return needed().pool
+    },
+    read: async (work) => await work(await needed().reports()),
     now: Date.now,
-    progress: (unit) => cli.progress(unit, wantsProgress),
+    progress: (unit) => cli.progress(unit, options.progress === true),
     remark(text) {
       if (!cli.wantsJson()) cli.remark(text)
     },
-    inspectLedger: () => inspectLedger({ pool: servers.pool, ...servers.locations }),
+    inspectLedger: () => inspectLedger({ pool: needed().pool, ...needed().locations }),
     ownJournals: () => null,
-    findHasPrice: () => findHasPrice(servers.pool, cli.env),
+    findPrices: (order) => findPrices(servers?.pool ?? null, cli.env, options, order),
+    findOfferedPrices: (path) => findOfferedPrices(cli.env, path),
+    findAdminKey: (name) => cli.env[name] || null,
+    mostUnpricedCalls: MOST_UNPRICED_CALLS,
     findRequestedNames: selectRequestedNames,
-    inspect: () => inspectServers(servers, cli.env),
-    newKeyPepper: () => servers.keyPepper(),
-    locations: servers.locations,
-    drainFolder: (folder, timeoutMs) => drainFolder(folder, timeoutMs, servers, cli),
+    inspect: () => inspectServers(needed(), cli.env),
+    newKeyPepper: () => needed().keyPepper(),
+    locations: servers?.locations ?? null,
+    drainFolder: (folder, timeoutMs) => drainFolder(folder, timeoutMs, needed(), cli),
   }
 }
 

@@ -5,25 +5,11 @@ import { VERSION } from '../lib/version.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
-import { addMigrateCommand } from './commands/migrate.ts'
-import { addPricesCommands } from './commands/prices/prices.ts'
-import { addReconcileCommand } from './commands/reconcile.ts'
-import { addSecretsCommand } from './commands/secrets.ts'
-import { addUsageExportCommand } from './commands/usage-export.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
 import { addOperations } from './operation-commands.ts'
 import { showProgress } from './progress.ts'
+import { addSecretsCommand } from './secrets.ts'
 import { withServers } from './servers.ts'
-
-/** Every command, in the order of the help text: one file and one line each. */
-const COMMANDS: readonly ((program: Command, cli: Cli) => void)[] = [
-  addUsageExportCommand,
-  addPricesCommands,
-  addReconcileCommand,
-  addMigrateCommand,
-  addSecretsCommand,
-  (program, cli) => addOperations(program, CHAPTERS, cli),
-]
 
 const FAILED = 1
 const USED_WRONGLY = 2
@@ -64,7 +50,7 @@ export async function runCommandLine(
     remark: (text) => streams.err(`tallygate: ${text}\n`),
     wantsJson: () => program.opts<{ json?: boolean }>().json === true,
     fail(code) {
-      exitCode = code ?? FAILED
+      exitCode = code
     },
     knowsServers: () => findServersOrNull(env) !== null,
     withServers: (work) => withServers(findServers(env), cli.remark, work),
@@ -76,7 +62,8 @@ export async function runCommandLine(
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: (text) => streams.out(text), writeErr: (text) => streams.err(text) })
     .exitOverride()
-  for (const addCommand of COMMANDS) addCommand(program, cli)
+  addSecretsCommand(program, cli)
+  addOperations(program, CHAPTERS, cli)
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {

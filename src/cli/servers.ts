@@ -1,7 +1,7 @@
-import { Failure } from '../operations/failure.ts'
 import { announceKeyChange } from '../keys/key-version.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
 import { reasonOf } from '../lib/reason-of.ts'
+import { Failure } from '../operations/failure.ts'
 import { cancelsStatementsOf } from '../store/connection/cancel-statements.ts'
 import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import { waitForReplica } from '../store/replica/replica-lag.ts'

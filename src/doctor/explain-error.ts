@@ -1,11 +1,11 @@
 import { reasonOf } from '../lib/reason-of.ts'
+import { Failure } from '../operations/failure.ts'
 import {
   isOutOfConnections,
   isQueryTimeout,
   OUT_OF_CONNECTIONS,
   sqlStateOf,
 } from '../store/connection/postgres.ts'
-import { Failure } from '../operations/failure.ts'
 
 const UNDEFINED_TABLE = '42P01'
 const UNDEFINED_COLUMN = '42703'

@@ -1,7 +1,7 @@
 import type { GatewayConfig } from '../config/config.ts'
 import type { Logger } from '../lib/log.ts'
 import { type Lanes, openLanes } from '../store/connection/lanes/lanes.ts'
-import { openPostgres } from '../store/connection/postgres.ts'
+import { openPostgres, type Postgres } from '../store/connection/postgres.ts'
 import {
   primaryReports,
   REPORT_WORK_MEMORY_MB,
@@ -13,6 +13,8 @@ import {
 const SHORT = { statementTimeoutMs: 2_000, workMemoryMb: null }
 /** Less than a client waits: a store that is there says by then that the query took too long. */
 const USAGE = { statementTimeoutMs: 3_000, workMemoryMb: null }
+/** As long as the command line gives a statement of a report. */
+const LONG = { statementTimeoutMs: 600_000, workMemoryMb: REPORT_WORK_MEMORY_MB }
 const REPORTS = { statementTimeoutMs: 10_000, workMemoryMb: REPORT_WORK_MEMORY_MB }
 
 /** A gateway process's ways to Postgres. */
@@ -21,6 +23,8 @@ export interface GatewayPools {
   readonly lanes: Lanes
   /** Where operators' reports are read. */
   readonly reports: Reports
+  /** Opens a connection of its own for a long operation, so that no lane waits for it. The caller ends it. */
+  openLong(): Postgres
   end(): Promise<void>
 }
 
@@ -48,6 +52,8 @@ export function openGatewayPools(
   return {
     lanes,
     reports,
+    openLong: () =>
+      openPostgres(databaseUrl, { max: 1, ...LONG, applicationName: 'tallygate long operation', log }),
     async end() {
       await reports.stop()
       await Promise.all([lanes.end(), replica?.end()])

@@ -6,6 +6,7 @@ import type { UpstreamConfig } from '../config/yaml/upstream.ts'
 import type { Logger } from '../lib/log.ts'
 import { atMostEvery, type Gate } from '../lib/repeat.ts'
 import { buildCatalog, type Catalog } from '../pricing/catalog/catalog.ts'
+import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
 import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { buildPriceConfiguration } from '../pricing/price-configuration.ts'
 import type { RecordedPrices } from '../pricing/refresh/gateway-prices.ts'
@@ -37,6 +38,7 @@ interface Reloadable {
   readonly table: UpstreamTable
   readonly pathPolicy: PathPolicy
   readonly catalog: Catalog
+  readonly entries: CatalogEntries
   readonly prices: RecordedPrices
   readonly pricing: QuotingPricing
   readonly listed: Listed
@@ -80,20 +82,17 @@ export class ReloadableConfig {
   }
   readonly pricing: QuotingPricing = pricingOf(() => this.#now.pricing)
 
-  hasPrice(provider: string, upstream: string, model: string, serviceTier: string | null): boolean {
-    return this.#now.catalog.knowsModel(provider, upstream, model, Date.now(), serviceTier)
-  }
-
   /** Prices calls now: another object after a reload, or once there is newer data. */
   get catalog(): Catalog {
     return this.#now.catalog
   }
 
-  /** The same, for display. */
+  /** The same, for operators. */
   shownPrices() {
-    const { catalog, prices } = this.#now
-    const { configuration, upstreams } = prices
-    return { catalog, configuration, settings: configuration.settings, upstreams }
+    const { catalog, prices, entries } = this.#now
+    const { configuration, upstreams, catalogText } = prices
+    const settings = this.#config.priceSettings
+    return { config: { catalog, settings, upstreams, source: { entries, text: catalogText } }, configuration }
   }
 
   /** The prices that apply to calls now. */
@@ -214,7 +213,7 @@ function tableOf(now: () => UpstreamTable): UpstreamTable {
   }
 }
 
-type ReloadablePrices = Pick<Reloadable, 'catalog' | 'prices' | 'pricing'>
+type ReloadablePrices = Pick<Reloadable, 'catalog' | 'entries' | 'prices' | 'pricing'>
 
 function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed): ReloadablePrices {
   const { entries, text } = readCurrentCatalog(config.dataDir, stored)
@@ -230,6 +229,7 @@ function readPrices(config: GatewayConfig, stored: StoredPrices, listed: Listed)
   })
   return {
     catalog,
+    entries,
     prices: {
       configuration: buildPriceConfiguration(catalog.source, config.priceSettings),
       upstreams: config.upstreams.map(({ name, provider, pricesOf, trustReportedCost }) => ({

@@ -121,7 +121,6 @@ export async function runGateway(
     clock,
     log,
   })
-
   const following = { pool: polls, dataDir: config.dataDir, log }
   const stored = await loadStoredPrices(following)
   const reloadable = new ReloadableConfig(config, log, stored)
@@ -269,10 +268,11 @@ export async function runGateway(
     metrics,
     readiness,
     ledgerStats: () => ledger.stats(),
-    hasPrice: (provider, upstream, model, tier) => reloadable.hasPrice(provider, upstream, model, tier),
     prices: () => reloadable.shownPrices(),
+    env: process.env,
     pool: lanes.reports,
     reports,
+    openLong: pools.openLong,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
     announceKeyChange: () => void announceKeyChange(config.redisUrl, config.redisPrefix, log),

@@ -1,4 +1,4 @@
-import { picoToUsdNumber } from '../domain/pico-usd.ts'
+import { picoToUsdNumber, picoToUsdText } from '../domain/pico-usd.ts'
 import { addDays, utcDayOf } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
@@ -175,12 +175,17 @@ export async function answerLimits(
       ...terms,
       per,
       soft: isSoft,
-      limit_usd: picoToUsdNumber(amount),
-      spent_usd: picoToUsdNumber(spent.pico),
-      charged_usd: picoToUsdNumber(spent.chargedPico),
-      left_usd: picoToUsdNumber(left > 0n ? left : 0n),
+      ...usdOf('limit_usd', amount),
+      ...usdOf('spent_usd', spent.pico),
+      ...usdOf('charged_usd', spent.chargedPico),
+      ...usdOf('left_usd', left > 0n ? left : 0n),
       from: `${fromDay}T00:00:00.000Z`,
       until: toDay === null ? null : `${addDays(toDay, 1)}T00:00:00.000Z`,
     }
   })
+}
+
+/** An amount as the nearest JSON number, and exactly as text beside it. */
+function usdOf(name: string, pico: bigint) {
+  return { [name]: picoToUsdNumber(pico), [`${name}_text`]: picoToUsdText(pico) }
 }

@@ -23,6 +23,10 @@ export interface OperationRoute {
   readonly status?: 200 | 201
   /** The name of the body's schema. */
   readonly body?: string
+  /** The largest body, where it is not as small as those of the others. */
+  readonly bodyLimitBytes?: number
+  /** Fields that only the command line has, such as a file on its machine. */
+  readonly without?: readonly string[]
 }
 
 /** An operation that has no route of its own. */
@@ -52,7 +56,7 @@ export interface OperationCommand<Input, Found> {
   readonly words: string
   /**
    * Where a field is not `--its-name`: an argument such as `<name>`, or an option such as `--by <groups>`. An option
-   * that ends in `-file <file>` takes the text of that file. `null`: the command line does not have it.
+   * that ends in `-file <file>` takes the text of that file, and so does an argument such as `[list-file]`. `null`: the command line does not have it.
    */
   readonly options?: Readonly<Record<string, string | null>>
   /** The JSON of the command, where it is not that of HTTP. */
@@ -70,8 +74,8 @@ export interface Change<Found> {
   readonly event: LogEvent
   /** The text of the log line. */
   readonly says: string
-  /** The fields of the log line: ids, never names or secrets. */
-  readonly log: (found: Found) => Readonly<Record<string, unknown>>
+  /** The fields of the log line: ids, never names or secrets. `null`: nothing was changed. */
+  readonly log: (found: Found) => Readonly<Record<string, unknown>> | null
   /** Gateways keep it in memory, so it is announced to them at once. */
   readonly isAnnounced?: boolean
   /** The audit names who did it, so the command line takes `--by NAME`. */
@@ -98,10 +102,17 @@ export interface Operation<Needs extends Ports, Given extends OperationFields, A
   readonly changes?: Change<Found>
   /** It reads many rows, so a replica may answer, which says of when it is. */
   readonly isReport?: boolean
-  /** It may take minutes: the command line can say how far it has come, and a gateway does one such at a time. */
+  /**
+   * It may take minutes: the command line can say how far it has come, and a gateway does one such at a time, over a
+   * connection of its own.
+   */
   readonly isLong?: boolean
   /** It prices calls, so the command line can say by whose prices. */
   readonly isPriced?: boolean
+  /** The command runs where no database is named, too. */
+  readonly needsNoStores?: boolean
+  /** It gives `LongText` of one of these content types. */
+  readonly streams?: readonly string[]
   readonly command: OperationCommand<InputOf<Given>, Found> | { readonly none: string | readonly string[] }
   /** @param who Who asks, for the audit. */
   readonly run: (ports: Needs, input: InputOf<Given>, who: string) => Promise<Found | Part<Found>>
@@ -115,7 +126,7 @@ export type AnyOperation<Has extends Ports> = Omit<
   readonly answer: z.ZodType
   readonly command: AnyCommand | { readonly none: string | readonly string[] }
   readonly changes?: Omit<Change<unknown>, 'log'> & {
-    readonly log: (found: never) => Readonly<Record<string, unknown>>
+    readonly log: (found: never) => Readonly<Record<string, unknown>> | null
   }
   readonly check?: (input: never) => void
   readonly render?: (found: never, input: never) => unknown

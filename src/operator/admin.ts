@@ -4,19 +4,22 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { inspectLedger } from '../ledger/operations/inspect-ledger.ts'
+import type { Environment } from '../config/environment.ts'
+import { findOfferedPrices } from '../config/offered-prices.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import { answerClientError } from '../http/answer-error.ts'
 import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
+import { inspectLedger } from '../ledger/operations/inspect-ledger.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
+import { conflict } from '../operations/refuse.ts'
 import { describeDisagreement } from '../pricing/conditions/gateway-prices.ts'
-import { acceptDoubts } from '../pricing/refresh/accept-doubts.ts'
+import type { PricesInForce } from '../pricing/operations/prices-in-force.ts'
 import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import type { Reports } from '../store/replica/reports.ts'
-import { answerError, protect, readJsonOnly, stored } from './admin-answers.ts'
-import { type AdminPrices, adminPrices } from './admin-prices.ts'
+import type { HasPrice } from '../usage/unpriced-use.ts'
+import { answerError, protect, readJsonOnly } from './admin-answers.ts'
 import { requireToken } from './admin-token.ts'
 import { allowMethods } from './allow-methods.ts'
 import { OPERATIONS } from './chapters.ts'
@@ -36,15 +39,10 @@ export interface AdminOptions {
   readonly metrics: MetricsOptions
   readonly readiness: () => Readiness
   readonly ledgerStats: () => LedgerStats
-  /** Whether calls with this model would have a price now. */
-  readonly hasPrice: (
-    provider: string,
-    upstream: string,
-    model: string,
-    serviceTier: string | null,
-  ) => boolean
   /** The prices in use now. */
-  readonly prices: () => AdminPrices
+  readonly prices: () => Pick<PricesInForce, 'config' | 'configuration'>
+  /** Where newer price data is, and the keys of organizations' admins. */
+  readonly env: Environment
   /**
    * Preferably a pool of its own with few connections: the operator's queries must not delay those of
    * clients.
@@ -52,6 +50,8 @@ export interface AdminOptions {
   readonly pool: Postgres
   /** For what only reads, over many rows. */
   readonly reports: Reports
+  /** Opens a connection for one long operation, which ends it. */
+  readonly openLong: () => Postgres
   readonly redisUrl: string
   readonly redisPrefix: string
   /** Announces to all gateways that clients, keys or limits changed. It is not awaited: gateways poll soon enough. */
@@ -115,16 +115,28 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
   const [pepper] = peppers
   if (pepper === undefined) throw new Error('there is no secret to hash new keys with')
 
-  const findDisagreement = async () =>
-    describeDisagreement(options.prices().configuration, await stored(selectGatewayPrices(pool)))
+  const findPrices = async (): Promise<PricesInForce> => {
+    const own = options.prices()
+    const gateways = await selectGatewayPrices(pool)
+    const disagreement = describeDisagreement(own.configuration, gateways)
+    if (disagreement !== null) throw conflict(disagreement)
+    return { ...own, gateways: gateways.map(({ gateway }) => gateway), hasLines: false }
+  }
 
-  const findHasPrice = async () => ((await findDisagreement()) === null ? options.hasPrice : null)
+  const findHasPrice = async (): Promise<HasPrice | null> => {
+    const { config, configuration } = options.prices()
+    if (describeDisagreement(configuration, await selectGatewayPrices(pool)) !== null) return null
+    return (provider, upstream, model, tier) =>
+      config.catalog.knowsModel(provider, upstream, model, now(), tier)
+  }
 
   serveOperations(app, OPERATIONS, {
     ports: {
       inspectLedger: () => inspectLedger({ pool, redisUrl, journalDir }),
       ownJournals: options.ledgerStats,
-      findHasPrice,
+      findPrices,
+      findOfferedPrices: (path) => findOfferedPrices(options.env, path),
+      findAdminKey: (name) => options.env[name] || null,
       findRequestedNames: async () => [],
       inspect: () =>
         runChecks({
@@ -147,16 +159,10 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       drainFolder: null,
     },
     announce: options.announceKeyChange,
+    openLong: options.openLong,
     replicaLagMs: () => {
       const replica = reports.state()
       return replica?.isUsed === true ? replica.lagMs : null
     },
-  })
-  adminPrices(app, {
-    prices: options.prices,
-    findDisagreement,
-    acceptDoubt: (provider, model) =>
-      stored(acceptDoubts(pool, (doubt) => doubt.provider === provider && doubt.model === model, now())),
-    now,
   })
 }

@@ -1,19 +1,16 @@
+import { alertsChapter } from '../alerts/operations.ts'
 import {
   addAdjustmentOperation,
   endRuleOperation,
   listAdjustmentsOperation,
   listRulesOperation,
 } from '../corrections/operations/adjustments.ts'
+import { RECONCILE_CHAPTER, type ReconcilePorts } from '../corrections/operations/reconcile.ts'
+import { repriceOperation } from '../corrections/operations/reprice.ts'
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
-import { alertsChapter } from '../alerts/operations.ts'
 import { ALERTS } from '../doctor/conditions.ts'
 import { DOCTOR_CHAPTER, type DoctorPorts, GATEWAYS_CHAPTER } from '../doctor/health-operations.ts'
 import { PROCESS_CHAPTERS } from '../doctor/process-operations.ts'
-import { BACKUP_CHAPTERS, type BackupPorts } from '../ledger/operations/backup.ts'
-import { claimStores } from '../ledger/operations/claim.ts'
-import { JOURNAL_CHAPTER, type JournalPorts } from '../ledger/operations/journal.ts'
-import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../ledger/operations/ledger.ts'
-import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
 import {
   createClientOperation,
   disableClientOperation,
@@ -27,14 +24,24 @@ import {
   revokeKeyOperation,
 } from '../keys/operations/keys.ts'
 import { makeSigningSecretOperation } from '../keys/operations/signing-secrets.ts'
+import { BACKUP_CHAPTERS, type BackupPorts } from '../ledger/operations/backup.ts'
+import { claimStores } from '../ledger/operations/claim.ts'
+import { JOURNAL_CHAPTER, type JournalPorts } from '../ledger/operations/journal.ts'
+import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../ledger/operations/ledger.ts'
+import { MIGRATE_CHAPTER } from '../ledger/operations/migrate.ts'
+import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
-import { listDoubts } from '../pricing/refresh/doubt-operations.ts'
+import { acceptDoubted, listDoubts } from '../pricing/operations/doubts.ts'
+import { importPrices } from '../pricing/operations/import.ts'
+import { showModelPrices } from '../pricing/operations/show.ts'
+import { diffPrices, type UpdatePorts, updatePrices } from '../pricing/operations/update.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
+import { listContradictions, listDifferences } from '../usage/operations/price-checks.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
 import { USAGE_CHAPTER, type UsagePorts } from '../usage/operations/usage.ts'
 
@@ -45,6 +52,8 @@ export interface AllPorts
     DoctorPorts,
     UsagePorts,
     UnpricedPorts,
+    UpdatePorts,
+    ReconcilePorts,
     BackupPorts,
     JournalPorts {}
 
@@ -73,13 +82,27 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   {
     words: 'prices',
     about: 'What calls cost, and why.',
-    operations: [listUnpriced, listDoubts, listRulesOperation, endRuleOperation],
+    operations: [
+      showModelPrices,
+      listUnpriced,
+      listDifferences,
+      listContradictions,
+      repriceOperation,
+      listRulesOperation,
+      endRuleOperation,
+      updatePrices,
+      diffPrices,
+      importPrices,
+      listDoubts,
+      acceptDoubted,
+    ],
   },
   {
     words: 'adjustment',
     about: 'Corrections of cost, each with its reason.',
     operations: [addAdjustmentOperation, listAdjustmentsOperation],
   },
+  RECONCILE_CHAPTER,
   JOBS_CHAPTER,
   {
     words: 'ledger',
@@ -90,6 +113,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   JOURNAL_CHAPTER,
   PRODUCERS_CHAPTER,
   KAFKA_CHAPTER,
+  MIGRATE_CHAPTER,
   ...BACKUP_CHAPTERS,
   GATEWAYS_CHAPTER,
   ...PROCESS_CHAPTERS,

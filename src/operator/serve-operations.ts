@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../http/errors.ts'
+import { LongText } from '../operations/long-text.ts'
 import {
   type AnyOperation,
   type OperationFields,
@@ -29,6 +31,8 @@ export interface ServedBy<Has extends Ports> {
   readonly announce: () => void
   /** How old an answer of a replica is at most, in milliseconds; `null`: it is of now. */
   readonly replicaLagMs: () => number | null
+  /** Opens a connection for one long operation, which ends it: reports must not wait behind it. */
+  readonly openLong: () => Ports['pool']
 }
 
 /** Registers the routes of all operations that have one. */
@@ -37,64 +41,112 @@ export function serveOperations<Has extends Ports>(
   operations: readonly AnyOperation<Has>[],
   served: ServedBy<Has>,
 ): void {
-  const turns: Turns = { running: null }
+  const turns: Turns = { running: null, isClosing: false }
+  app.addHook('preClose', (done) => {
+    turns.isClosing = true
+    done()
+  })
   for (const operation of operations)
     if ('path' in operation.http) serveOperation(app, operation, operation.http, served, turns)
 }
 
-/** Long work shares its few connections with all other operations, so a process does one at a time. */
+/** A process does one long operation at a time. */
 interface Turns {
   /** The name of the one under way. */
   running: string | null
+  /** The listener is about to end, and waits for no long work. */
+  isClosing: boolean
 }
 
 function serveOperation<Has extends Ports>(
   app: FastifyInstance,
   operation: AnyOperation<Has>,
   route: OperationRoute,
-  { ports, announce, replicaLagMs }: ServedBy<Has>,
+  served: ServedBy<Has>,
   turns: Turns,
 ): void {
+  const { ports, announce, replicaLagMs } = served
   const read = inputReader(operation.input, route)
   const { changes } = operation
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    ...(route.bodyLimitBytes === undefined ? {} : { bodyLimit: route.bodyLimitBytes }),
     async handler(request, reply) {
       const input = read(request)
       checkTogether(operation, input)
       if (operation.isReport === true) sayAge(reply, replicaLagMs(), ports.now())
-      const run = (own: Has) => stored(runOperation(operation, own, input, tokenHolder(request)))
-      const answered =
-        operation.isLong === true
-          ? await takingTurns(turns, operation.name, () => run(whileAskedFor(ports, operation, reply)))
-          : await run(ports)
-      const { found, next, document } = unfold(operation, answered, input)
-      if (next !== null) reply.header(NEXT_CURSOR, next)
-      if (changes !== undefined) {
-        if (changes.isAnnounced === true) announce()
-        request.log.info({ event: changes.event, ...changes.log(found as never) }, changes.says)
+      const run = async (own: Has) =>
+        unfold(operation, await stored(runOperation(operation, own, input, tokenHolder(request))), input)
+      if (operation.isLong !== true) return answer(await run(ports))
+      const turn = takeTurn(turns, operation.name, served)
+      let isStreamed = false
+      try {
+        const done = await run(inTurn(turn.ports, operation, input, reply, turns))
+        isStreamed = done.found instanceof LongText
+        return answer(done, turn.end)
+      } finally {
+        if (!isStreamed) await turn.end()
       }
-      return reply.code(route.status ?? 200).send(document)
+
+      function answer({ found, next, document }: ReturnType<typeof unfold>, end?: () => Promise<void>) {
+        if (found instanceof LongText) {
+          // A client that leaves destroys it, before the first part, too.
+          const text = Readable.from(textsOf(found, turns)).once(
+            'close',
+            () => void found.close().finally(end),
+          )
+          return reply.type(found.contentType).send(text)
+        }
+        if (next !== null) reply.header(NEXT_CURSOR, next)
+        const logged = changes?.log(found as never) ?? null
+        if (changes !== undefined && logged !== null) {
+          if (changes.isAnnounced === true) announce()
+          request.log.info({ event: changes.event, ...logged }, changes.says)
+        }
+        return reply.code(route.status ?? 200).send(document)
+      }
     },
   })
 }
 
-async function takingTurns<Answer>(turns: Turns, name: string, work: () => Promise<Answer>): Promise<Answer> {
-  if (turns.running !== null) throw conflict(`${turns.running} still runs here, so ask again after it.`)
-  turns.running = name
-  try {
-    return await work()
-  } finally {
-    turns.running = null
+async function* textsOf(found: LongText, turns: Turns): AsyncGenerator<string> {
+  for await (const { text } of found.parts()) {
+    if (turns.isClosing) throw conflict('This gateway stops, so the text ends here.')
+    yield text
   }
 }
 
-/** Ends long reading between two parts once its answer has no reader. What changes something goes on to its end. */
-function whileAskedFor<Has extends Ports>(ports: Has, { role }: AnyOperation<Has>, reply: FastifyReply): Has {
-  if (role !== 'read') return ports
+/** A turn, with ports over a connection of its own. */
+function takeTurn<Has extends Ports>(turns: Turns, name: string, { ports, openLong }: ServedBy<Has>) {
+  if (turns.running !== null) throw conflict(`${turns.running} still runs here, so ask again after it.`)
+  turns.running = name
+  const pool = openLong()
+  const own: Has = { ...ports, pool, read: (work) => work(pool) }
+  return {
+    ports: own,
+    async end() {
+      turns.running = null
+      await pool.end()
+    },
+  }
+}
+
+/**
+ * Ends long work between two parts: all of it before the listener closes, and reading once its answer has no reader.
+ * What was cut in the middle of a change is taken up by the same order.
+ */
+function inTurn<Has extends Ports>(
+  ports: Has,
+  { role }: AnyOperation<Has>,
+  { dry_run: isDry }: Readonly<Record<string, unknown>>,
+  reply: FastifyReply,
+  turns: Turns,
+): Has {
+  const endsWithClient = role === 'read' || isDry === true
   const at = () => {
-    if (reply.raw.destroyed) throw conflict('The connection is closed, so the work ends.')
+    if (turns.isClosing) throw conflict('This gateway stops, so the work ends. Ask another one.')
+    if (endsWithClient && reply.raw.destroyed) throw conflict('The connection is closed, so the work ends.')
   }
   return { ...ports, progress: () => ({ at }) }
 }
@@ -105,7 +157,8 @@ function sayAge(reply: FastifyReply, lagMs: number | null, nowMs: number): void 
 }
 
 /** The places of an operation's fields over HTTP. */
-export function placesOf(fields: OperationFields, { method, path }: OperationRoute) {
+export function placesOf(all: OperationFields, { method, path, without = [] }: OperationRoute) {
+  const fields = Object.fromEntries(Object.entries(all).filter(([name]) => !without.includes(name)))
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const pick = (isWanted: (name: string) => boolean): OperationFields =>
     Object.fromEntries(Object.entries(fields).filter(([name]) => isWanted(name)))

@@ -2,8 +2,9 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { type ExportPart, writeExport } from '../../src/cli/commands/export-parts.ts'
 import { showProgress } from '../../src/cli/progress.ts'
+import { writeParts } from '../../src/cli/write-text.ts'
+import type { TextPiece } from '../../src/operations/long-text.ts'
 
 let folder: string
 
@@ -15,31 +16,31 @@ afterEach(() => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-async function* parts(broken: boolean, ...days: string[]): AsyncGenerator<ExportPart> {
-  yield { day: null, text: 'header\n', rows: 0 }
+async function* parts(broken: boolean, ...days: string[]): AsyncGenerator<TextPiece> {
+  yield { where: null, text: 'header\n', rows: 0 }
   for (const day of days) {
-    yield { day, text: `${day} a\n`, rows: 1 }
-    yield { day, text: `${day} ü\n`, rows: 1 }
+    yield { where: day, text: `${day} a\n`, rows: 1 }
+    yield { where: day, text: `${day} ü\n`, rows: 1 }
   }
   if (broken) throw new Error('the connection broke')
 }
 
 test('an export that breaks keeps the days that are whole under another name, and not a row of the rest', async () => {
   const file = join(folder, 'usage.csv')
-  await expect(writeExport(file, parts(true, '2026-03-01', '2026-03-02', '2026-03-03'))).rejects.toThrow(
+  await expect(writeParts(file, parts(true, '2026-03-01', '2026-03-02', '2026-03-03'))).rejects.toThrow(
     'the connection broke',
   )
   expect(await readdir(folder)).toEqual(['usage.csv.partial'])
   expect(await readFile(`${file}.partial`, 'utf8')).toBe(
     'header\n2026-03-01 a\n2026-03-01 ü\n2026-03-02 a\n2026-03-02 ü\n',
   )
-  expect(await writeExport(file, parts(false, '2026-03-01'))).toBe(2)
+  expect(await writeParts(file, parts(false, '2026-03-01'))).toBe(2)
   expect(await readdir(folder)).toEqual(['usage.csv'])
 })
 
 test('one that breaks on its first day leaves nothing', async () => {
   const file = join(folder, 'first.csv')
-  await expect(writeExport(file, parts(true, '2026-03-01'))).rejects.toThrow()
+  await expect(writeParts(file, parts(true, '2026-03-01'))).rejects.toThrow()
   expect((await readdir(folder)).filter((name) => name.startsWith('first'))).toEqual([])
 })
 

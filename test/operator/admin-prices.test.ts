@@ -7,13 +7,13 @@ import { json } from '../cli/command-line.ts'
 import { changedBundle } from '../pricing/refresh/changed-bundle.ts'
 import { startPriceServer } from '../pricing/refresh/price-server.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
-import { type Operator, startOperator } from './support/operator.ts'
+import { type Operator, pricesWhere, startOperator } from './support/operator.ts'
 
 const TODAY = new Date().toISOString().slice(0, 10)
 let operator: Operator
 
 beforeAll(async () => {
-  operator = await startOperator({ hasPrice: () => true })
+  operator = await startOperator({ prices: () => pricesWhere(() => true) })
   const env = { DATABASE_URL: operator.database.url, KEY_PEPPER: 'pepper' }
   await json(env, 'client', 'create', 'acme')
   await json(env, 'key', 'create', '--client', 'acme')
@@ -76,13 +76,13 @@ test('a doubted price waits until it is accepted, once, and then it is in force'
   ])
   const accept = (payload: object) =>
     operator.ask({ method: 'POST', url: `${doubts}/accept`, payload: { ...payload } })
-  expect((await accept({ provider: 'openai', model: 'gpt-0' })).status).toBe(400)
+  expect((await accept({ provider: 'openai', model: 'gpt-0' })).status).toBe(404)
   expect((await accept({ provider: 'openai' })).status).toBe(400)
   const accepted = await accept({ provider: 'openai', model: 'gpt-4o' })
   expect(accepted).toMatchObject({ status: 200, document: { accepted: [waiting] } })
   const { in_force_from: from } = accepted.document as { in_force_from: string }
   expect((await operator.ask(doubts)).document).toEqual([])
-  expect((await accept({ provider: 'openai', model: 'gpt-4o' })).status).toBe(400)
+  expect((await accept({ provider: 'openai', model: 'gpt-4o' })).status).toBe(404)
   const text = (await findCurrentPriceCatalog(operator.pool, 'genai-prices'))?.text
   expect(text).toContain(
     `{"constraint":{"start_date":"${from}"},"prices":{"input_mtok":250,"output_mtok":1000}}`,
@@ -98,7 +98,7 @@ test('where gateways do not price alike no price is told, and all of them are na
     catalogText: () => '[]',
   })
   const { status, document } = await operator.ask('/admin/v1/prices?model=gpt-4o')
-  expect(status).toBe(400)
+  expect(status).toBe(409)
   expect(JSON.stringify(document)).toContain(`elsewhere:1 by ${nameConfiguration(configuration)}`)
   expect((await operator.ask('/admin/v1/unpriced')).document).toMatchObject([{ has_price_now: null }])
 })

@@ -8,7 +8,7 @@ import { registerStream } from '../../src/store/ledger/ledger-database.ts'
 import { json, run } from '../cli/command-line.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
-import { type Operator, startOperator, TOKEN } from './support/operator.ts'
+import { type Operator, pricesWhere, startOperator, TOKEN } from './support/operator.ts'
 
 const TODAY = holdClockAtNoon()
 
@@ -196,15 +196,15 @@ test('models without a price are named with what they were used for, as the comm
 })
 
 test('a model that was given a price since says so', async () => {
-  const asked: (string | null)[][] = []
+  const asked: string[][] = []
   const since = await startOperator({
     pool: operator.pool,
-    hasPrice: (...names) => asked.push(names) > 0,
+    prices: () => pricesWhere((...names) => asked.push(names.slice(0, 3)) > 0),
   })
   const { document } = await since.ask('/admin/v1/unpriced')
   await since.close()
   expect(document).toMatchObject([{ model: 'my-model', has_price_now: true }])
-  expect(asked).toEqual([['openai', 'default', 'my-model', null]])
+  expect(asked).toEqual([['openai', 'default', 'my-model']])
 })
 
 test('the ledger shows committed offsets, gaps, what could not be counted and what still waits', async () => {

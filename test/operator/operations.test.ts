@@ -124,8 +124,14 @@ test('other paths of the listener answer 405 too, and what is nowhere 404', asyn
   expect(statusCode).toBe(401)
 })
 
-/** The operations without a route that no other one stands for. */
-const FOR_THE_COMMAND_LINE_ALONE: readonly string[] = ['ledger.claim', 'journal.drain', 'backup', 'restore']
+/** The operations without a route that no other one stands for: a server cannot do them for itself, nor start. */
+const FOR_THE_COMMAND_LINE_ALONE: readonly string[] = [
+  'ledger.claim',
+  'journal.drain',
+  'migrate',
+  'backup',
+  'restore',
+]
 
 test('what the command line can do, HTTP can, unless a server cannot do it for itself', () => {
   const alone = OPERATIONS.flatMap(({ name, http }) =>

@@ -124,7 +124,7 @@ export const rebuildOperation = renderedOperation({
   changes: {
     event: 'admin.cost_corrected',
     says: 'totals of a day rebuilt',
-    log: (rebuilt) => ({ adjustment: rebuilt.kind === 'rebuilt' ? rebuilt.adjustmentId : null }),
+    log: (rebuilt) => (rebuilt.kind === 'rebuilt' ? { adjustment: rebuilt.adjustmentId } : null),
     isAudited: true,
   },
   command: { words: 'ledger rebuild', print: (rebuilt, { day }) => rebuiltText(day, rebuilt) },

@@ -1,5 +1,4 @@
 import { pepperId } from '../../domain/api-key.ts'
-import { releaseJournals, releaseRedis } from '../recovery/release-stores.ts'
 import { SILENT_LOG } from '../../lib/logger.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import { VERSION } from '../../lib/version.ts'
@@ -11,6 +10,7 @@ import {
   shownMoment,
   shownText,
 } from '../../operations/answers.ts'
+import { Failure } from '../../operations/failure.ts'
 import { flagField, textField } from '../../operations/fields.ts'
 import { type Chapter, operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
@@ -24,7 +24,7 @@ import { withRedis } from '../../store/connection/redis.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { readDatabaseId } from '../../store/ledger/ledger-database.ts'
 import { selectRunning } from '../../store/processes/running-processes.ts'
-import { Failure } from '../../operations/failure.ts'
+import { releaseJournals, releaseRedis } from '../recovery/release-stores.ts'
 import { openArchiveFile, STANDARD, sizeOfArchive, writeArchiveFile } from './archive-file.ts'
 
 /** The stores of a deployment, as a command finds them. */
@@ -275,6 +275,7 @@ export async function selectRedisNames(
   return { streams: rows[0]?.streams ?? [], clientIds: rows[0]?.clients ?? [] }
 }
 
+/** @throws {Failure} In a server. */
 export function locationsOf({ locations }: BackupPorts): StoreLocations {
   if (locations === null) throw new Failure('a running server does not do this: use the command line')
   return locations

@@ -1,12 +1,12 @@
-import { releaseJournals, releaseRedis } from '../recovery/release-stores.ts'
 import { SILENT_LOG } from '../../lib/logger.ts'
 import { shownCount, shownDocument, shownText } from '../../operations/answers.ts'
+import { Failure } from '../../operations/failure.ts'
 import { textField } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import { BackupError } from '../../store/backup/backup-error.ts'
 import { withRedis } from '../../store/connection/redis.ts'
 import { readDatabaseId } from '../../store/ledger/ledger-database.ts'
-import { Failure } from '../../operations/failure.ts'
+import { releaseJournals, releaseRedis } from '../recovery/release-stores.ts'
 import { type BackupPorts, locationsOf, REDIS_MS, selectRedisNames } from './backup.ts'
 
 /** For `restore`, which does the same for the database that it replaces, and for a database that was made again. */

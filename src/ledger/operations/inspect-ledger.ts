@@ -1,11 +1,11 @@
 import type { LedgerSnapshot } from '../../domain/documents/ledger-document.ts'
-import { readJournalSizes } from '../recovery/producer-folder.ts'
 import { SILENT_LOG } from '../../lib/logger.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { withRedis } from '../../store/connection/redis.ts'
 import { readStreamBacklog } from '../../store/connection/redis-state.ts'
 import { type LedgerStatus, selectLedgerStatus } from '../../store/ledger/ledger-status.ts'
+import { readJournalSizes } from '../recovery/producer-folder.ts'
 
 const REDIS_SILENCE_MS = 3_000
 

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { readJournalSizes } from '../recovery/producer-folder.ts'
 import {
   shownCount,
   shownCountOrNull,
@@ -8,11 +7,12 @@ import {
   shownFlag,
   shownText,
 } from '../../operations/answers.ts'
+import { Failure } from '../../operations/failure.ts'
 import { durationField, textField } from '../../operations/fields.ts'
 import { type Chapter, operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { HEARTBEAT_LATE_MS, type Heartbeat, selectHeartbeats } from '../../store/processes/processes-table.ts'
-import { Failure } from '../../operations/failure.ts'
+import { readJournalSizes } from '../recovery/producer-folder.ts'
 import type { BackupPorts } from './backup.ts'
 
 /** What is left of journals. */

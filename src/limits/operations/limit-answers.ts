@@ -3,6 +3,7 @@ import {
   shownChoice,
   shownChoiceOrNull,
   shownCount,
+  shownDay,
   shownDayOrNull,
   shownDocument,
   shownFlag,
@@ -84,11 +85,11 @@ export const LIMIT_CHANGE = shownDocument('LimitHistory', {
 })
 
 export const REFUSED_CALLS = shownDocument('RefusedCalls', {
-  day: shownDayOrNull('null: the calls are not grouped by day.'),
-  client: shownTextOrNull('The name of the client. null: the calls are not grouped by client.'),
-  reason: shownTextOrNull(
-    'requests, tokens, concurrent, budget, reserved, ... null: the calls are not grouped by reason.',
-  ),
+  day: shownDay('The UTC day. Absent: the calls are not grouped by day.').optional(),
+  client: shownText('The name of the client. Absent: the calls are not grouped by client.').optional(),
+  reason: shownText(
+    'requests, tokens, concurrent, budget, reserved, .... Absent: the calls are not grouped by reason.',
+  ).optional(),
   calls: shownCount('Calls that never went upstream.'),
 })
 

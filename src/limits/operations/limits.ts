@@ -301,7 +301,10 @@ export const listRefused = operation({
   async run({ pool, now }: Ports, asked) {
     const groups = REFUSED_GROUPS.filter((group) => asked.group_by?.includes(group) === true)
     const sums = await selectRefusedCalls(pool, periodOf(asked.days, now()), groups)
-    return sums.map(({ day, client, reason, calls }) => ({ day, client, reason, calls: Number(calls) }))
+    return sums.map((sum) => ({
+      ...Object.fromEntries(groups.map((group) => [group, sum[group] ?? ''])),
+      calls: Number(sum.calls),
+    }))
   },
 })
 

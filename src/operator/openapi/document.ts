@@ -1,9 +1,10 @@
 import { OPERATIONS } from '../chapters.ts'
 import { CLIENT_PATHS } from './client-paths.ts'
-import { describeOperations } from './operation-paths.ts'
+import { describeOperations, schemaOf } from './operation-paths.ts'
 import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
-import { SCHEMAS } from './schemas.ts'
-import type { OpenApiDocument, PathItem, Server } from './types.ts'
+import { ERROR_SCHEMAS } from './responses.ts'
+import { OTHER_ANSWERS } from './schemas.ts'
+import type { OpenApiDocument, PathItem, Schema, Server } from './types.ts'
 
 export interface OpenApiContext {
   /** Where clients reach the gateway, with its base path. */
@@ -17,7 +18,9 @@ Clients call it as they would call the backend, with a key of the gateway. Opera
 
 /** OpenAPI 3.1 of everything that the gateway itself answers. */
 export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocument {
-  const described = describeOperations(OPERATIONS)
+  const schemas: Record<string, Schema> = { ...ERROR_SCHEMAS }
+  schemaOf(OTHER_ANSWERS, 'output', schemas)
+  const paths = describeOperations(OPERATIONS, schemas)
   const clients: Server = { url: baseUrl, description: "The clients' listener." }
   const operators: Server = { url: '/', description: "The operator's listener, which this document is from." }
   return {
@@ -42,10 +45,10 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
       ...CLIENT_PATHS,
       ...at([operators, clients], HEALTH_PATHS),
       ...at([operators], OPERATOR_PATHS),
-      ...at([operators], described.paths),
+      ...at([operators], paths),
     },
     components: {
-      schemas: { ...SCHEMAS, ...described.schemas },
+      schemas,
       securitySchemes: {
         bearerKey: { type: 'http', scheme: 'bearer', description: "A client's key: tg_..." },
         xApiKey: {

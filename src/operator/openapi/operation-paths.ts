@@ -11,17 +11,16 @@ import type { ApiOperation, Method, Parameter, PathItem, Response, Schema } from
 
 const PREFIX = '/admin/v1'
 
-/** What `/openapi.json` says of operations: their paths, and the schemas that these refer to. */
-export interface DescribedOperations {
-  readonly paths: Readonly<Record<string, PathItem>>
-  readonly schemas: Readonly<Record<string, Schema>>
-}
-
+/**
+ * The paths of operations, as `/openapi.json` has them.
+ *
+ * @param schemas Gets what they refer to.
+ */
 export function describeOperations<Has extends Ports>(
   operations: readonly AnyOperation<Has>[],
-): DescribedOperations {
+  schemas: Record<string, Schema>,
+): Readonly<Record<string, PathItem>> {
   const paths: Record<string, Partial<Record<Method, ApiOperation>> & { parameters?: Parameter[] }> = {}
-  const schemas: Record<string, Schema> = {}
   for (const operation of operations) {
     const { http } = operation
     if (!('path' in http)) continue
@@ -33,7 +32,7 @@ export function describeOperations<Has extends Ports>(
     if (inPath.length > 0) item.parameters = inPath
     item[http.method.toLowerCase() as Method] = describe(operation, http, schemas)
   }
-  return { paths, schemas }
+  return paths
 }
 
 function describe<Has extends Ports>(
@@ -106,9 +105,13 @@ function bodySchema(
 }
 
 function answerOf<Has extends Ports>(
-  { answer, gives, input, isReport }: AnyOperation<Has>,
+  { answer, gives, input, isReport, streams }: AnyOperation<Has>,
   schemas: Record<string, Schema>,
 ): Response {
+  if (streams !== undefined) {
+    const content = streams.map((type) => [type, { schema: { type: 'string' } }])
+    return { description: gives, content: Object.fromEntries(content) }
+  }
   const headers = {
     ...('cursor' in input ? { [NEXT_CURSOR]: NEXT_HEADER } : {}),
     ...(isReport === true ? { [AS_OF]: AGE_HEADER } : {}),
@@ -130,7 +133,7 @@ const AGE_HEADER = {
 }
 
 /** The JSON schema of a value. Schemas with a name move to the components. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Schema>): Schema {
+export function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Schema>): Schema {
   const {
     $schema: _,
     $defs = {},

@@ -26,18 +26,6 @@ export function text(description: string, rest: Schema = {}): Schema {
   return { type: 'string', description, ...rest }
 }
 
-export function nullableText(description: string): Schema {
-  return { type: ['string', 'null'], description }
-}
-
 export function count(description: string): Schema {
   return { type: 'integer', minimum: 0, description }
-}
-
-export function countOrNull(description: string): Schema {
-  return { type: ['integer', 'null'], minimum: 0, description }
-}
-
-export function time(description: string): Schema {
-  return { type: 'string', format: 'date-time', description }
 }

@@ -11,7 +11,7 @@ export interface SettledContradiction {
   readonly seen: UtcDay
 }
 
-/** What `prices check` gives as the reason of our choice; the first that fits. */
+/** What `prices contradictions` gives as the reason of our choice; the first that fits. */
 export const SETTLED_CONTRADICTIONS: readonly SettledContradiction[] = [
   {
     providerId: 'anthropic',

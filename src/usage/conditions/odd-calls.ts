@@ -118,7 +118,7 @@ export const COSTLY_CALLS: Condition<CallPorts> = {
       name: 'CostsDiffer',
       expr: 'increase(tallygate_cost_differences_total[1d]) > 0',
       severity: 'ticket',
-      summary: 'A provider reports another cost than our prices: `tallygate prices check --differences`.',
+      summary: 'A provider reports another cost than our prices: `tallygate prices differences`.',
     },
   ],
 }

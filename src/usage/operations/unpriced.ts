@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { UNPRICED_REASONS } from '../../call/unpriced-reason.ts'
 import { periodOf } from '../../domain/period.ts'
+import { GatewayError } from '../../http/errors.ts'
 import {
   shownCount,
   shownDay,
@@ -10,13 +11,26 @@ import {
   shownTextOrNull,
 } from '../../operations/answers.ts'
 import { daysField } from '../../operations/fields.ts'
-import { operation } from '../../operations/operation.ts'
-import type { Ports } from '../../operations/ports.ts'
-import { checkPrices, type HasPrice, renderUnpriced, selectUnpricedUse } from '../unpriced-use.ts'
+import { type Column, renderedOperation } from '../../operations/operation.ts'
+import { renderListing } from '../../operations/table.ts'
+import {
+  describePriceSource,
+  type PricePorts,
+  type PricesInForce,
+} from '../../pricing/operations/prices-in-force.ts'
+import {
+  type CheckedUse,
+  checkPrices,
+  couldBePriced,
+  type HasPrice,
+  nameUnpriced,
+  renderUnpriced,
+  selectUnpricedUse,
+} from '../unpriced-use.ts'
 
-export interface UnpricedPorts extends Ports {
-  /** `null`: gateways price differently. */
-  findHasPrice(): Promise<HasPrice | null>
+export interface UnpricedPorts extends PricePorts {
+  /** How many single calls are read at most; absent: as many as a page may wait for. */
+  readonly mostUnpricedCalls?: bigint
 }
 
 const UNPRICED_USE = shownDocument('UnpricedUse', {
@@ -52,8 +66,14 @@ const UNPRICED_USE = shownDocument('UnpricedUse', {
   requested_model: shownText('What the requests named, where the model is (unknown).').optional(),
 })
 
-export const listUnpriced = operation({
-  name: 'unpriced',
+interface FoundUnpriced {
+  readonly rows: readonly CheckedUse[]
+  /** `null`: gateways price differently, which a server only reports. */
+  readonly by: PricesInForce | null
+}
+
+export const listUnpriced = renderedOperation({
+  name: 'prices.check',
   summary: 'Shows calls without a cost, by model, path and reason, those with most calls first.',
   role: 'read',
   http: { method: 'GET', path: '/unpriced', id: 'listUnpriced' },
@@ -61,13 +81,61 @@ export const listUnpriced = operation({
   answer: shownList(UNPRICED_USE),
   gives: 'The calls.',
   isReport: true,
-  async run({ read, now, findHasPrice }: UnpricedPorts, { days }) {
-    const { fromDay } = periodOf(days, now())
-    const [uses, hasPrice] = await Promise.all([
-      read((from) => selectUnpricedUse(from, fromDay)),
-      findHasPrice(),
+  isPriced: true,
+  async run({ read, now, findPrices, mostUnpricedCalls }: UnpricedPorts, { days }) {
+    const nowMs = now()
+    const { fromDay } = periodOf(days, nowMs)
+    const [uses, by] = await Promise.all([
+      read((from) => selectUnpricedUse(from, fromDay, mostUnpricedCalls)),
+      findPrices().catch(nullWhereRefused),
     ])
-    return checkPrices(uses, hasPrice).map(renderUnpriced)
+    const hasPrice: HasPrice | null =
+      by === null
+        ? null
+        : (provider, upstream, model, tier) =>
+            by.config.catalog.knowsModel(provider, upstream, model, nowMs, tier)
+    return { rows: checkPrices(uses, hasPrice), by }
   },
-  command: { none: 'prices check shows the same, and by whose prices' },
+  render: ({ rows }: FoundUnpriced) => rows.map(renderUnpriced),
+  command: { words: 'prices check', print: unpricedText },
 })
+
+/** A server says where gateways disagree as an error of the request; the command line as its own failure. */
+function nullWhereRefused(error: unknown): null {
+  if (error instanceof GatewayError && error.error === 'conflict') return null
+  throw error
+}
+
+const RIGHT = { align: 'right' } as const
+
+const COLUMNS: readonly Column<CheckedUse>[] = [
+  { heading: 'MODEL', cell: nameUnpriced },
+  { heading: 'PROVIDER', cell: ({ provider }) => provider },
+  { heading: 'UPSTREAM', cell: ({ upstream }) => upstream },
+  { heading: 'TIER', cell: ({ serviceTier }) => serviceTier ?? '-' },
+  { heading: 'CALL', cell: ({ method, path }) => (path === null ? '-' : `${method} ${path}`) },
+  { heading: 'REASON', cell: ({ reason }) => reason ?? '-' },
+  { heading: 'CALLS', ...RIGHT, cell: ({ calls }) => `${calls}` },
+  { heading: 'INPUT', ...RIGHT, cell: ({ inputTokens }) => `${inputTokens}` },
+  { heading: 'OUTPUT', ...RIGHT, cell: ({ outputTokens }) => `${outputTokens}` },
+  { heading: 'FIRST', cell: ({ firstDay }) => firstDay },
+  { heading: 'LAST', cell: ({ lastDay }) => lastDay },
+  { heading: 'PRICE NOW', cell: ({ hasPriceNow }) => (hasPriceNow === true ? 'yes' : 'no') },
+]
+
+function unpricedText({ rows, by }: FoundUnpriced, { days }: { readonly days: number }): string {
+  if (rows.length === 0) return `Every call of the last ${days} days has a price.`
+  const hints = [
+    ...(rows.some(({ hasPriceNow, reason }) => !hasPriceNow && couldBePriced(reason))
+      ? ["No price: add it to prices in TALLYGATE_CONFIG; '0' is what is free."]
+      : []),
+    ...(rows.some(({ hasPriceNow }) => hasPriceNow)
+      ? ['A price now: correct the past with prices reprice --model NAME --since DAY.']
+      : []),
+    ...(rows.some(({ reason }) => !couldBePriced(reason))
+      ? ['No price helps calls without figures: doctor says what does, docs/prices.md what the reasons mean.']
+      : []),
+  ]
+  const whose = by === null ? [] : ['', describePriceSource(by)]
+  return [renderListing({ columns: COLUMNS, empty: '' }, rows), '', ...hints, ...whose].join('\n')
+}

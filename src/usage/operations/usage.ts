@@ -17,36 +17,39 @@ import type { RequestedName, UsageRow, UsageScope } from '../query/select-usage.
 import { FIGURES, type FigureText, RELIABILITY_FIGURES, renderSummary } from '../query/usage-figures.ts'
 import { parseUsageCursor, USAGE_SORTS, type UsagePage } from '../query/usage-page.ts'
 import { USAGE_GROUPS } from '../query/usage-query.ts'
+import { exportUsage } from './export.ts'
 
 export interface UsagePorts extends Ports {
   /** What requests named whose model is not known. It reads single calls, which only the command line waits for. */
   findRequestedNames(pool: Postgres, scope: UsageScope): Promise<readonly RequestedName[]>
 }
 
-function shownFigures<Name extends string>(figures: Readonly<Record<Name, FigureText>>) {
+export function shownFigures<Name extends string>(figures: Readonly<Record<Name, FigureText>>) {
   return countsBy(Object.keys(figures) as Name[], (name) => {
     const { type, minimum, description } = figures[name]
     return z.number().meta({ type, ...(minimum === undefined ? {} : { minimum }), description })
   })
 }
 
-function optional(shape: z.ZodRawShape): z.ZodRawShape {
+export function optional(shape: z.ZodRawShape): z.ZodRawShape {
   return Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, z.optional(schema)]))
 }
 
-const GROUP_NAMES: z.ZodRawShape = Object.fromEntries(
+export const GROUP_NAMES: z.ZodRawShape = Object.fromEntries(
   GROUP_FIELDS.map(({ name, description, isDay, isNullable }) => [
     name,
     isNullable ? shownTextOrNull(description) : isDay ? shownDay(description) : shownText(description),
   ]),
 )
 
+export const PERIOD_DAYS = z
+  .number()
+  .meta({ type: 'integer', minimum: 1, maximum: 365, description: 'UTC days, today included.' })
+
 const OPERATOR_USAGE = shownDocument('OperatorUsage', {
   ...optional(GROUP_NAMES),
   client: shownTextOrNull('The name of a client. null: all of them.'),
-  period_days: z
-    .number()
-    .meta({ type: 'integer', minimum: 1, maximum: 365, description: 'UTC days, today included.' }),
+  period_days: PERIOD_DAYS,
   ...shownFigures(FIGURES),
   cost_usd_text: shownText('cost_usd to the last of its 12 places, as decimal text.'),
   ...optional(shownFigures(RELIABILITY_FIGURES)),
@@ -139,7 +142,7 @@ const usageOperation = renderedOperation({
 export const USAGE_CHAPTER: Chapter<UsagePorts> = {
   words: 'usage',
   about: 'What was used, and what it cost.',
-  operations: [usageOperation],
+  operations: [usageOperation, exportUsage],
 }
 
 type OperatorDocument = Awaited<ReturnType<typeof answerOperator>>['document']

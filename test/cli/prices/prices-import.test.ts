@@ -56,14 +56,14 @@ test('an imported list is asked last by everyone, and taken back', async () => {
 
   await run(env, 'prices', 'import', '--remove')
   expect((await run(env, ...SHOW)).code).toBe(1)
-  expect((await run(env, 'prices', 'import')).err).toContain('name a file, or --remove')
+  expect((await run(env, 'prices', 'import')).err).toContain('must be given, or say --remove')
 })
 
 test('a list that is cut, hostile or no list changes nothing, in one line', async () => {
   const imported = async (text: string) => {
     await writeFile(list, text)
     const { code, err } = await run(env, 'prices', 'import', list)
-    expect(code).toBe(1)
+    expect(code).toBe(2)
     expect(err.trim().split('\n')).toHaveLength(1)
     return err
   }

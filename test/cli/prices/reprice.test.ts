@@ -159,7 +159,7 @@ test('contradictions between sources are reported for models in use, with what i
   const name = '@cf/zai-org/glm-4.7-flash'
   const glm = { model: name, reportedModel: name, provider: 'cloudflare', upstream: 'cloudflare' }
   await count(priced({ ...called, usage: { ...NO_USAGE, inputTokens: 10 } }), unpriced(glm), unpriced())
-  const { contradictions } = (await json(env, 'prices', 'check', '--contradictions')) as {
+  const { contradictions } = (await json(env, 'prices', 'contradictions')) as {
     contradictions: { model: string }[]
   }
   expect(contradictions.find(({ model }) => model === name)).toMatchObject({
@@ -168,7 +168,7 @@ test('contradictions between sources are reported for models in use, with what i
     others: [{ source: expect.stringMatching(/^genai-prices@/), price: '0.06' }],
     why: expect.stringContaining('corrected'),
   })
-  const { out } = await run(env, 'prices', 'check', '--all')
+  const { out } = await run(env, 'prices', 'contradictions', '--all')
   expect(out).toMatch(
     /^aws +anthropic\.claude-fable-5 +input +unpriced \(none\) +11 \(genai-prices\); 10 \(models\.dev\)/m,
   )

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { type AdminOptions, buildAdmin } from '../../../src/operator/admin.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { buildPriceConfiguration } from '../../../src/pricing/price-configuration.ts'
+import { bundledEntries, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { primaryReports } from '../../../src/store/replica/reports.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
@@ -43,10 +44,17 @@ export async function startOperator(changes: Partial<AdminOptions> = {}): Promis
     metrics: { contentType: 'text/plain', render: async () => 'metric 1\n' },
     readiness: () => ({ ready: true, degraded: [] }),
     ledgerStats: () => STATS,
-    hasPrice: () => false,
     prices: () => OWN_PRICES,
+    env: { PRICES_URL: 'http://127.0.0.1:9/data.json' },
     pool,
     reports: primaryReports(changes.pool ?? pool),
+    openLong: () =>
+      openPostgres(database.url, {
+        max: 1,
+        statementTimeoutMs: 5_000,
+        applicationName: 'long test',
+        log: logger,
+      }),
     redisUrl: keys.redisUrl,
     redisPrefix: keys.prefix,
     announceKeyChange: () => {
@@ -84,11 +92,22 @@ export async function startOperator(changes: Partial<AdminOptions> = {}): Promis
 }
 
 const CATALOG = buildCatalog()
-const OWN_PRICES = {
-  catalog: CATALOG,
-  settings: { prices: [] },
-  upstreams: [{ name: 'openai', provider: 'openai', pricesOf: null, trustReportedCost: false }],
-  configuration: buildPriceConfiguration(CATALOG.source, { prices: [], markups: [], upstreams: [] }),
+const NO_SETTINGS = { prices: [], markups: [], upstreams: [] }
+
+/** Prices of a gateway without any of its own. */
+export const OWN_PRICES = {
+  config: {
+    catalog: CATALOG,
+    settings: NO_SETTINGS,
+    upstreams: [{ name: 'openai', provider: 'openai', pricesOf: null, trustReportedCost: false }],
+    source: { entries: bundledEntries(), text: bundledText },
+  },
+  configuration: buildPriceConfiguration(CATALOG.source, NO_SETTINGS),
+}
+
+/** The same, with an answer of its own to whether calls have a price. */
+export function pricesWhere(knowsModel: (provider: string, upstream: string, model: string) => boolean) {
+  return { ...OWN_PRICES, config: { ...OWN_PRICES.config, catalog: { ...CATALOG, knowsModel } } }
 }
 
 const STATS = {

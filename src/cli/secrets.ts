@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import type { Environment } from '../../config/config.ts'
-import { readVariable } from '../../config/environment.ts'
-import { Failure } from '../../doctor/failure.ts'
-import { renderTable } from '../../operations/table.ts'
-import type { Cli } from '../cli.ts'
+import type { Environment } from '../config/config.ts'
+import { readVariable } from '../config/environment.ts'
+import { Failure } from '../operations/failure.ts'
+import { renderTable } from '../operations/table.ts'
+import type { Cli } from './cli.ts'
 
 /** The secrets that a deployment makes for itself, and their names in the data folder of `npm start`. */
 const SECRETS = { KEY_PEPPER: 'keyPepper', ADMIN_TOKEN: 'adminToken' } as const

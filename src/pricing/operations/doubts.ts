@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import {
+  shownChoice,
+  shownDay,
+  shownDocument,
+  shownList,
+  shownMoment,
+  shownText,
+} from '../../operations/answers.ts'
+import { flagField, textField } from '../../operations/fields.ts'
+import { renderedOperation } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { conflict, invalid, notFound } from '../../operations/refuse.ts'
+import { printable, renderTable } from '../../operations/table.ts'
+import { acceptDoubts, renderDoubt } from '../refresh/accept-doubts.ts'
+import { type PriceDoubt, selectPriceDoubts } from '../refresh/price-doubts.ts'
+import { PRICE_KINDS } from '../refresh/stored-prices.ts'
+
+const DOUBT = shownDocument('PriceDoubt', {
+  source: shownChoice(PRICE_KINDS, 'The list that says it.'),
+  provider: shownText('The provider, as the list calls it.'),
+  model: shownText('The model, as the list calls it.'),
+  why: shownText('Why it is doubted.'),
+  offered: z.unknown().describe('The newer prices, in the form of the list. null: they cannot be read.'),
+  origin: shownText('The URL or file that it came from.'),
+  since: shownMoment('The time at which it was first seen.'),
+})
+
+export const listDoubts = renderedOperation({
+  name: 'prices.doubts',
+  summary: 'Shows newer prices that wait for a person, and why. The old ones stand until then.',
+  role: 'read',
+  http: { method: 'GET', path: '/prices/doubts', id: 'listPriceDoubts' },
+  input: {},
+  answer: shownList(DOUBT),
+  gives: 'What waits, the oldest first.',
+  run: ({ pool }: Ports) => selectPriceDoubts(pool),
+  render: (doubts: readonly PriceDoubt[]) => doubts.map(renderDoubt),
+  command: { words: 'prices doubts', print: textOf },
+})
+
+export const acceptDoubted = renderedOperation({
+  name: 'prices.accept',
+  summary: 'Takes newer prices that wait, for all gateways from the next UTC day on.',
+  role: 'admin',
+  http: { method: 'POST', path: '/prices/doubts/accept', id: 'acceptPriceDoubt', body: 'PriceDoubtName' },
+  input: {
+    models: z
+      .array(z.string('must be a text'), 'must be a list of names')
+      .describe('Each as the list of doubts names it: PROVIDER/MODEL.')
+      .optional(),
+    all: flagField('All that wait.').default(false),
+    provider: textField('With model, in place of models: the provider.').optional(),
+    model: textField('With provider, in place of models: the model.').optional(),
+  },
+  check({ models = [], all, provider, model }) {
+    if (model !== undefined && provider === undefined) throw invalid('model', 'needs provider')
+    if (provider !== undefined && model === undefined) throw invalid('provider', 'needs model')
+    const ways = [models.length > 0, all, model !== undefined].filter(Boolean).length
+    if (ways !== 1) throw invalid('models', 'must name some as the list of doubts does, or say all')
+  },
+  answer: shownDocument('AcceptedPrices', {
+    accepted: shownList(DOUBT),
+    in_force_from: shownDay('The first UTC day on which they are in force.'),
+  }),
+  gives: 'What was taken.',
+  errors: ['not_found', 'conflict'],
+  changes: {
+    event: 'admin.prices_taken',
+    says: 'doubted prices accepted',
+    log: ({ doubts }) => ({ models: doubts.length }),
+  },
+  async run({ pool, now }: Ports, { models = [], all, provider, model }) {
+    const named = provider === undefined || model === undefined ? models : [nameOf({ provider, model })]
+    const known = new Set((await selectPriceDoubts(pool)).map(nameOf))
+    const unknown = named.filter((name) => !known.has(name))
+    if (unknown.length > 0)
+      throw notFound(
+        `Nothing is changed: ${unknown.join(', ')} does not wait.`,
+        undefined,
+        'prices doubts shows what does',
+      )
+    const accepted = await acceptDoubts(pool, (doubt) => all || named.includes(nameOf(doubt)), now())
+    switch (accepted.kind) {
+      case 'accepted':
+        return accepted
+      case 'missing':
+        throw notFound('Nothing is changed: no price waits.')
+      case 'overtaken':
+        throw conflict('Other prices were taken at the same time: look again at what waits.')
+      case 'unreadable':
+        throw conflict(
+          `Nothing is changed: the source wrote it in a way that cannot be read: ${accepted.doubts.map((doubt) => `${nameOf(doubt)} ${doubt.why}`).join('; ')}.`,
+        )
+      default:
+        return accepted satisfies never
+    }
+  },
+  render: ({ doubts, from }: { readonly doubts: readonly PriceDoubt[]; readonly from: string }) => ({
+    accepted: doubts.map(renderDoubt),
+    in_force_from: from,
+  }),
+  command: {
+    words: 'prices accept',
+    options: { models: '[models...]', provider: null, model: null },
+    print: ({ doubts, from }) =>
+      `${doubts.map(nameOf).join(', ')}: the newer price is in force from ${from} on. Gateways take it within a minute.`,
+  },
+})
+
+/** As `prices accept` has it: `provider/model`. */
+function nameOf({ provider, model }: Pick<PriceDoubt, 'provider' | 'model'>): string {
+  return `${provider}/${model}`
+}
+
+function textOf(doubts: readonly PriceDoubt[]): string {
+  if (doubts.length === 0) return 'No price waits for a person.'
+  const table = renderTable(
+    ['MODEL', 'WHY', 'SOURCE', 'SINCE'].map((heading) => ({ heading })),
+    doubts.map((doubt) => [
+      printable(nameOf(doubt)),
+      printable(doubt.why),
+      doubt.kind,
+      doubt.since.toISOString().slice(0, 10),
+    ]),
+  )
+  return `${table}\n\nTheir old prices stand. If a newer one is right: prices accept PROVIDER/MODEL.`
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { addDays, utcDayOf } from '../../domain/utc-day.ts'
+import { findClient } from '../../keys/clients.ts'
+import { choiceField, clientField, dayField } from '../../operations/fields.ts'
+import { LongText } from '../../operations/long-text.ts'
+import { operation } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { invalid, noClient } from '../../operations/refuse.ts'
+import type { ExportFormat } from '../export/export-parts.ts'
+
+const DEFAULT_DAYS = 30
+
+const FORMATS = ['csv', 'jsonl', 'focus', 'cloudevents'] as const satisfies readonly ExportFormat[]
+
+const CONTENT_TYPES: Readonly<Record<ExportFormat, string>> = {
+  csv: 'text/csv',
+  jsonl: 'application/jsonl',
+  focus: 'text/csv',
+  cloudevents: 'application/jsonl',
+}
+
+export const exportUsage = operation({
+  name: 'usage.export',
+  summary: 'Writes usage and cost for other programs.',
+  description:
+    'Daily totals, or single calls as CloudEvents, in any number: the text is sent as it is read, and one that breaks off is not whole.',
+  role: 'read',
+  http: { method: 'GET', path: '/usage/export', id: 'exportUsage' },
+  input: {
+    format: choiceField(FORMATS, 'The form of the text.', 'format'),
+    from: dayField(`The first UTC day. Without it: ${DEFAULT_DAYS} days up to the last.`).optional(),
+    to: dayField('The last UTC day. Without it: today.').optional(),
+    client: clientField().optional(),
+  },
+  answer: z.custom<LongText>((given) => given instanceof LongText),
+  streams: [...new Set(Object.values(CONTENT_TYPES))],
+  gives: 'The text.',
+  errors: ['not_found', 'conflict'],
+  isLong: true,
+  command: { words: 'usage export', print: () => '' },
+  async run({ pool, read, now }: Ports, { format, from: first, to: last, client: name }) {
+    const to = last ?? utcDayOf(now())
+    const from = first ?? addDays(to, 1 - DEFAULT_DAYS)
+    if (from > to) throw invalid('from', `must not be after the last day, and ${from} is after ${to}`)
+    const client = name === undefined ? null : await findClient(pool, name)
+    if (name !== undefined && client === null) throw noClient(name)
+    const scope = { from, to, clientId: client?.id ?? null }
+    const { readExport } = await import('../export/export-parts.ts') // a gateway starts without it
+    return await read((source) =>
+      LongText.begin(CONTENT_TYPES[format], { format, from, to }, readExport(source, format, scope)),
+    )
+  },
+})
