@@ -1,5 +1,5 @@
-import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
 import { pruneAlerts } from '../src/alerts/deliveries.ts'
+import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
 import { pruneObjects } from '../src/objects/table/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
 import { tryLockPruning } from '../src/store/connection/advisory-locks.ts'

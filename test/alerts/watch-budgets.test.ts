@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { addDays } from '../../src/domain/utc-day.ts'
 import { raiseAlerts } from '../../src/alerts/raise-alerts.ts'
 import { addReceiver } from '../../src/alerts/receivers.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
 import { findReachedThresholds } from '../../src/limits/conditions/budgets.ts'
 import { SPENT_OF_BUDGETS } from '../../src/limits/conditions/spent-budgets.ts'
 import type { BudgetPeriod } from '../../src/limits/limit.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
+import { addReceiver, removeReceiver } from '../../src/alerts/receivers.ts'
 import { createClient } from '../../src/keys/clients.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
-import { addReceiver, removeReceiver } from '../../src/alerts/receivers.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { type ReceivedAlert, startReceiver, status } from '../alerts/receiver.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createLog } from '../../../src/lib/log.ts'
 import { addReceiver } from '../../../src/alerts/receivers.ts'
+import { createLog } from '../../../src/lib/log.ts'
 import { startWorkers, type Workers } from '../../../workers/workers.ts'
 import { startReceiver, type TestReceiver } from '../../alerts/receiver.ts'
 import { run } from '../../cli/command-line.ts'
