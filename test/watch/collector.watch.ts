@@ -57,7 +57,7 @@ beforeAll(async () => {
   }
   const file = join(folder, 'collector.yaml')
   writeFileSync(file, JSON.stringify(config))
-  const child = spawn(program, [`file:${file}`], { stdio: 'ignore' })
+  const child = spawn(program, ['--config', file], { stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('exit', resolve))
   ends.push(async () => {
     child.kill('SIGKILL')
