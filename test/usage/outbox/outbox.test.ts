@@ -13,6 +13,7 @@ import { memberOf } from '../../../src/usage/events/call-event.ts'
 import { readEvents } from '../../../src/usage/events/read-events.ts'
 import { Outbox, type OutboxOptions } from '../../../src/usage/outbox/outbox.ts'
 import {
+  discardOutbox,
   holdOutbox,
   leaveOutbox,
   measureOutbox,
@@ -256,6 +257,19 @@ test('a correction waits for Kafka as what its entry comes to, later ones behind
     }),
   ).rejects.toThrow('rolled back')
   expect(await waiting()).toHaveLength(2)
+})
+
+test('a correction goes to Kafka however long no worker has sent, until Kafka is turned off', async () => {
+  const { pool } = ledger
+  const day = utcDayOf(Date.now())
+  const credit = { clientId: 'cli_a', day, model: null, pico: -5n, who: 'ann', why: 'goodwill' }
+  await holdOutbox(pool, 'a worker')
+  await pool.query(`update tallygate.call_outbox_state set held_until = now() - interval '9 days'`)
+  await addCredit(pool, credit)
+  expect(await waiting()).toHaveLength(1)
+  expect(await discardOutbox(pool)).toEqual({ waitingCalls: 1, skippedCalls: 0 })
+  await addCredit(pool, credit)
+  expect(await waiting()).toEqual([])
 })
 
 test('without Kafka nothing is written for it, not even a row of state', async () => {
