@@ -1,11 +1,14 @@
-import { dailyOccurrence, type Occurrence } from '../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../domain/conditions/condition.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { Condition } from '../store/conditions/condition.ts'
 
 /** What the nightly verification found. */
 export function booksDiffer(differences: number, since: UtcDay, day: UtcDay): Occurrence {
   return dailyOccurrence('totals', day, {
-    message: `Totals since ${since} differ from what they are made of: see ledger verify.`,
+    message: withRepair(
+      `Totals since ${since} differ from what they are made of`,
+      `tallygate ledger verify names the rows; tallygate ledger rebuild counts a day again`,
+    ),
     differences,
     since,
   })

@@ -128,7 +128,7 @@ test('prices that are doubted, refused or old are posted to receivers that asked
   const bodies = receiver.received.map(({ body }) => JSON.parse(body) as { type: string; message: string })
   expect(new Set(bodies.map(({ type }) => type))).toEqual(new Set(['prices']))
   const messages = bodies.map(({ message }) => message).join('\n')
-  expect(messages).toContain('openai/gpt-4o is doubted, and the old one stands')
+  expect(messages).toContain('openai/gpt-4o are doubted, and the old ones stand')
   expect(messages).toContain('were refused, and genai-prices@')
   expect(messages).toContain('Calls are priced by data that was last fresh 90 days ago: genai-prices@')
   expect(await raiseAlerts(pool, await troubles())).toEqual([])

@@ -214,7 +214,7 @@ test('a database that lacks migrations names them', async () => {
     expect(await runChecks('migrations', { ...env, DATABASE_URL: empty.url })).toMatchObject({
       state: 'wrong',
       detail: expect.stringContaining('0001_ledger, 0002_clients_and_keys'),
-      mend: 'npm run migrate',
+      mend: 'tallygate migrate',
     })
   } finally {
     await empty.drop()

@@ -9,17 +9,20 @@ const FILES = SOURCES.filter((file) =>
   /\/conditions?(\/|\.ts$)|\/redis-probe\/|^src\/doctor\/gateway/.test(file),
 )
 
-/** The text of every call that makes a finding with something to do, and of every list of hints. */
+/** The text of every call that makes a finding or alert with something to do, and of every constant or list of hints. */
 const WORDED = FILES.flatMap((file) => {
   const source = readFileSync(file, 'utf8')
-  const made = [...source.matchAll(/\b(?:failure|warning|dead|okOrWarning|finding)\)?\(/g)].map(
+  const made = [...source.matchAll(/\b(?:failure|warning|dead|okOrWarning|finding|withRepair)\)?\(/g)].map(
     ({ index }) => ({ file, text: within(source, source.indexOf('(', index + 4)) }),
   )
   const listed = [...source.matchAll(/(?:\bmend: ['"`]|^ {2}\w+:\s+['"`]).*$/gm)].map(([text]) => ({
     file,
     text,
   }))
-  return [...made, ...listed]
+  const named = [...source.matchAll(/^const (?:REPAIR|repair)\w*[\s\S]*?(?=\n(?:\n|const |\/\*\*))/gm)].map(
+    ([text]) => ({ file, text }),
+  )
+  return [...made, ...listed, ...named]
 })
 
 /** From an opening bracket to the one that closes it. */
@@ -66,6 +69,14 @@ const COMMANDS = [
     ),
   ),
 ].sort()
+
+test('what there is to do is named with its program', () => {
+  const unnamed =
+    /(?<!tallygate )\b(?:doctor|(?:ledger|dead-letters|prices|producers|journal) [a-z-]+(?=[.,;: ]|$))/
+  const said = TEXTS.filter((text) => /\bsee\b|: (?:doctor|ledger|dead-letters|prices) /i.test(text))
+  expect(said.length).toBeGreaterThan(3)
+  expect(said.filter((text) => unnamed.test(text))).toEqual([])
+})
 
 test('findings name commands in full', () => {
   expect(COMMANDS).toContain('kafka off')

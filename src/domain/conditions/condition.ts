@@ -65,6 +65,11 @@ export function dailyOccurrence(subject: string, day: UtcDay, payload: AlertPayl
   return { subject, period: day, payload: { ...payload, day } }
 }
 
+/** What has happened, and what to do about it in the words of `doctor`, as the `message` of an alert. */
+export function withRepair(what: string, mend: string): string {
+  return `${what}. To do: ${mend}.`
+}
+
 export type Alert<Ports> = WatchedAlert<Ports> | RaisedAlert
 
 /** A word of `degraded` in `/readyz`. */

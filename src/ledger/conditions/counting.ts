@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok } from '../../domain/conditions/finding.ts'
 import { streamName } from '../../domain/redis/redis-names.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
@@ -10,6 +10,7 @@ import { selectGatewayJournals } from '../../store/ledger/gateway-journals.ts'
 import { selectStreams } from '../../store/ledger/ledger-database.ts'
 
 const LATE_SECONDS = COUNTING_LATE_MS / 1000
+const REPAIR = 'start a worker (npm run worker), or see why it does not keep up in its log'
 
 /** What waits on each stream. */
 async function readBacklogs(ports: StorePorts): Promise<ReadonlyMap<string, StreamBacklog>> {
@@ -28,11 +29,7 @@ async function checkBacklog(ports: StorePorts): Promise<Finding> {
   const detail = `${entries} records wait to be rolled up, the oldest for ${Math.ceil(oldestMs / 1000)} s`
   if (oldestMs < COUNTING_LATE_MS)
     return ok('backlog', entries === 0 ? 'no record waits to be rolled up' : detail)
-  return failure(
-    'backlog',
-    detail,
-    'start a worker (npm run worker), or see why it does not keep up in its log',
-  )
+  return failure('backlog', detail, REPAIR)
 }
 
 /** What waits on streams for too long. */
@@ -45,7 +42,10 @@ export function findOldBacklogs(
       ? []
       : [
           dailyOccurrence(stream, day, {
-            message: `${entries} records on ${stream} wait to be counted, the oldest for ${secondsOf(oldestMs)} s.`,
+            message: withRepair(
+              `${entries} records on ${stream} wait to be counted, the oldest for ${secondsOf(oldestMs)} s`,
+              REPAIR,
+            ),
             stream,
             records: entries,
             oldest_seconds: secondsOf(oldestMs),

@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Condition } from '../../store/conditions/condition.ts'
@@ -9,6 +9,10 @@ import { type LedgerStatus, selectLedgerStatus } from '../../store/ledger/ledger
 /** A gap younger than this is an error, an older one a hint. */
 const NEWS_DAYS = 7
 
+const REPAIR_GAPS =
+  'start a gateway on the disk that has their journal; if it is lost, so are they: tallygate ledger gaps, tallygate reconcile'
+const REPAIR_DEAD_LETTERS = 'see why: tallygate dead-letters list; then tallygate dead-letters retry --all'
+
 /** Checks for gaps. One older than a week has been seen and stays listed. */
 function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
   const newest = gaps[0]
@@ -18,7 +22,7 @@ function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
     'gaps',
     newest.recordedAt,
     `${missingRecords} records are missing in ${gapCount} gaps, the last one ${of}`,
-    'start a gateway on the disk that has their journal; if it is lost, so are they: tallygate ledger gaps, tallygate reconcile',
+    REPAIR_GAPS,
   )
 }
 
@@ -29,7 +33,7 @@ function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStatus): Fi
     'dead letters',
     newestDeadLetterAt,
     `${deadLetters} records could not be counted, the last one ${newestDeadLetterAt.toISOString()}`,
-    'see why: tallygate dead-letters list; then tallygate dead-letters retry --all',
+    REPAIR_DEAD_LETTERS,
   )
 }
 
@@ -49,7 +53,7 @@ export async function findGaps(pool: Postgres, fromDay: UtcDay): Promise<readonl
   )
   return rows.map(({ day, producer, records, reason }) =>
     dailyOccurrence(producer, day, {
-      message: `${records} records of producer ${producer} are missing (${reason}): see ledger gaps.`,
+      message: withRepair(`${records} records of producer ${producer} are missing (${reason})`, REPAIR_GAPS),
       producer,
       records: Number(records),
       reason,
@@ -66,7 +70,7 @@ export async function findDeadLetters(pool: Postgres, fromDay: UtcDay): Promise<
   )
   return rows.map(({ day, stream, records }) =>
     dailyOccurrence(stream, day, {
-      message: `${records} records of ${stream} could not be counted: see dead-letters list.`,
+      message: withRepair(`${records} records of ${stream} could not be counted`, REPAIR_DEAD_LETTERS),
       stream,
       records: Number(records),
     }),

@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Condition } from '../../store/conditions/condition.ts'
@@ -14,6 +14,13 @@ const NAMES: Readonly<Record<PriceCatalogKind, string>> = {
   litellm: 'litellm prices',
   azure: 'azure prices',
 }
+
+const repairRefused = (url: string) =>
+  `see tallygate prices diff; if it is right, tallygate prices update --force; else see ${url}`
+const repairOld = (kind: PriceCatalogKind) =>
+  `let the workers reach ${PRICE_URLS[kind]}, or set it to a copy${BY_HAND[kind]}`
+const repairDoubt = ({ provider, model }: PriceDoubt) =>
+  `if they are right, tallygate prices accept ${provider}/${model}, or --all`
 
 /** Checks how old the prices are, whether newer ones were refused, and what waits for a person. */
 export async function checkPriceData(pool: Postgres, nowMs: number): Promise<readonly Finding[]> {
@@ -36,14 +43,13 @@ async function checkSource(
 
 function checkState(kind: PriceCatalogKind, state: PriceState, nowMs: number): Finding {
   const name = NAMES[kind]
-  const variable = PRICE_URLS[kind]
   const { last, freshAt } = state
   const source = state.isBundled ? `${state.source}, of this release` : state.source
   if (last?.outcome === 'refused') {
     return warning(
       name,
       `${source} stands; what was fetched on ${dayOf(last.attemptedAt)} was not taken: ${last.problem}`,
-      `see tallygate prices diff; if it is right, tallygate prices update --force; else see ${last.url}`,
+      repairRefused(last.url),
     )
   }
   const days = ageInDays(state, nowMs)
@@ -56,7 +62,7 @@ function checkState(kind: PriceCatalogKind, state: PriceState, nowMs: number): F
     return finding(
       name,
       `${isOld ? 'calls are priced by OLD DATA: ' : ''}${source}, ${age}: ${why}`,
-      `let the workers reach ${variable}, or set it to a copy${BY_HAND[kind]}`,
+      repairOld(kind),
     )
   }
   if (last === null) return ok(name, `${source}; newer ones were never asked for`)
@@ -87,7 +93,7 @@ function checkDoubts(doubts: readonly PriceDoubt[]): readonly Finding[] {
     warning(
       'price doubts',
       `newer prices of ${doubts.length} models are doubted, and their old ones stand: ${[...shown, ...more].join('; ')}`,
-      `if they are right, tallygate prices accept ${first.provider}/${first.model}, or --all`,
+      repairDoubt(first),
     ),
   ]
 }
@@ -107,10 +113,14 @@ export async function findPriceTroubles(pool: Postgres, nowMs: number): Promise<
 }
 
 /** Once, on the day that it was first seen. */
-function doubted({ kind, provider, model, why, since }: PriceDoubt): Occurrence {
+function doubted(doubt: PriceDoubt): Occurrence {
+  const { kind, provider, model, why, since } = doubt
   const name = `${provider}/${model}`
   return dailyOccurrence(name, dayOf(since), {
-    message: `The newer price of ${name} is doubted, and the old one stands: ${why}. If it is right: prices accept ${name}.`,
+    message: withRepair(
+      `Newer prices of ${name} are doubted, and the old ones stand: ${why}`,
+      repairDoubt(doubt),
+    ),
     source: kind,
     provider,
     model,
@@ -130,7 +140,10 @@ function troublesOf(
     ...(last?.outcome === 'refused'
       ? [
           dailyOccurrence(`${kind} refused`, dayOf(last.attemptedAt), {
-            message: `Newer prices of ${kind} were refused, and ${source} stands: ${last.problem}. See prices diff.`,
+            message: withRepair(
+              `Newer prices of ${kind} were refused, and ${source} stands: ${last.problem}`,
+              repairRefused(last.url),
+            ),
             source: kind,
             why: last.problem,
           }),
@@ -139,7 +152,10 @@ function troublesOf(
     ...(isTooOld(kind, state, days) && !(kind === 'azure' && state.isBundled)
       ? [
           dailyOccurrence(`${kind} old`, today, {
-            message: `Calls are priced by data that was last fresh ${days} days ago: ${source}. See doctor.`,
+            message: withRepair(
+              `Calls are priced by data that was last fresh ${days} days ago: ${source}`,
+              repairOld(kind),
+            ),
             source: kind,
             days,
           }),

@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../connection/postgres.ts'
@@ -9,6 +9,8 @@ const MS_PER_DAY = 86_400_000
 /** One that is renewed by itself is renewed before. */
 const SOON_DAYS = 14
 const LAST_DAYS = 3
+const REPAIR =
+  'write the renewed one to TLS_CERT_FILE and TLS_KEY_FILE: gateways take it by themselves within a minute'
 
 /** The certificates of gateways that run: the nearest end first. */
 async function selectCertificates(pool: Postgres, nowMs: number) {
@@ -26,13 +28,7 @@ async function checkCertificates(pool: Postgres, nowMs: number): Promise<readonl
   const end = new Date(endsAtMs).toISOString()
   const detail = `that of gateway ${process} ${days < 0 ? 'ended' : 'ends'} ${end}`
   if (days >= SOON_DAYS) return [ok('certificates', detail)]
-  return [
-    (days < LAST_DAYS ? failure : warning)(
-      'certificates',
-      detail,
-      'write the renewed one to TLS_CERT_FILE and TLS_KEY_FILE: gateways take it by themselves within a minute',
-    ),
-  ]
+  return [(days < LAST_DAYS ? failure : warning)('certificates', detail, REPAIR)]
 }
 
 async function findEnding(pool: Postgres, nowMs: number, day: UtcDay): Promise<readonly Occurrence[]> {
@@ -40,7 +36,7 @@ async function findEnding(pool: Postgres, nowMs: number, day: UtcDay): Promise<r
   return ending.map(({ process, endsAtMs }) => {
     const end = new Date(endsAtMs).toISOString()
     return dailyOccurrence(process, day, {
-      message: `The certificate of gateway ${process} ends ${end}.`,
+      message: withRepair(`The certificate of gateway ${process} ends ${end}`, REPAIR),
       gateway: process,
       ends_at: end,
     })

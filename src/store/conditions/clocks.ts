@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok } from '../../domain/conditions/finding.ts'
 import { describeMs } from '../../domain/duration.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
@@ -14,9 +14,7 @@ const SET_THEM = 'set the clocks of these hosts, by NTP (timedatectl, chronyc tr
  * votes: hosts that agree with each other and not with Postgres speak against Postgres's clock.
  */
 async function checkClocks(pool: Postgres): Promise<Finding> {
-  const known = (await selectProcesses(pool)).flatMap(({ process, kind, clockOffsetMs }) =>
-    clockOffsetMs === null ? [] : [{ process, kind, clockOffsetMs }],
-  )
+  const known = await selectKnown(pool)
   const wrong = known.filter(({ clockOffsetMs }) => Math.abs(clockOffsetMs) > CLOCK_OFF_MS)
   if (wrong.length === 0) {
     const worst = Math.max(0, ...known.map(({ clockOffsetMs }) => Math.abs(clockOffsetMs)))
@@ -28,10 +26,13 @@ async function checkClocks(pool: Postgres): Promise<Finding> {
   )
   const isFar = wrong.some(({ clockOffsetMs }) => Math.abs(clockOffsetMs) > CLOCK_FAR_MS)
   const effect = isFar ? '; calls take the day of PostgreSQL' : ''
-  const mend = isPostgresAlone(known)
+  return failure('clock', `${named.join(', ')}${effect}`, repairOf(known))
+}
+
+function repairOf(known: readonly Known[]): string {
+  return isPostgresAlone(known)
     ? 'all of them agree with each other: set the clock of the PostgreSQL host'
     : SET_THEM
-  return failure('clock', `${named.join(', ')}${effect}`, mend)
 }
 
 type Known = Pick<RunningProcess, 'process'> & { readonly clockOffsetMs: number }
@@ -43,15 +44,25 @@ function isPostgresAlone(known: readonly Known[]): boolean {
   return hosts.size > 1 && Math.max(...offsets) - Math.min(...offsets) < CLOCK_OFF_MS
 }
 
+/** Processes that run and have seen Postgres's clock. */
+async function selectKnown(pool: Postgres) {
+  return (await selectProcesses(pool)).flatMap(({ process, kind, clockOffsetMs }) =>
+    clockOffsetMs === null ? [] : [{ process, kind, clockOffsetMs }],
+  )
+}
+
 /** Processes whose clocks are off, by themselves or because Postgres's is. */
 export async function findWrongClocks(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
-  const processes = await selectProcesses(pool)
-  return processes.flatMap(({ process, kind, clockOffsetMs }) =>
-    clockOffsetMs === null || Math.abs(clockOffsetMs) <= CLOCK_OFF_MS
+  const known = await selectKnown(pool)
+  return known.flatMap(({ process, kind, clockOffsetMs }) =>
+    Math.abs(clockOffsetMs) <= CLOCK_OFF_MS
       ? []
       : [
           dailyOccurrence(`${kind} ${process}`, day, {
-            message: `The clock of ${kind} ${process} and Postgres's differ by ${describeMs(clockOffsetMs)}: see doctor.`,
+            message: withRepair(
+              `The clock of ${kind} ${process} and Postgres's differ by ${describeMs(clockOffsetMs)}`,
+              repairOf(known),
+            ),
             process,
             offset_seconds: Math.round(clockOffsetMs / 1000),
           }),

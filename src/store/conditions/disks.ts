@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../connection/postgres.ts'
@@ -6,6 +6,7 @@ import type { Condition } from './condition.ts'
 import { selectLiving } from './processes.ts'
 
 const FILLED_PERCENT = 90
+const REPAIR = 'free space on it, or give JOURNAL_DIR a larger disk; calls go on by themselves then'
 
 interface Disk {
   readonly process: string
@@ -46,7 +47,7 @@ async function checkDisks(pool: Postgres): Promise<Finding> {
   return (isFull ? failure : warning)(
     'disks',
     `the disk of the journal is ${isFull ? 'full, so calls are refused or pass unmetered' : 'nearly full'}: ${named.join('; ')}`,
-    'free space on it, or give JOURNAL_DIR a larger disk; calls go on by themselves then',
+    REPAIR,
   )
 }
 
@@ -56,7 +57,10 @@ async function findFullDisks(pool: Postgres, day: UtcDay): Promise<readonly Occu
   )
   return filled.map(({ process, percent, freeMib, isFull }) =>
     dailyOccurrence(isFull ? `${process} full` : process, day, {
-      message: `The disk of the journal of gateway ${process} ${isFull ? 'takes nothing more' : `is ${percent} % full`}.`,
+      message: withRepair(
+        `The disk of the journal of gateway ${process} ${isFull ? 'takes nothing more' : `is ${percent} % full`}`,
+        REPAIR,
+      ),
       gateway: process,
       percent,
       free_mib: freeMib,

@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
 import { describeMs } from '../../domain/duration.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
@@ -8,6 +8,9 @@ import type { Condition } from './condition.ts'
 
 /** A process that is gone for longer has been seen: it is a hint for a day. */
 const NEWS_MS = 3_600_000
+
+const REPAIR_SILENCE =
+  'see whether they run and reach PostgreSQL, and start them again: a gateway on the host whose disk has its journal; what is gone for good: tallygate processes dismiss HOST:PID'
 
 const nameOf = ({ kind, process }: Heartbeat) => `${kind} ${process}`
 
@@ -64,7 +67,7 @@ async function checkSilence(pool: Postgres): Promise<Finding> {
   return (isNews ? failure : warning)(
     'processes',
     `silent, and did not say that they stop: ${named}`,
-    'see whether they run and reach PostgreSQL, and start them again: a gateway on the host whose disk has its journal; what is gone for good: tallygate processes dismiss HOST:PID',
+    REPAIR_SILENCE,
   )
 }
 
@@ -72,7 +75,10 @@ async function checkSilence(pool: Postgres): Promise<Finding> {
 async function findSilent(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
   return silentAmong(await selectHeartbeats(pool)).map((one) =>
     dailyOccurrence(nameOf(one), day, {
-      message: `The ${nameOf(one)} has been silent for ${Math.floor(one.silentMs / 1000)} s: see doctor.`,
+      message: withRepair(
+        `The ${nameOf(one)} has been silent for ${Math.floor(one.silentMs / 1000)} s`,
+        REPAIR_SILENCE,
+      ),
       process: one.process,
       kind: one.kind,
       silent_seconds: Math.floor(one.silentMs / 1000),

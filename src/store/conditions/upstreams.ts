@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../connection/postgres.ts'
@@ -53,6 +53,10 @@ const REPAIRS: Readonly<Record<string, string>> = {
   slow_answer: 'see the load of the upstream, or raise UPSTREAM_HEADERS_TIMEOUT_MS',
 }
 
+function repairOf(cause: string): string {
+  return REPAIRS[cause] ?? 'see the log of the gateway, and that of the upstream'
+}
+
 async function checkUpstreams(pool: Postgres): Promise<readonly Finding[]> {
   const failing = await selectFailing(pool)
   if (failing.length === 0) return [ok('upstreams', 'calls of the last 5 minutes reach them')]
@@ -65,7 +69,7 @@ async function checkUpstreams(pool: Postgres): Promise<readonly Finding[]> {
     return (cause === 'rate_limited' ? warning : failure)(
       'upstreams',
       `calls of the last 5 minutes fail, ${cause.replaceAll('_', ' ')}: ${named.join(', ')}`,
-      REPAIRS[cause] ?? 'see the log of the gateway, and that of the upstream',
+      repairOf(cause),
     )
   })
 }
@@ -77,7 +81,10 @@ async function findFailing(pool: Postgres, day: UtcDay): Promise<readonly Occurr
     first === undefined
       ? []
       : dailyOccurrence(subject, day, {
-          message: `Calls to ${first.upstream} fail (${first.cause}): ${first.failures} of ${first.calls} in 5 minutes at gateway ${first.gateway}. See doctor.`,
+          message: withRepair(
+            `Calls to ${first.upstream} fail (${first.cause}): ${first.failures} of ${first.calls} in 5 minutes at gateway ${first.gateway}`,
+            repairOf(first.cause),
+          ),
           upstream: first.upstream,
           cause: first.cause,
           failures: first.failures,

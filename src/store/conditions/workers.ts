@@ -1,4 +1,4 @@
-import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
+import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok } from '../../domain/conditions/finding.ts'
 import { workersName } from '../../domain/redis/redis-names.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
@@ -6,6 +6,9 @@ import { isOutOfMemory } from '../connection/redis.ts'
 import { countAnnounced, countWorkers } from '../ledger/shard-leases.ts'
 import { selectProcesses } from '../processes/processes-table.ts'
 import type { Condition, StorePorts } from './condition.ts'
+
+const REPAIR =
+  'start one: npm run worker, or the service worker of the compose file; what waits is counted then'
 
 /**
  * Checks that a worker runs, with or without calls to count. Workers announce themselves twice a second in Redis; where
@@ -19,17 +22,13 @@ async function checkWorkers(ports: StorePorts): Promise<Finding> {
     ? (await selectProcesses(ports.pool)).filter(({ kind }) => kind === 'worker').length
     : await countWorkers(redis, key)
   if (workers > 0) return ok('workers', `${workers} announced`)
-  return failure(
-    'workers',
-    '0 announced: no call is counted',
-    'start one: npm run worker, or the service worker of the compose file; what waits is counted then',
-  )
+  return failure('workers', '0 announced: no call is counted', REPAIR)
 }
 
 /** For the alert `backlog`, which gateways raise in the place of workers. */
 export function noWorkerRuns(day: UtcDay): Occurrence {
   return dailyOccurrence('workers', day, {
-    message: 'No worker runs: calls are recorded, and none is counted until one is started.',
+    message: withRepair('No worker runs: calls are recorded, and none is counted', REPAIR),
     workers: 0,
   })
 }
