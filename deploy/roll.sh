@@ -7,7 +7,8 @@
 #
 # Migrations, then workers, then one gateway after the other: each new one is ready before an old one stops. A
 # migration that needs the workers stopped has them stopped; what comes in meanwhile is counted afterwards. Balancer,
-# PostgreSQL and Redis stay as they are. A run that fails can be run again.
+# PostgreSQL and Redis stay as they are. A run that fails or is interrupted can be run again. After one that was killed
+# outright one gateway more may run than before: docker compose up --no-recreate --scale gateway=N.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -19,7 +20,8 @@ say() { echo "roll: $*" >&2; }
 GRACE_SECONDS=50
 
 gateways=$(compose "$@" ps --quiet --status running gateway)
-workers=$(count "$(compose "$@" ps --quiet --status running worker)")
+# Stopped ones too: a run that ended while it migrated left them so.
+workers=$(count "$(compose "$@" ps --all --quiet worker)")
 size=$(count "$gateways")
 if [ "$size" -eq 0 ]; then
   say "no gateway runs: docker compose up --detach --wait starts everything"
@@ -49,9 +51,26 @@ if [ "$workers" -gt 0 ]; then
   compose "$@" up --detach --no-build --no-deps --wait --scale worker="$workers" worker >&2
 fi
 
+# Else compose would start one of these, of the old image, in the place of a new one.
+for ended in $(compose "$@" ps --quiet --status exited gateway); do docker rm "$ended" >/dev/null; done
+
+# A gateway that did not get ready must not be one of those that the next run replaces: there would be ever more.
+wanted=
+remove_unready() {
+  [ -n "$wanted" ] || return 0
+  say "the new gateway was not ready: it is removed, and those that run go on"
+  for one in $(compose "$@" ps --all --quiet gateway); do
+    case "$wanted" in *"$one"*) ;; *) docker rm --force "$one" >/dev/null ;; esac
+  done
+}
+trap 'remove_unready "$@"' EXIT
+trap 'exit 1' INT TERM HUP
+
 for old in $gateways; do
   say "replacing gateway $old"
+  wanted=$(compose "$@" ps --all --quiet gateway)
   compose "$@" up --detach --no-build --no-deps --no-recreate --wait --scale gateway=$((size + 1)) gateway >&2
+  wanted=
   docker stop --time "$GRACE_SECONDS" "$old" >/dev/null
   docker rm "$old" >/dev/null
 done
