@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { access, constants, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { access, constants, open, rename, rm, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { reasonOf } from '../../lib/reason-of.ts'
@@ -21,14 +21,13 @@ export async function writeArchiveFile<Result>(
 ): Promise<Result> {
   if (file === STANDARD && process.stdout.isTTY)
     throw new Failure('a terminal cannot show a backup: name a file, or send it into one')
-  const part = `${file}.part`
-  if (file !== STANDARD) await rm(part, { force: true }).catch(() => {})
-  const gzip = createGzip()
-  const out =
-    file === STANDARD ? process.stdout : createWriteStream(part, { mode: 0o600, flags: 'wx', flush: true })
-  const written = pipeline(gzip, out).catch((error: unknown) => {
+  const refuse = (error: unknown): never => {
     throw new Failure(`${file} cannot be written: ${reasonOf(error)}`)
-  })
+  }
+  const part = file === STANDARD ? null : await createPart(`${file}.part`).catch(refuse)
+  const gzip = createGzip()
+  const out = part === null ? process.stdout : part.handle.createWriteStream({ flush: true })
+  const written = pipeline(gzip, out).catch(refuse)
   written.catch(() => {})
   try {
     const result = await fill(async (bytes) => {
@@ -36,13 +35,29 @@ export async function writeArchiveFile<Result>(
     })
     gzip.end()
     await written
-    if (file !== STANDARD) await rename(part, file)
+    if (part === null) return result
+    if (!(await part.isOwn()))
+      throw new Failure(`${file} is not written: another backup began to write it meanwhile`)
+    await rename(part.name, file)
     return result
   } catch (error) {
     gzip.destroy()
-    if (file !== STANDARD) await rm(part, { force: true }).catch(() => {})
+    if (part !== null && (await part.isOwn())) await rm(part.name, { force: true }).catch(() => {})
     throw error
   }
+}
+
+/** A new file in the place of one that a killed backup left. Another backup may do the same with this one. */
+async function createPart(name: string) {
+  await rm(name, { force: true })
+  const handle = await open(name, 'wx', 0o600)
+  const { ino } = await handle.stat()
+  const isOwn = () =>
+    stat(name).then(
+      (found) => found.ino === ino,
+      () => false,
+    )
+  return { name, handle, isOwn }
 }
 
 /** The unpacked bytes of a file. Reading them rejects where it is damaged. */
