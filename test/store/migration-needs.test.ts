@@ -1,6 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
-import { checkNeeds, MIGRATION_NEEDS, MigrationRefused } from '../../src/store/connection/migration-needs.ts'
+import {
+  checkNeeds,
+  MIGRATION_NEEDS,
+  MigrationRefused,
+  type NeedsOptions,
+} from '../../src/store/connection/migration-needs.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import { run } from '../cli/command-line.ts'
@@ -60,6 +65,24 @@ test('one that needs the workers stopped is refused while one runs, and says so'
   await expect(checkNeeds(own, { hasRoom: true })).rejects.toBeInstanceOf(MigrationRefused)
   const { code, err } = await run({ DATABASE_URL: database?.url ?? '' }, 'migrate')
   expect([code, err]).toEqual([1, expect.stringMatching(/^tallygate: 0022_call_kinds needs the workers/)])
+})
+
+test('one that writes large tables again is refused where the disk has no room for them, and says so', async () => {
+  const own = connect(await createTestDatabase())
+  await own.query(`delete from tallygate.migrations where name = '0011_months_of_usage'`)
+  const check = (free: number | null, more: Partial<NeedsOptions> = {}) =>
+    checkNeeds(own, { hasRoom: false, smallBytes: 1, findFree: async () => free, ...more })
+  await expect(check(0)).rejects.toThrow(
+    /^0011_months_of_usage writes [1-9]\d* MiB of daily_usage once more, .* it has 0 MiB: free some, and migrate again\. Nothing was changed$/,
+  )
+  await expect(check(null)).rejects.toThrow(
+    /see that it is there, and migrate again with --has-room\. Nothing/,
+  )
+  await check(2 ** 40)
+  await check(0, { hasRoom: true })
+  await check(0, { smallBytes: 2 ** 40 })
+  // This machine's own server: its disk is looked at, and has the little that empty tables take.
+  await checkNeeds(own, { hasRoom: false, smallBytes: 1 })
 })
 
 test('a database without a schema, and one that is up to date, need nothing', async () => {

@@ -28,6 +28,10 @@ export class MigrationRefused extends Error {
 export interface NeedsOptions {
   /** The operator knows that the disk has the room. */
   readonly hasRoom: boolean
+  /** Tables up to this size need no look at the disk. */
+  readonly smallBytes?: number
+  /** The room on the disk of PostgreSQL, in bytes; `null`: unknown. */
+  readonly findFree?: (pool: Postgres) => Promise<number | null>
 }
 
 /**
@@ -35,7 +39,7 @@ export interface NeedsOptions {
  *
  * @throws {MigrationRefused} When it is not. Nothing was changed.
  */
-export async function checkNeeds(pool: Postgres, { hasRoom }: NeedsOptions): Promise<void> {
+export async function checkNeeds(pool: Postgres, options: NeedsOptions): Promise<void> {
   const pending = (await selectPendingMigrations(pool)).flatMap((name) => {
     const needs = MIGRATION_NEEDS[name]
     return needs === undefined ? [] : [{ name, ...needs }]
@@ -47,7 +51,7 @@ export async function checkNeeds(pool: Postgres, { hasRoom }: NeedsOptions): Pro
     throw new MigrationRefused(
       `${namesOf(stopping)} needs the workers stopped, and ${workers.length} run (${workers.join(', ')}): stop them, wait 45 s where one was killed, and migrate again; calls go on and are counted afterwards. Nothing was changed`,
     )
-  for (const { name, writesAgain = [] } of pending) await checkRoom(pool, name, writesAgain, hasRoom)
+  for (const { name, writesAgain = [] } of pending) await checkRoom(pool, name, writesAgain, options)
 }
 
 /** As `selectRunning` names them: `worker host:1` or `a tallygate worker`. */
@@ -63,11 +67,11 @@ async function checkRoom(
   pool: Postgres,
   name: string,
   tables: readonly string[],
-  hasRoom: boolean,
+  { hasRoom, smallBytes = SMALL_BYTES, findFree = freeBytes }: NeedsOptions,
 ): Promise<void> {
   const bytes = await sizeOf(pool, tables)
-  if (hasRoom || bytes < SMALL_BYTES) return
-  const free = await freeBytes(pool)
+  if (hasRoom || bytes < smallBytes) return
+  const free = await findFree(pool)
   if (free !== null && free > bytes) return
   const known =
     free === null
