@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -106,6 +106,27 @@ test('gateway and worker accept what compose and the secrets set', () => {
     run(process.execPath, ['src/standalone/container/write-secrets.ts', folder])
     expect(withSecrets()).toEqual(first) // a second run changes nothing
     expect(withSecrets({ KEY_PEPPER: 'given' }).KEY_PEPPER).toBe('given')
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a pepper that is set at the first start is kept, and no other takes its place later', () => {
+  expect(compose.services.secrets?.environment).toHaveProperty('KEY_PEPPER')
+  const folder = mkdtempSync(join(tmpdir(), 'tallygate-test-compose-'))
+  try {
+    const pepperAfter = (env: NodeJS.ProcessEnv) => {
+      const args = ['src/standalone/container/write-secrets.ts', folder]
+      const { stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8', env })
+      return [status, readFileSync(join(folder, 'KEY_PEPPER'), 'utf8'), stderr]
+    }
+    expect(pepperAfter({ KEY_PEPPER: 'of-the-backup' })).toEqual([0, 'of-the-backup', ''])
+    expect(pepperAfter({ KEY_PEPPER: '' })).toEqual([0, 'of-the-backup', ''])
+    expect(pepperAfter({ KEY_PEPPER: 'another' })).toEqual([
+      0,
+      'of-the-backup',
+      'KEY_PEPPER of the environment is not the one that is kept here: it must stay set\n',
+    ])
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

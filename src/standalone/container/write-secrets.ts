@@ -3,7 +3,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Writes the secrets of a set of containers into a folder that they share. A secret that exists is kept. A
+ * Writes the secrets of a set of containers into a folder that they share. A secret that exists is kept; a new one is what
+ * the environment has of that name, so that a host restored with its KEY_PEPPER has it where the environment lacks it. A
  * file named like a variable becomes that variable (with-secrets.sh); the other files are for the servers'
  * own images. Every user in those containers may read them, since each image runs as a user of its own; no
  * other container mounts the folder.
@@ -27,8 +28,12 @@ write('redis.conf', `requirepass ${redisPassword}\n`)
 /** The secret of this name, created at first use: 160 bits that need no quoting anywhere. */
 function keep(name: string): string {
   const file = path(name)
-  if (!existsSync(file)) write(name, randomBytes(20).toString('hex'))
-  return readFileSync(file, 'utf8')
+  const given = process.env[name]
+  if (!existsSync(file)) write(name, given || randomBytes(20).toString('hex'))
+  const kept = readFileSync(file, 'utf8')
+  if (given && given !== kept)
+    console.error(`${name} of the environment is not the one that is kept here: it must stay set`)
+  return kept
 }
 
 function write(name: string, text: string): void {
