@@ -43,6 +43,7 @@ export async function useOfGivenUp(
   }
   answer.cut()
   answer.stop()
+  if (answer.isCoded) await new Promise<void>((decoded) => answer.finishDecoding(decoded))
   const { call, client, dialect } = context
   const result: CallResult = {
     call,

@@ -8,8 +8,8 @@ import {
 import type { AttemptState } from '../../recording/attempt-state.ts'
 import type { AttemptGate } from '../dispatch.ts'
 import type { Exchange, ExchangeContext } from '../exchange.ts'
-import { causeOfError, causeOfStatus, showsFirstEvent } from './retry-rules.ts'
-import { StreamHead } from './stream-head.ts'
+import { AnswerStart } from './answer-start.ts'
+import { causeOfError, causeOfStatus } from './retry-rules.ts'
 
 /** Why an attempt did not become the answer. */
 export interface AttemptFailure {
@@ -43,7 +43,7 @@ export class Attempt implements AttemptGate, AnswerHandler {
   #status: number | null = null
   #headers = NO_HEADERS
   #reason = ''
-  #head: StreamHead | null = null
+  #start: AnswerStart | null = null
   /** `waits`: nothing is decided. `answers`: all goes to the client. `over`: what still comes is dropped. */
   #is: 'waiting' | 'answering' | 'over' = 'waiting'
 
@@ -79,7 +79,7 @@ export class Attempt implements AttemptGate, AnswerHandler {
 
   /** The bytes of the answer that are held. */
   get held(): readonly Buffer[] {
-    return this.#head?.held ?? []
+    return this.#start?.held ?? []
   }
 
   stand(exchange: Exchange, handler: AnswerHandler, context: ExchangeContext): AnswerHandler {
@@ -122,6 +122,8 @@ export class Attempt implements AttemptGate, AnswerHandler {
     const controller = this.#controller
     // A connection that comes about later carries nothing any more.
     this.#is = 'over'
+    // Of an answer that was given up for its status nothing is there to be shown.
+    if (this.#start === null) this.#status = null
     if (controller !== null) this.#replay(controller)
     this.#inner?.onResponseError(controller, error)
   }
@@ -149,9 +151,12 @@ export class Attempt implements AttemptGate, AnswerHandler {
     this.#headers = headers
     this.#reason = reason
     const cause = causeOfStatus(status)
-    if (cause !== null && this.#owner.mayRetry(this, cause)) this.#fail({ cause, error: null })
-    else if (showsFirstEvent(status, headers)) this.#head = new StreamHead()
-    else this.#answer()
+    if (cause !== null && this.#owner.mayRetry(this, cause)) {
+      this.#fail({ cause, error: null })
+      return
+    }
+    this.#start = AnswerStart.of(status, headers)
+    if (this.#start === null) this.#answer()
   }
 
   onResponseData(controller: AnswerController, chunk: Buffer): void {
@@ -160,21 +165,23 @@ export class Attempt implements AttemptGate, AnswerHandler {
       return
     }
     if (this.#is === 'over') return
-    const verdict = this.#head?.push(chunk) ?? null
-    if (verdict === null) return
-    if (verdict !== 'fine' && this.#owner.mayRetry(this, verdict)) this.#fail({ cause: verdict, error: null })
-    else this.#answer()
+    const verdict = this.#start?.push(chunk) ?? null
+    if (verdict !== null) this.#judge(verdict)
   }
 
   onResponseEnd(controller: AnswerController, trailers: AnswerHeaders | null): void {
-    if (this.#is === 'over') return
-    if (this.#is === 'waiting') this.#answer()
-    this.#inner?.onResponseEnd(controller, trailers)
+    if (this.#is === 'waiting') this.#judge(this.#start?.end() ?? 'fine')
+    if (this.#is === 'answering') this.#inner?.onResponseEnd(controller, trailers)
   }
 
   onResponseError(controller: AnswerController | null, error: Error): void {
     if (this.#is === 'answering') this.#inner?.onResponseError(controller, error)
     else if (this.#is === 'waiting') this.#fail({ cause: causeOfError(error, this.isBegun), error })
+  }
+
+  #judge(verdict: RetryCause | 'fine'): void {
+    if (verdict !== 'fine' && this.#owner.mayRetry(this, verdict)) this.#fail({ cause: verdict, error: null })
+    else this.#answer()
   }
 
   #isLate(): void {
@@ -202,7 +209,7 @@ export class Attempt implements AttemptGate, AnswerHandler {
   #replay(controller: AnswerController): void {
     const inner = this.#inner
     const { held } = this
-    this.#head = null
+    this.#start = null
     try {
       inner?.onRequestStart(controller)
       if (this.#status === null) return

@@ -1,5 +1,6 @@
 import type { RetryCause } from '../../../config/yaml/routes.ts'
-import { type AnswerHeaders, UpstreamError } from '../../../http/client/answer-handler.ts'
+import { UpstreamError } from '../../../http/client/answer-handler.ts'
+import { GatewayError } from '../../../http/errors.ts'
 
 /** Why an answer of this status is not the client's yet; `null`: it is, whatever it says. */
 export function causeOfStatus(status: number): RetryCause | null {
@@ -10,6 +11,8 @@ export function causeOfStatus(status: number): RetryCause | null {
 
 /** The same of a request that has no whole answer; `null`: another upstream would not take it either. */
 export function causeOfError(error: Error, isBegun: boolean): RetryCause | null {
+  // What the gateway itself refuses to send is the request's fault, but for a credential that has ended.
+  if (error instanceof GatewayError) return error.error === 'upstream_credential_missing' ? 'connect' : null
   if (!(error instanceof UpstreamError)) return 'connect'
   switch (error.code) {
     case 'headers_timeout':
@@ -26,13 +29,4 @@ export function causeOfError(error: Error, isBegun: boolean): RetryCause | null 
     default:
       return error.code satisfies never
   }
-}
-
-/** Whether it is an event stream whose first event can be read as it comes. */
-export function showsFirstEvent(status: number, headers: AnswerHeaders): boolean {
-  const type = String(headers['content-type'] ?? '').toLowerCase()
-  const coding = headers['content-encoding']
-  return (
-    status === 200 && type.startsWith('text/event-stream') && (coding === undefined || coding === 'identity')
-  )
 }
