@@ -36,6 +36,11 @@ export class HeldLimits {
     return this.#reservation.progress(costPico)
   }
 
+  /** An attempt may have cost `costPico`: that is held beside the rest. False: budgets have no room for another one. */
+  spend(costPico: bigint): boolean {
+    return this.#reservation.spend(costPico)
+  }
+
   /** What the call holds of budgets: as it was estimated, and what a session has cost beyond that. Pico-USD. */
   get reservedPico(): bigint {
     return this.#reservation.reservedPico

@@ -37,6 +37,11 @@ export function fitsAccount(account: BudgetAccount, pico: bigint): boolean {
   return account.used + pico <= account.ceiling || account.isOpen
 }
 
+/** Whether so much is left of the budget, though this gateway holds less of it by now. */
+function isLeft({ amount, charged, reserved, view }: BudgetAccount, pico: bigint): boolean {
+  return view !== null && charged !== null && charged + reserved + view.othersReserved + pico <= amount
+}
+
 /** What a call holds of its client's limits. */
 export class HeldReservation implements Reservation {
   readonly #client: LimitedClient
@@ -103,6 +108,15 @@ export class HeldReservation implements Reservation {
         return refuseByBudget(account, spent + account.progressed)
     }
     return null
+  }
+
+  spend(costPico: bigint): boolean {
+    const pico = picoOf(costPico)
+    if (this.#isReleased || this.#isSettled || pico === 0n) return true
+    if (!this.#accounts.every((account) => fitsAccount(account, pico) || isLeft(account, pico))) return false
+    for (const account of this.#accounts) account.reserve(pico)
+    this.#pico += pico
+    return true
   }
 
   settle(charges: readonly CallCharge[], sequence: number, jobPico = 0n): void {

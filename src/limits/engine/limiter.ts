@@ -81,6 +81,11 @@ export interface Reservation {
    */
   progress(costPico: bigint): LimitRefusal | null
   /**
+   * An attempt of the call may have cost `costPico`, and another one is to follow: it is reserved beside what the call
+   * holds already. False: budgets have no room for that, so that none may follow.
+   */
+  spend(costPico: bigint): boolean
+  /**
    * The call is recorded: what it used counts in place of what was reserved. Once; before `release`.
    *
    * @param sequence The number of its record in its client's journal, from 1.

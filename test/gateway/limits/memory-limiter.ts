@@ -100,6 +100,12 @@ export class MemoryLimiter implements Limiter {
         if (this.spentModel !== null && call.model === this.spentModel) return SPENT
         return this.budgetPico !== null && this.reservedPico >= this.budgetPico ? SPENT : null
       },
+      spend: (costPico) => {
+        if (this.budgetPico !== null && this.reservedPico + costPico > this.budgetPico) return false
+        this.reservedPico += costPico
+        held += costPico
+        return true
+      },
       settle: (charges, sequence) => {
         if (state !== 'held') throw new Error(`a call is settled that is ${state}`)
         state = 'settled'

@@ -149,14 +149,20 @@ export class RoutedCall implements AttemptOwner {
 
   async #next(attempt: Attempt, { cause, error }: AttemptFailure): Promise<void> {
     const { services } = this.#options
-    const willRetry = this.mayRetry(attempt, cause)
-    // With an answer it is known to be no good one. Where the call ends with it, its record says so itself.
-    if (attempt.isBegun && error !== null && (willRetry || attempt.status === null)) {
-      const use = await useOfGivenUp(attempt.context, services, attempt)
-      if (use !== null) this.#uses.push(use)
-    }
-    if (this.#response.destroyed) {
-      this.#endUnsent(attempt)
+    const mayRetry = this.mayRetry(attempt, cause)
+    // With an answer it is known to be no good one.
+    const use =
+      attempt.isBegun && error !== null && (mayRetry || attempt.status === null)
+        ? await useOfGivenUp(attempt.context, services, attempt)
+        : null
+    // Each attempt may be billed: what is reserved for one answer would not be enough for all.
+    const { limits } = this.#admission
+    const willRetry = mayRetry && (limits === null || limits.spend(BigInt(use?.costPico ?? '0')))
+    const isLeft = this.#response.destroyed
+    // Where the call ends with an answer that had begun, its record says itself what it may have used.
+    if (use !== null && (willRetry || isLeft || attempt.status === null)) this.#uses.push(use)
+    if (isLeft) {
+      this.#leave(attempt)
       return
     }
     const place = willRetry && cause !== null ? this.#nextPlace(cause) : null
@@ -184,7 +190,7 @@ export class RoutedCall implements AttemptOwner {
     admission.body = this.#body
     prepareBody(admission, (body) => {
       if (body === 'gone') {
-        this.#endUnsent(before)
+        this.#leave(before)
         return
       }
       admission.body = body
@@ -204,7 +210,7 @@ export class RoutedCall implements AttemptOwner {
         null,
       )
       ledger.saveSnapshotNow(call, snapshot, (refused) => {
-        if (this.#response.destroyed) this.#endUnsent(before)
+        if (this.#response.destroyed) this.#leave(before)
         else if (refused === null) this.#send(call)
         else {
           // Without it a crash would be settled with the attempt before.
@@ -215,10 +221,11 @@ export class RoutedCall implements AttemptOwner {
     })
   }
 
-  /** The client left between two attempts. */
-  #endUnsent(attempt: Attempt): void {
+  /** The client left, and nothing is under way: it is a call where something of it was sent before. */
+  #leave(attempt: Attempt): void {
     this.#isBetween = false
-    attempt.endUnsent()
+    if (this.#wasSent) attempt.endUnsent()
+    else attempt.discard()
   }
 
   #clientLeft(): void {
@@ -226,9 +233,7 @@ export class RoutedCall implements AttemptOwner {
     if (this.#isBetween || attempt === null) return
     const call = this.#call
     if (!this.#hasAnswer && call !== null) this.#circuits?.untold(call.upstream)
-    if (attempt.clientLeft()) return
-    if (this.#wasSent) attempt.endUnsent()
-    else attempt.discard()
+    if (!attempt.clientLeft()) this.#leave(attempt)
   }
 
   /** What the client may have brought about itself says nothing of the upstream: a body that broke off, an odd head. */
