@@ -122,8 +122,10 @@ function targetsOf(
     if (named === null) return []
     const route = routeTo(upstream, shape, named)
     if (route.reading === 'unknown') return []
-    // An ARN has the name that is read of it as a part.
-    if (place === 'path' && !model.includes(route.modelInPath ?? ' ')) return []
+    const { modelInPath } = route
+    // An ARN has the name that is read of it as a part. A path that names a model itself runs that one, whatever
+    // stands elsewhere, and neither a key's list nor a model's limits were asked for it.
+    if (place === 'path' ? !model.includes(modelInPath ?? ' ') : modelInPath !== null) return []
     return [{ ...route, choice: { rules, asked: rules.model, model, place: at } }]
   })
   return first === undefined ? null : [first, ...others]
