@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { CallerLookup, CallLedger } from '../../../src/call/call-ports.ts'
 import type { CallRecord } from '../../../src/call/call-record.ts'
 import { type GatewayConfig, loadGatewayConfig } from '../../../src/config/config.ts'
+import type { RouteConfig } from '../../../src/config/yaml/routes.ts'
 import { NO_PATH_RULES } from '../../../src/domain/path-patterns.ts'
 import type { AdmissionLimits, Stages } from '../../../src/gateway/admission/admission.ts'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
@@ -10,6 +11,8 @@ import { buildPathPolicy } from '../../../src/gateway/admission/path-policy.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
 import { buildGateway } from '../../../src/gateway/gateway.ts'
 import type { Unattended } from '../../../src/gateway/proxy/unattended.ts'
+import { Circuits } from '../../../src/gateway/routing/circuits.ts'
+import { buildRouteTable } from '../../../src/gateway/routing/model-routes.ts'
 import { buildUpstreamTable, openPool, type Upstream } from '../../../src/gateway/routing/upstream-table.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { ObjectIndex } from '../../../src/objects/object-index.ts'
@@ -44,8 +47,8 @@ export interface TwoDoors {
   readonly failures: unknown[]
   /** Refused calls of known clients, by client and reason. */
   readonly refused: string[]
-  /** How the journal does; `late`: it waits until the client has left, if it leaves. */
-  journal: 'works' | 'full' | 'fails' | 'late'
+  /** How the journal does; `late`: it waits until the client has left, if it leaves; `fills`: amid calls. */
+  journal: 'works' | 'full' | 'fails' | 'late' | 'fills'
   knock(door: Door, request?: Request): Promise<RawResponse>
   /** Sends `request` without its last `missing` bytes, and leaves. */
   leave(door: Door, request: Request, missing: number, until: () => boolean): Promise<void>
@@ -57,7 +60,7 @@ export const OTHERS_RESPONSE = 'resp_0123456789abcdef0123456789abcdef'
 
 /** One more upstream, with a credential that ends. */
 export type ProvenUpstream = Pick<Upstream, 'name' | 'pathPrefix' | 'provider'> &
-  Partial<Pick<Upstream, 'fetched' | 'takesClients'>>
+  Partial<Pick<Upstream, 'fetched' | 'takesClients' | 'models'>>
 
 const LATE_MS = 100
 const BODY_LIMIT_BYTES = 1024 * 1024
@@ -68,6 +71,7 @@ export async function openTwoDoors(
   settings: Partial<GatewayConfig> = {},
   limits: AdmissionLimits | null = null,
   proven: readonly ProvenUpstream[] = [],
+  routes: readonly RouteConfig[] = [],
 ): Promise<TwoDoors> {
   const reached: string[] = []
   const failures: unknown[] = []
@@ -88,7 +92,12 @@ export async function openTwoDoors(
       else if (doors.journal === 'fails') queueMicrotask(() => onWritten(new Error('the disk refuses')))
       else loose.ledger.open(call, onWritten)
     },
+    saveSnapshotNow(call, snapshot, onWritten) {
+      if (doors.journal === 'fills') queueMicrotask(() => onWritten(new Error('the disk is full')))
+      else loose.ledger.saveSnapshotNow(call, snapshot, onWritten)
+    },
   }
+  const upstreams = upstreamsAt(upstream, proven)
   const index = new ObjectIndex({ selectOwners: async () => [] })
   index.add('open', OTHERS_RESPONSE, { clientId: 'other', keyId: 'other' })
   const objects = new Objects(index)
@@ -106,7 +115,12 @@ export async function openTwoDoors(
       },
       refusedUnknown: () => {},
       ledger,
-      upstreams: buildUpstreamTable(upstreamsAt(upstream, proven), 'open'),
+      upstreams: buildUpstreamTable(
+        upstreams,
+        'open',
+        () => {},
+        buildRouteTable(routes, upstreams, { circuits: new Circuits(), quote: () => null }),
+      ),
       pathPolicy: buildPathPolicy({
         all: { ...NO_PATH_RULES, deny: ['GET /v1/denied', 'POST /v1/denied'] },
         byUpstream: new Map(),

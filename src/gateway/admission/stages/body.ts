@@ -23,25 +23,37 @@ export function planBody(
   { objects, upstreams }: Pick<AdmissionOptions, 'objects' | 'upstreams'>,
 ): CallRefusal | null {
   if (!admission.hasBody) return null
-  const { route, caller } = admission
+  const { route, caller, candidates } = admission
   const { headers } = admission.request
+  // Whichever of its targets it goes to in the end.
+  const places = candidates.length === 0 ? [route] : candidates
   const wantsModel = route.needsModel || caller.models !== null
   // A form that names the model of one of the `routes` only behind its file goes where it would go without them.
   admission.modelDecides = caller.models !== null || (route.needsModel && upstreams.needsModel)
   const type = headers['content-type'] ?? ''
-  const namesObjects = objects.readsBody(route.upstream, route.target.canonicalPath, type)
-  const reading = howToRead(headers, route.dialect, wantsModel, namesObjects)
+  const namesObjects = places.some(({ upstream, target }) =>
+    objects.readsBody(upstream, target.canonicalPath, type),
+  )
+  const { dialect } = places.find((place) => place.dialect?.readsRequest === true) ?? route
+  const reading = howToRead(headers, dialect, wantsModel, namesObjects)
   if (reading.kind === 'unsupported') return UNSUPPORTED
-  if (reading.kind === 'whole' || !mustBeHeld(admission, upstreams.all)) admission.bodyReading = reading
+  if (reading.kind === 'whole' || !mustBeHeld(admission, places, upstreams.all))
+    admission.bodyReading = reading
   else if (reading.kind === 'form') return UNSUPPORTED
   else admission.bodyReading = HELD
   return null
 }
 
 /** A body whose hash is signed, by the client or for the upstream, is known before a byte of it goes on. */
-function mustBeHeld({ signature, route }: Admission, upstreams: readonly Upstream[]): boolean {
+function mustBeHeld(
+  { signature, route }: Admission,
+  places: readonly Route[],
+  upstreams: readonly Upstream[],
+): boolean {
   if (signature !== null) return true
-  return route.needsModel ? upstreams.some(signsRequests) : signsRequests(route.upstream)
+  return route.needsModel
+    ? upstreams.some(signsRequests)
+    : places.some(({ upstream }) => signsRequests(upstream))
 }
 
 /**

@@ -106,7 +106,8 @@ function inOrder(found: Targets, admission: Admission, { routes }: UpstreamTable
   return [first, ...others]
 }
 
-function takeTargets(admission: Admission, targets: Targets): void {
+/** The call may go to these, and goes to the first. */
+export function takeTargets(admission: Admission, targets: Targets): void {
   admission.candidates = targets
   admission.route = targets[0]
 }
