@@ -61,15 +61,15 @@ export class AnswerStart {
   push(chunk: Buffer): StartVerdict {
     this.#held.push(chunk)
     this.#bytes += chunk.length
-    return this.#bytes > MAX_BYTES || this.#held.length > MAX_PIECES ? 'fine' : this.#look(false)
+    return this.#bytes > MAX_BYTES || this.#held.length > MAX_PIECES ? 'fine' : this.#verdict(false)
   }
 
   /** The answer has ended. */
   end(): Exclude<StartVerdict, null> {
-    return this.#look(true) ?? 'fine'
+    return this.#verdict(true) ?? 'fine'
   }
 
-  #look(isWhole: boolean): StartVerdict {
+  #verdict(isWhole: boolean): StartVerdict {
     const bytes = decodedStart(this.#coding, Buffer.concat(this.#held), MAX_BYTES)
     return bytes === null ? 'fine' : this.#read(bytes, isWhole)
   }

@@ -162,7 +162,7 @@ export class RoutedCall implements AttemptOwner {
     // Where the call ends with an answer that had begun, its record says itself what it may have used.
     if (use !== null && (willRetry || isLeft || attempt.status === null)) this.#uses.push(use)
     if (isLeft) {
-      this.#leave(attempt)
+      this.#endAway(attempt)
       return
     }
     const place = willRetry && cause !== null ? this.#nextPlace(cause) : null
@@ -190,7 +190,7 @@ export class RoutedCall implements AttemptOwner {
     admission.body = this.#body
     prepareBody(admission, (body) => {
       if (body === 'gone') {
-        this.#leave(before)
+        this.#endAway(before)
         return
       }
       admission.body = body
@@ -210,7 +210,7 @@ export class RoutedCall implements AttemptOwner {
         null,
       )
       ledger.saveSnapshotNow(call, snapshot, (refused) => {
-        if (this.#response.destroyed) this.#leave(before)
+        if (this.#response.destroyed) this.#endAway(before)
         else if (refused === null) this.#send(call)
         else {
           // Without it a crash would be settled with the attempt before.
@@ -222,7 +222,7 @@ export class RoutedCall implements AttemptOwner {
   }
 
   /** The client left, and nothing is under way: it is a call where something of it was sent before. */
-  #leave(attempt: Attempt): void {
+  #endAway(attempt: Attempt): void {
     this.#isBetween = false
     if (this.#wasSent) attempt.endUnsent()
     else attempt.discard()
@@ -233,7 +233,7 @@ export class RoutedCall implements AttemptOwner {
     if (this.#isBetween || attempt === null) return
     const call = this.#call
     if (!this.#hasAnswer && call !== null) this.#circuits?.untold(call.upstream)
-    if (!attempt.clientLeft()) this.#leave(attempt)
+    if (!attempt.clientLeft()) this.#endAway(attempt)
   }
 
   /** What the client may have brought about itself says nothing of the upstream: a body that broke off, an odd head. */
