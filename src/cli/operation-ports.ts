@@ -51,6 +51,7 @@ export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptio
     mostUnpricedCalls: MOST_UNPRICED_CALLS,
     findRequestedNames: selectRequestedNames,
     inspect: () => inspectServers(needed(), cli.env),
+    keyPeppers: servers?.locations.keyPeppers ?? [],
     newKeyPepper: () => needed().keyPepper(),
     locations: servers?.locations ?? null,
     drainFolder: (folder, timeoutMs) => drainFolder(folder, timeoutMs, needed(), cli),

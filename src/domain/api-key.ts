@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { randomBase62, toBase62 } from './base62.ts'
 
@@ -8,6 +8,8 @@ const CHECK_LENGTH = 6
 const CHECKED_LENGTH = KEY_PREFIX.length + RANDOM_LENGTH
 const SHAPE = /^tg_[0-9A-Za-z]{36}$/
 const WITHIN = /tg_[0-9A-Za-z]{36}/g
+/** Long enough that no name of a model is one. */
+const FOREIGN_WITHIN = /(?<![0-9A-Za-z])sk-[\w-]{20,}/g
 
 /**
  * A new secret key: `tg_`, 30 random base62 digits (178 bits), 6 base62 digits of the CRC-32 of all before them.
@@ -26,6 +28,25 @@ export function isKeyShaped(text: string): boolean {
 /** The part of a key that is kept at rest: HMAC-SHA256 under the pepper, 32 bytes. */
 export function hashKey(key: string, pepper: string): Buffer {
   return createHmac('sha256', pepper).update(key).digest()
+}
+
+const FOREIGN_PREFIX = 'sk-'
+/** Keys of other gateways are shorter. A longer text is not worth hashing. */
+const MAX_FOREIGN_LENGTH = 512
+
+/** Tells whether `text` could be a key that another gateway made. */
+export function isForeignKeyShaped(text: string): boolean {
+  return text.length <= MAX_FOREIGN_LENGTH && text.startsWith(FOREIGN_PREFIX)
+}
+
+/** The part of another gateway's key that is kept at rest, of the key itself: 32 bytes. */
+export function hashForeignKey(key: string, pepper: string): Buffer {
+  return hashKeyHash(createHash('sha256').update(key).digest('hex'), pepper)
+}
+
+/** The same, of the SHA-256 that the other gateway keeps, in 64 lower-case hex digits. */
+export function hashKeyHash(sha256Hex: string, pepper: string): Buffer {
+  return createHmac('sha256', pepper).update(sha256Hex).digest()
 }
 
 /**
@@ -47,10 +68,11 @@ export function keyPrefix(key: string): string {
   return key.slice(0, KEY_PREFIX.length + 8)
 }
 
-/** `text` with every key in it redacted to its visible part. */
+/** `text` with every key in it redacted to its visible part, those of other gateways included. */
 export function withoutKeys(text: string): string {
-  if (!text.includes(KEY_PREFIX)) return text
-  return text.replace(WITHIN, (found) => (isKeyShaped(found) ? `${keyPrefix(found)}***` : found))
+  const clean = text.includes(FOREIGN_PREFIX) ? text.replace(FOREIGN_WITHIN, `${FOREIGN_PREFIX}***`) : text
+  if (!clean.includes(KEY_PREFIX)) return clean
+  return clean.replace(WITHIN, (found) => (isKeyShaped(found) ? `${keyPrefix(found)}***` : found))
 }
 
 /** Identifies a pepper without revealing it, in the rows hashed with it: 16 hex digits. */

@@ -8,6 +8,8 @@ export interface KeyRecord {
   readonly clientId: string
   readonly clientName: string
   readonly digest: Buffer
+  /** The digest is one of a SHA-256 that another gateway kept. */
+  readonly isForeign: boolean
   readonly models: readonly string[] | null
   /** Milliseconds since 1970; `null`: never. */
   readonly expiresAtMs: number | null
@@ -29,6 +31,7 @@ interface KeyRecordRow {
   readonly client_id: string
   readonly client_name: string
   readonly digest: Buffer
+  readonly digest_of: string
   readonly models: string[] | null
   readonly expires_at: Date | null
   readonly revoked: boolean
@@ -42,7 +45,7 @@ const PAGE_ROWS = 2_000
 /** More changes than these are read with all keys, page by page. */
 const MAX_CHANGED = 20_000
 
-const COLUMNS = `k.id, k.name, k.client_id, c.name as client_name, k.digest, k.models, k.expires_at,
+const COLUMNS = `k.id, k.name, k.client_id, c.name as client_name, k.digest, k.digest_of, k.models, k.expires_at,
   k.revoked_at is not null as revoked, c.disabled, k.sigv4_salt, k.sigv4_pepper_id`
 
 const SELECT_PAGE = `select ${COLUMNS} from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
@@ -103,6 +106,7 @@ function keyRecordFrom(row: KeyRecordRow): KeyRecord {
     clientId: row.client_id,
     clientName: row.client_name,
     digest: row.digest,
+    isForeign: row.digest_of === 'sha256',
     models: row.models,
     expiresAtMs: row.expires_at?.getTime() ?? null,
     revoked: row.revoked,

@@ -1,5 +1,5 @@
 import type { CallerLookup } from '../call/call-ports.ts'
-import { hashKey, isKeyIdShaped, isKeyShaped } from '../domain/api-key.ts'
+import { hashForeignKey, hashKey, isForeignKeyShaped, isKeyIdShaped, isKeyShaped } from '../domain/api-key.ts'
 import type { KeyRecord } from './key-records.ts'
 import { Signers } from './signers.ts'
 
@@ -128,6 +128,8 @@ function known<T>(all: Map<string, T>, name: string, value: T): T {
 export class KeyTable {
   readonly #peppers: readonly string[]
   readonly #byDigest = new Map<string, KeyEntry>()
+  /** Keys that another gateway made. While there is none, nothing is hashed for them. */
+  readonly #foreign = new Map<string, KeyEntry>()
   readonly #byText = new Map<string, KeyEntry>()
   readonly #expiring = new ExpiryHours<KeyEntry>()
   readonly #signers: Signers<KeyEntry>
@@ -143,7 +145,7 @@ export class KeyTable {
   }
 
   get size(): number {
-    return this.#byDigest.size
+    return this.#byDigest.size + this.#foreign.size
   }
 
   /** The key with this text; `null`: unknown here, although it has the form of a key. */
@@ -178,9 +180,14 @@ export class KeyTable {
   }
 
   #findByHash(key: string): KeyEntry | undefined {
-    if (!isKeyShaped(key)) return undefined
+    if (isKeyShaped(key)) return this.#findIn(this.#byDigest, hashKey, key)
+    if (this.#foreign.size === 0 || !isForeignKeyShaped(key)) return undefined
+    return this.#findIn(this.#foreign, hashForeignKey, key)
+  }
+
+  #findIn(entries: ReadonlyMap<string, KeyEntry>, hash: typeof hashKey, key: string): KeyEntry | undefined {
     for (const pepper of this.#peppers) {
-      const entry = this.#byDigest.get(digestText(hashKey(key, pepper)))
+      const entry = entries.get(digestText(hash(key, pepper)))
       if (entry === undefined) continue
       if (this.#byText.size >= MAX_TEXTS) this.#byText.clear()
       this.#byText.set(key, entry)
@@ -195,11 +202,12 @@ export class KeyTable {
     for (const record of records) {
       const isActive = !record.revoked && (record.expiresAtMs === null || nowMs < record.expiresAtMs)
       const digest = digestText(record.digest)
-      const entry = this.#byDigest.get(digest)
+      const entries = record.isForeign ? this.#foreign : this.#byDigest
+      const entry = entries.get(digest)
       const known = this.#texts.share(record)
       if (entry === undefined) {
         const added = new KeyEntry(known, isActive, this.#reading)
-        this.#byDigest.set(digest, added)
+        entries.set(digest, added)
         this.#signers.update(added, record.signing)
         if (isActive) this.#expiring.add(added)
         continue
@@ -231,13 +239,15 @@ export class KeyTable {
   endReading(): readonly string[] {
     const deactivated: string[] = []
     let lost = 0
-    for (const [digest, entry] of this.#byDigest) {
-      if (entry.seenIn === this.#reading) continue
-      this.#byDigest.delete(digest)
-      this.#signers.update(entry, null)
-      lost += 1
-      if (isInUse(entry)) deactivated.push(entry.keyId)
-      entry.isActive = false // it may still wait for its expiry
+    for (const entries of [this.#byDigest, this.#foreign]) {
+      for (const [digest, entry] of entries) {
+        if (entry.seenIn === this.#reading) continue
+        entries.delete(digest)
+        this.#signers.update(entry, null)
+        lost += 1
+        if (isInUse(entry)) deactivated.push(entry.keyId)
+        entry.isActive = false // it may still wait for its expiry
+      }
     }
     if (lost > 0) this.#byText.clear()
     return deactivated

@@ -154,6 +154,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       now,
       progress: () => NO_PROGRESS,
       remark() {},
+      keyPeppers: peppers,
       newKeyPepper: () => pepper,
       locations: null,
       drainFolder: null,

@@ -32,6 +32,7 @@ import { MIGRATE_CHAPTER } from '../ledger/operations/migrate.ts'
 import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
+import { importKeysOperation } from '../litellm/keys/import-operation.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
 import { acceptDoubted, listDoubts } from '../pricing/operations/doubts.ts'
@@ -73,6 +74,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
       revokeKeyOperation,
       rotateKeyOperation,
       makeSigningSecretOperation,
+      importKeysOperation,
     ],
   },
   LIMITS,

@@ -19,6 +19,8 @@ import { createClientKey, type NewKey, revokeKey, type StoredKey, selectKeyPage 
 export interface KeyPorts extends Ports {
   /** The pepper that new keys are hashed with. Throws where it is not configured. */
   newKeyPepper(): string
+  /** The peppers that keys may be hashed with, that one first. */
+  readonly keyPeppers: readonly string[]
 }
 
 const KEY = {

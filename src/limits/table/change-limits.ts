@@ -45,12 +45,13 @@ export async function setLimits(
   return await inTransaction(pool, async (session) => {
     const version = await takeLimitVersion(session)
     const limits: Limit[] = []
-    for (const order of orders) limits.push(await setLimit(session, scope, order, who, version))
+    for (const order of orders) limits.push(await setOneLimit(session, scope, order, who, version))
     return limits
   })
 }
 
-async function setLimit(
+/** Sets one limit within a transaction. @param version The number of the change, from `takeLimitVersion`. */
+export async function setOneLimit(
   session: PostgresSession,
   scope: LimitScope,
   order: LimitOrder,
