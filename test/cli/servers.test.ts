@@ -90,7 +90,7 @@ test('a database that was not set up says so, and migrate sets it up, once', asy
   try {
     const env = { DATABASE_URL: empty.url }
     expect((await run(env, 'client', 'list')).err).toBe(
-      'tallygate: the database is not set up for this release: run npm run migrate\n',
+      'tallygate: the database is not set up for this release: run tallygate migrate\n',
     )
     expect(await json(env, 'migrate')).toEqual({
       applied: expect.arrayContaining(['0001_ledger', '0002_clients_and_keys']),

@@ -61,6 +61,9 @@ async function allCalls(): Promise<unknown[]> {
   return rows.map(({ call }) => call)
 }
 
+/** Columns that later migrations added are null. */
+const addedSince = { trace_id: null }
+
 async function tables(): Promise<readonly string[]> {
   const { rows } = await client.query(
     `select relname as name from pg_class
@@ -74,7 +77,7 @@ test('every call is read as it was, column by column', async () => {
   const before = await allCalls()
   expect(before).toHaveLength(200)
   await migrate(database.url, quiet)
-  expect(await allCalls()).toEqual(before)
+  expect(await allCalls()).toEqual(before.map((call) => ({ ...Object(call), ...addedSince })))
   expect(await tables()).toEqual([
     'call_kinds',
     'call_outbox',
@@ -93,7 +96,7 @@ test('a day that an operator detached stays as it is', async () => {
   await client.query('alter table tallygate.calls detach partition tallygate.calls_20260101')
   const before = await allCalls()
   await migrate(database.url, quiet)
-  expect(await allCalls()).toEqual(before)
+  expect(await allCalls()).toEqual(before.map((call) => ({ ...Object(call), ...addedSince })))
   const { rows } = await client.query('select count(*)::int as calls from tallygate.calls_20260101')
   expect(rows).toEqual([{ calls: 66 }])
 })

@@ -247,7 +247,7 @@ test('a thousand calls without a price are shown as such, priced exactly later, 
   const report = (await run(env, 'doctor')).out
   expect(report).toContain(
     '1000 calls of the last 30 days had no price, and their models have one now: our-model (openai)' +
-      ' -> price them: prices reprice --model NAME --since DAY',
+      ' -> price them: tallygate prices reprice --model NAME --since DAY',
   )
   expect(report).not.toContain('add them to prices')
   expect(report).not.toContain('has a price')
