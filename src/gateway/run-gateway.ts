@@ -149,6 +149,7 @@ export async function runGateway(
     log,
   })
   const kafkaBacklog = watchKafkaBacklog(polls)
+  const upstreamHealth = new UpstreamHealth()
   let stopping = false
   let configuration = hashConfiguration(config)
   const reloadAsked = new ReloadAsked()
@@ -174,6 +175,7 @@ export async function runGateway(
       clockOffsetMs: clock.provenOffsetMs,
       disk: disk.last,
       certificateEndsAtMs: certificate?.endsAtMs ?? null,
+      upstreamsRefusing: upstreamHealth.refusing(),
       connectionShortage: lanes.shortage,
     }
   }
@@ -191,7 +193,6 @@ export async function runGateway(
     replica: reports.state,
   })
   const tracing = await openTracing(config.tracing, log)
-  const upstreamHealth = new UpstreamHealth()
   const observer = upstreamHealth.watch(logCalls(metrics.observer, log))
   const unattended = new Unattended()
   const objects = new Objects(
@@ -309,9 +310,9 @@ export async function runGateway(
       ledger,
       disk,
       certificateEndsAtMs: () => certificate?.endsAtMs ?? null,
-      shards: streamNames(config.redisPrefix, config.streamShards),
       upstreams: upstreamHealth,
       reload: () => reloadAsked.said,
+      config,
     }),
     onReloadAsked: (askedAtMs) => reloadAsked.carryOut(askedAtMs),
   })

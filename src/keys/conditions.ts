@@ -1,6 +1,7 @@
 import { pepperId } from '../domain/api-key.ts'
 import { type Finding, failure, ok, warning } from '../domain/conditions/finding.ts'
 import type { Condition } from '../store/conditions/condition.ts'
+import { selectLiving } from '../store/conditions/processes.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { countKeysByPepper } from './keys.ts'
 
@@ -30,6 +31,14 @@ async function checkKeys(pool: Postgres, peppers: readonly string[]): Promise<Fi
       'add the old secret (new,old), or make others: key sigv4 ID',
     )
   }
+  const refusing = await findRefusing(pool, counts)
+  if (refusing.length > 0) {
+    return failure(
+      'keys',
+      `active keys are hashed with a secret that some gateways do not have, and are refused there: ${refusing.join(', ')}`,
+      'start these gateways with the KEY_PEPPER of the others',
+    )
+  }
   if (known.slice(1).some((use) => use.keys + use.secrets === 0)) {
     return warning(
       'keys',
@@ -38,6 +47,19 @@ async function checkKeys(pool: Postgres, peppers: readonly string[]): Promise<Fi
     )
   }
   return ok('keys', `${total} active`)
+}
+
+/** Gateways that run without the secret of a key, and of how many. */
+async function findRefusing(
+  pool: Postgres,
+  counts: Awaited<ReturnType<typeof countKeysByPepper>>,
+): Promise<readonly string[]> {
+  return (await selectLiving(pool)).flatMap(({ kind, process, report: { pepperIds } }) => {
+    // One of the release before does not say it.
+    if (kind !== 'gateway' || pepperIds.length === 0) return []
+    const refused = [...counts].reduce((sum, [id, { keys }]) => sum + (pepperIds.includes(id) ? 0 : keys), 0)
+    return refused === 0 ? [] : `gateway ${process} (${refused} keys)`
+  })
 }
 
 interface KeyPorts {

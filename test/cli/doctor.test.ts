@@ -12,6 +12,7 @@ import type { Environment } from '../../src/config/config.ts'
 import { workersName } from '../../src/domain/redis/redis-names.ts'
 import { checkMemory } from '../../src/ledger/conditions/redis-memory.ts'
 import { encodeEntry, tagDatabase } from '../../src/ledger/entry.ts'
+import { VERSION } from '../../src/lib/version.ts'
 import { checkPriceData, findPriceTroubles } from '../../src/pricing/conditions/price-data.ts'
 import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
 import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
@@ -19,6 +20,7 @@ import { BUNDLED } from '../../src/pricing/sources/catalog-bundle.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
 import { announceWorker } from '../../src/store/ledger/shard-leases.ts'
+import { NOTHING_REPORTED } from '../../src/store/processes/process-report.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import {
   clearOutboxProblem,
@@ -100,7 +102,19 @@ async function runChecks(name: string, settings: Environment = env) {
 }
 
 /** As a worker that runs says it. */
-const announce = () => announceWorker(redis, workersName(keys.prefix), 'a worker', 60_000)
+async function announce(name = 'a worker') {
+  await announceWorker(redis, workersName(keys.prefix), name, 60_000)
+  const report = {
+    ...NOTHING_REPORTED,
+    shards: [],
+    upstreams: [],
+    host: 'w',
+    startedAtMs: 0,
+    version: VERSION,
+  }
+  const process = `w:${name}`
+  await announceProcess(pool, { process, kind: 'worker', maxConnections: 10, clockOffsetMs: 0, report })
+}
 
 test('a sound set of servers has nothing wrong, one line a thing', async () => {
   await announce()
@@ -228,10 +242,15 @@ test('no worker at all is wrong, with records and without, and one that runs is 
     mend: expect.stringContaining('npm run worker'),
   })
   await announce()
-  await announceWorker(redis, workersName(keys.prefix), 'another', 60_000)
+  await announce('another')
   expect(await runChecks('workers')).toMatchObject({ state: 'ok', detail: '2 announced' })
+  await announceWorker(redis, workersName(keys.prefix), 'older', 60_000)
+  expect(await runChecks('workers')).toMatchObject({
+    state: 'wrong',
+    detail: expect.stringMatching(/^3 announced, and 1 of them say nothing of themselves/),
+  })
   // One that was killed stays in the set until another announces itself.
-  await redis.zadd(workersName(keys.prefix), 1, 'a worker', 1, 'another')
+  await redis.zadd(workersName(keys.prefix), 1, 'a worker', 1, 'another', 1, 'older')
   expect(await runChecks('workers')).toMatchObject({ state: 'wrong' })
 })
 

@@ -46,6 +46,7 @@ test('every kind of alert, as it is sent in each format', async () => {
       onDeliveries: async () => {},
       log: SILENT_LOG,
     })
+    await watch.watchUrgent()
     await watch.watchOften()
     await watch.watchOthers()
     await watch.raise('books', [booksDiffer(3, TODAY, TODAY)])

@@ -85,6 +85,7 @@ export async function openTroubledLedger(
     report: {
       ...own,
       shards: [],
+      steadyMs: 60_000,
       diskBytes: 100 * MIB,
       diskFreeBytes: 5 * MIB,
       certificateEndsAtMs: noon + 2 * 86_400_000,
@@ -96,6 +97,8 @@ export async function openTroubledLedger(
           failedInARow: 4,
           servedInARow: 0,
           refusesCredential: true,
+          failedClient: null,
+          othersServed: false,
         },
       ],
     },

@@ -44,6 +44,7 @@ const STATE: ProcessState = {
   clockOffsetMs: 2_000,
   disk: { bytes: 1_000, freeBytes: 50 },
   certificateEndsAtMs: null,
+  upstreamsRefusing: 0,
   connectionShortage: null,
 }
 

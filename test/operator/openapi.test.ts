@@ -239,6 +239,8 @@ test('answers are what the document says, field by field', async () => {
       failedInARow: 1,
       servedInARow: 0,
       refusesCredential: false,
+      failedClient: null,
+      othersServed: false,
     },
   ]
   await announceProcess(operator.pool, {

@@ -21,6 +21,8 @@ export interface AlertWatchOptions {
 
 /** What is looked at again and again, so that receivers learn of it. Doing it twice at once is harmless. */
 export interface AlertWatch {
+  /** What is to be known at once. */
+  watchUrgent(): Promise<void>
   /** What is looked for often. It takes at most one part in twenty of the time, however much there is. */
   watchOften(): Promise<void>
   /** Everything else. */
@@ -73,6 +75,8 @@ export function createAlertWatch({
 
   return {
     raise,
+
+    watchUrgent: () => watch('at once'),
 
     async watchOften() {
       if (performance.now() < notBeforeMs) return

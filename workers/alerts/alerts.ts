@@ -20,8 +20,6 @@ export interface AlertsOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number
   readonly log: Logger
-  /** Between two rounds without the queue. */
-  readonly withoutQueueMs?: number
   /** Between the first attempt of a delivery and the second. */
   readonly firstPauseMs?: number
 }
@@ -33,10 +31,12 @@ export interface Alerts extends Pick<AlertWatch, 'raise'>, Pick<JobQueue, 'takeJ
   close(): Promise<void>
 }
 
+const URGENT_EVERY_MS = 2_000
 const BUDGETS_EVERY_MS = 15_000
 const OTHERS_EVERY_MS = 60_000
 
 export const ALERT_SCHEDULES: readonly Schedule[] = [
+  { id: 'watch-urgent', job: 'watch-urgent', subject: '', everyMs: URGENT_EVERY_MS },
   { id: 'watch-budgets', job: 'watch-budgets', subject: '', everyMs: BUDGETS_EVERY_MS },
   { id: 'watch-others', job: 'watch-others', subject: '', everyMs: OTHERS_EVERY_MS },
 ]
@@ -49,16 +49,7 @@ const CLOSE_MS = 2_000
  * process looks and delivers without it: that is when alerts are wanted most.
  */
 export function startAlerts(options: AlertsOptions): Alerts {
-  const {
-    pool,
-    redis,
-    redisUrl,
-    redisPrefix,
-    queuePrefix,
-    log,
-    now = Date.now,
-    withoutQueueMs = BUDGETS_EVERY_MS,
-  } = options
+  const { pool, redis, redisUrl, redisPrefix, queuePrefix, log, now = Date.now } = options
 
   const delivering = { pool, log, firstPauseMs: options.firstPauseMs }
   const queue = openJobQueue({
@@ -85,6 +76,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
   })
 
   let isClosed = false
+  let oftenAtMs = Number.NEGATIVE_INFINITY
   let othersAtMs = Number.NEGATIVE_INFINITY
   async function workWithoutQueue(): Promise<void> {
     const isThere = await redis.time().then(
@@ -93,7 +85,11 @@ export function startAlerts(options: AlertsOptions): Alerts {
     )
     if (isThere && !options.takesNoJobs()) return
     const nowMs = performance.now()
-    await watch.watchOften()
+    await watch.watchUrgent()
+    if (nowMs - oftenAtMs >= BUDGETS_EVERY_MS) {
+      oftenAtMs = nowMs
+      await watch.watchOften()
+    }
     if (nowMs - othersAtMs >= OTHERS_EVERY_MS) {
       othersAtMs = nowMs
       // What cannot be found without Redis is why it is away.
@@ -102,12 +98,13 @@ export function startAlerts(options: AlertsOptions): Alerts {
     await deliverDue(delivering, () => isClosed)
   }
   // Without Postgres nothing can be done, and others say so.
-  const working = repeat(() => workWithoutQueue().catch(() => {}), withoutQueueMs)
+  const working = repeat(() => workWithoutQueue().catch(() => {}), URGENT_EVERY_MS)
 
   return {
     raise: (kind, occurrences) => watch.raise(kind, occurrences),
     takeJobs: (isAllowed) => queue.takeJobs(isAllowed),
     jobs: {
+      'watch-urgent': () => watch.watchUrgent(),
       'watch-budgets': async () => {
         await enqueue(await selectDueDeliveries(pool, SWEPT))
         await watch.watchOften()

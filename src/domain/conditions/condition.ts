@@ -49,8 +49,11 @@ interface AlertText {
 
 /** An alert that workers look for. */
 export interface WatchedAlert<Ports> extends AlertText {
-  /** `often`: four times a minute, as far as it takes one part in twenty of the time; else once a minute. */
-  readonly when: 'often' | 'each minute'
+  /**
+   * `at once`: every two seconds, which is for one small query; `often`: four times a minute, as far as it takes one
+   * part in twenty of the time; else once a minute.
+   */
+  readonly when: 'at once' | 'often' | 'each minute'
   /** Each is tried by itself: what one server does not answer, another may. */
   readonly finders: readonly [FindOccurrences<Ports>, ...FindOccurrences<Ports>[]]
 }

@@ -28,6 +28,8 @@ export interface ProcessState {
   readonly disk: { readonly bytes: number; readonly freeBytes: number } | null
   /** The end of the certificate for clients; `null`: plain HTTP. */
   readonly certificateEndsAtMs: number | null
+  /** Upstreams that refuse the gateway's key, to others than one client alone. */
+  readonly upstreamsRefusing: number
   /** What to do about a Postgres without connections for it; `null`: it has some. */
   readonly connectionShortage: string | null
 }

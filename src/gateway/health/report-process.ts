@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import type { GatewayConfig } from '../../config/config.ts'
+import { pepperId } from '../../domain/api-key.ts'
+import { streamNames } from '../../domain/redis/redis-names.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { NOTHING_REPORTED, type ProcessReport } from '../../store/processes/process-report.ts'
 import type { ReloadableConfig } from '../reloadable-config.ts'
@@ -45,14 +47,14 @@ export interface ReportOptions {
   readonly ledger: Pick<Ledger, 'stats'>
   readonly disk: JournalDisk
   readonly certificateEndsAtMs: () => number | null
-  readonly shards: readonly string[]
   readonly upstreams: UpstreamHealth
   readonly reload: () => ProcessReport['reload']
+  readonly config: Pick<GatewayConfig, 'keyPepper' | 'redisPrefix' | 'streamShards'>
 }
 
 /** What a gateway process says of itself every five seconds. */
-export function reportGateway(options: ReportOptions): () => Promise<ProcessReport> {
-  const { version, adminAddress, ledger, disk, upstreams } = options
+export function reportGateway(options: ReportOptions): () => Promise<Omit<ProcessReport, 'steadyMs'>> {
+  const { version, adminAddress, ledger, disk, config, upstreams } = options
   const startedAtMs = Date.now()
   return async () => {
     const { openCalls, journalWritable, uncommittedRecords } = ledger.stats()
@@ -70,11 +72,12 @@ export function reportGateway(options: ReportOptions): () => Promise<ProcessRepo
       diskBytes: disk.last?.bytes ?? null,
       diskFreeBytes: disk.last?.freeBytes ?? null,
       certificateEndsAtMs: options.certificateEndsAtMs(),
-      shards: [...options.shards],
+      shards: [...streamNames(config.redisPrefix, config.streamShards)],
       upstreams: upstreams.report(),
       uncommittedRecords,
       reload: options.reload(),
       credentials: options.reloadable.reportCredentials(),
+      pepperIds: config.keyPepper.map(pepperId),
     }
   }
 }

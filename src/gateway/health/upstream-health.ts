@@ -17,9 +17,25 @@ interface UpstreamState {
   failedInARow: number
   servedInARow: number
   refusesCredential: boolean
+  /** Since when calls fail, until enough in a row succeeded; `null`: none does. */
+  failsSinceMs: number | null
+  /** Whose calls these are; `null`: several clients'. */
+  failedClient: string | null
+  /** The client that was served last, and when another one was. */
+  servedClient: string
+  servedAtMs: number
+  otherServedAtMs: number
 }
 
-/** How calls to each upstream went in the last five minutes. A call costs one lookup, and no memory of its own. */
+/** So many calls in a row that succeed end a trouble. */
+const ENOUGH_SERVED = 5
+/** A client's failures are its own while others were served within this time. */
+const OTHERS_MS = 60_000
+
+/**
+ * How calls to each upstream went in the last five minutes, and whether it is one client alone whose calls fail: what a
+ * client sends can make an upstream answer with an error. A call costs one lookup, and no memory of its own.
+ */
 export class UpstreamHealth {
   readonly #now: () => number
   readonly #states = new Map<string, UpstreamState>()
@@ -47,7 +63,7 @@ export class UpstreamHealth {
       },
       attemptFailed: (call, reason) => {
         // Its record is of the attempt that ends the call.
-        this.#partOf(this.#stateOf(call.upstream)).calls += 1
+        partOf(this.#stateOf(call.upstream), this.#now()).calls += 1
         observer.attemptFailed(call, reason)
       },
     }
@@ -58,52 +74,105 @@ export class UpstreamHealth {
     this.#states.clear()
   }
 
+  /** How many upstreams refuse the gateway's key, but for those that serve others than one client. */
+  refusing(): number {
+    const nowMs = this.#now()
+    const states = [...this.#states.values()]
+    return states.filter((state) => state.refusesCredential && !servedOthers(state, nowMs)).length
+  }
+
   report(): UpstreamReport[] {
+    const nowMs = this.#now()
     return [...this.#states].flatMap(([upstream, state]) => {
       const { parts, failedInARow, servedInARow, refusesCredential } = state
-      while ((parts[0]?.fromMs ?? Number.POSITIVE_INFINITY) <= this.#now() - WINDOW_MS) parts.shift()
+      while ((parts[0]?.fromMs ?? Number.POSITIVE_INFINITY) <= nowMs - WINDOW_MS) parts.shift()
       const calls = parts.reduce((sum, part) => sum + part.calls, 0)
       if (calls === 0 && !refusesCredential) return []
       const failures: Record<string, number> = {}
       for (const part of parts)
         for (const [cause, count] of part.failures) failures[cause] = (failures[cause] ?? 0) + count
-      return [{ upstream, calls, failures, failedInARow, servedInARow, refusesCredential }]
+      const failedClient = state.failsSinceMs === null ? null : state.failedClient
+      const othersServed = servedOthers(state, nowMs)
+      return [
+        {
+          upstream,
+          calls,
+          failures,
+          failedInARow,
+          servedInARow,
+          refusesCredential,
+          failedClient,
+          othersServed,
+        },
+      ]
     })
   }
 
-  #ended({ upstream, status, outcome }: CallRecord): void {
+  #ended({ upstream, clientId, status, outcome }: CallRecord): void {
     const state = this.#stateOf(upstream)
-    this.#partOf(state).calls += 1
+    const nowMs = this.#now()
+    partOf(state, nowMs).calls += 1
     if (outcome !== 'complete' || status === null || status >= 300) return
     state.servedInARow += 1
     state.failedInARow = 0
     state.refusesCredential = false
+    if (state.servedInARow >= ENOUGH_SERVED) state.failsSinceMs = null
+    if (clientId !== state.servedClient) {
+      state.otherServedAtMs = state.servedAtMs
+      state.servedClient = clientId
+    }
+    state.servedAtMs = nowMs
   }
 
-  #failed({ upstream }: OpenCall, cause: UpstreamFailure): void {
+  #failed({ upstream, clientId }: OpenCall, cause: UpstreamFailure): void {
     const state = this.#stateOf(upstream)
-    const { failures } = this.#partOf(state)
+    const nowMs = this.#now()
+    const { failures } = partOf(state, nowMs)
     failures.set(cause, (failures.get(cause) ?? 0) + 1)
     state.failedInARow += 1
     state.servedInARow = 0
     if (cause === 'credential_refused') state.refusesCredential = true
+    if (state.failsSinceMs === null) {
+      state.failsSinceMs = nowMs
+      state.failedClient = clientId
+    } else if (state.failedClient !== clientId) state.failedClient = null
   }
 
   #stateOf(upstream: string): UpstreamState {
     const known = this.#states.get(upstream)
     if (known !== undefined) return known
-    const made = { parts: [], failedInARow: 0, servedInARow: 0, refusesCredential: false }
+    const made: UpstreamState = {
+      parts: [],
+      failedInARow: 0,
+      servedInARow: 0,
+      refusesCredential: false,
+      failsSinceMs: null,
+      failedClient: null,
+      servedClient: '',
+      servedAtMs: Number.NEGATIVE_INFINITY,
+      otherServedAtMs: Number.NEGATIVE_INFINITY,
+    }
     this.#states.set(upstream, made)
     return made
   }
+}
 
-  #partOf({ parts }: UpstreamState): WindowPart {
-    const nowMs = this.#now()
-    const last = parts.at(-1)
-    if (last !== undefined && nowMs - last.fromMs < PART_MS) return last
-    const made = { fromMs: nowMs, calls: 0, failures: new Map<UpstreamFailure, number>() }
-    parts.push(made)
-    if (parts.length > WINDOW_MS / PART_MS) parts.shift()
-    return made
-  }
+/**
+ * Tells whether others than the one client whose calls fail are served. A refused credential was fine a moment before:
+ * there only those count that came behind the refusal.
+ */
+function servedOthers(state: UpstreamState, nowMs: number): boolean {
+  const { failsSinceMs, failedClient, servedClient, servedAtMs, otherServedAtMs } = state
+  if (failsSinceMs === null || failedClient === null) return false
+  const atMs = servedClient === failedClient ? otherServedAtMs : servedAtMs
+  return state.refusesCredential ? atMs > failsSinceMs : atMs > nowMs - OTHERS_MS
+}
+
+function partOf({ parts }: UpstreamState, nowMs: number): WindowPart {
+  const last = parts.at(-1)
+  if (last !== undefined && nowMs - last.fromMs < PART_MS) return last
+  const made = { fromMs: nowMs, calls: 0, failures: new Map<UpstreamFailure, number>() }
+  parts.push(made)
+  if (parts.length > WINDOW_MS / PART_MS) parts.shift()
+  return made
 }

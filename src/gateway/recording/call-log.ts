@@ -24,7 +24,7 @@ export class CredentialLog {
     this.#log = log
   }
 
-  refused({ upstream, provider }: OpenCall): void {
+  refused({ upstream, provider, clientId }: OpenCall): void {
     const state = this.#states.get(upstream) ?? {
       gate: atMostEvery(AGAIN_AFTER_MS, AGAIN_AFTER_AT_MOST_MS),
       isRefused: false,
@@ -36,7 +36,7 @@ export class CredentialLog {
     state.isSaid = state.gate.passes()
     if (!state.isSaid) return
     this.#log.error(
-      { event: 'upstream.credential_refused', upstream, provider },
+      { event: 'upstream.credential_refused', upstream, provider, clientId },
       'an upstream refuses the credential of this gateway: renew its API key',
     )
   }

@@ -1,4 +1,5 @@
-import { readdir, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { dailyOccurrence, type Occurrence } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok } from '../../domain/conditions/finding.ts'
@@ -36,6 +37,12 @@ async function checkJournal(journalDir: string, database: string | null): Promis
         `start one with its DATABASE_URL; if that database is gone for good: tallygate ledger claim ${others[0]}`,
       )
     }
+    if (await isReadOnly(journalDir))
+      return failure(
+        'journals',
+        `${journalDir} is on a file system that is read-only: no gateway starts with it`,
+        'mount it for writing, or give JOURNAL_DIR another disk',
+      )
     if (corrupt === 0) return ok('journals', detail)
     return failure(
       'journals',
@@ -50,6 +57,14 @@ async function checkJournal(journalDir: string, database: string | null): Promis
       'correct JOURNAL_DIR, or the rights on it',
     )
   }
+}
+
+/** What the rights are is not asked: who runs `doctor` may be another user than the gateway's. */
+async function isReadOnly(folder: string): Promise<boolean> {
+  return await access(folder, constants.W_OK).then(
+    () => false,
+    (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EROFS',
+  )
 }
 
 async function sizeOf(folder: string): Promise<number> {

@@ -7,6 +7,8 @@ import { selectLiving } from './processes.ts'
 
 const FILLED_PERCENT = 90
 const REPAIR = 'free space on it, or give JOURNAL_DIR a larger disk; calls go on by themselves then'
+/** With so much room, journals fill no disk within hours: it is a hint. */
+const ROOMY_MIB = 10_240
 
 interface Disk {
   readonly process: string
@@ -14,6 +16,8 @@ interface Disk {
   readonly freeMib: number
   /** It takes nothing more. */
   readonly isFull: boolean
+  /** It takes little more. */
+  readonly isFilled: boolean
 }
 
 /** The disks of the journals of gateways that run. */
@@ -21,14 +25,11 @@ async function selectDisks(pool: Postgres): Promise<readonly Disk[]> {
   return (await selectLiving(pool)).flatMap(({ process, report }) => {
     const { diskBytes, diskFreeBytes, journalWritable } = report
     if (diskBytes === null || diskFreeBytes === null) return []
-    return [
-      {
-        process,
-        percent: diskBytes === 0 ? 0 : Math.floor(100 - (diskFreeBytes / diskBytes) * 100),
-        freeMib: Math.floor(diskFreeBytes / 1_048_576),
-        isFull: journalWritable === false || diskFreeBytes === 0,
-      },
-    ]
+    const percent = diskBytes === 0 ? 0 : Math.floor(100 - (diskFreeBytes / diskBytes) * 100)
+    const freeMib = Math.floor(diskFreeBytes / 1_048_576)
+    const isFull = journalWritable === false || diskFreeBytes === 0
+    const isFilled = isFull || (percent >= FILLED_PERCENT && freeMib < ROOMY_MIB)
+    return [{ process, percent, freeMib, isFull, isFilled }]
   })
 }
 
@@ -44,7 +45,7 @@ async function checkDisks(pool: Postgres): Promise<Finding> {
       `gateway ${process}: ${isFull ? 'takes nothing more' : `${percent} %`}, ${freeMib} MiB are free`,
   )
   const isFull = filled.some((disk) => disk.isFull)
-  return (isFull ? failure : warning)(
+  return (filled.some(({ isFilled }) => isFilled) ? failure : warning)(
     'disks',
     `the disk of the journal is ${isFull ? 'full, so calls are refused or pass unmetered' : 'nearly full'}: ${named.join('; ')}`,
     REPAIR,
@@ -52,9 +53,7 @@ async function checkDisks(pool: Postgres): Promise<Finding> {
 }
 
 async function findFullDisks(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
-  const filled = (await selectDisks(pool)).filter(
-    ({ percent, isFull }) => isFull || percent >= FILLED_PERCENT,
-  )
+  const filled = (await selectDisks(pool)).filter(({ isFilled }) => isFilled)
   return filled.map(({ process, percent, freeMib, isFull }) =>
     dailyOccurrence(isFull ? `${process} full` : process, day, {
       message: withRepair(
@@ -78,7 +77,7 @@ export const DISKS: Condition = {
     kind: 'disk',
     meaning: `the disk of a journal is ${FILLED_PERCENT} % full, or takes nothing more`,
     ofClient: false,
-    when: 'often',
+    when: 'at once',
     finders: [({ pool }, { today }) => findFullDisks(pool, today)],
   },
   gauges: [

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { dailyOccurrence, type Occurrence, withRepair } from '../../domain/conditions/condition.ts'
 import { type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
 import { describeMs } from '../../domain/duration.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { VERSION } from '../../lib/version.ts'
 import type { Postgres } from '../connection/postgres.ts'
 import { HEARTBEAT_LATE_MS, type Heartbeat, selectHeartbeats } from '../processes/processes-table.ts'
 import type { Condition } from './condition.ts'
@@ -10,24 +12,35 @@ import type { Condition } from './condition.ts'
 const NEWS_MS = 3_600_000
 
 const REPAIR_SILENCE =
-  'see whether they run and reach PostgreSQL, and start them again: a gateway on the host whose disk has its journal; what is gone for good: tallygate processes dismiss HOST:PID'
+  'on its host, see whether it runs (ps -p PID) and reaches PostgreSQL; end one that hangs (kill -9 PID), and start it again, a gateway on the disk of its journal; what is gone for good: tallygate processes dismiss HOST:PID'
 
 const nameOf = ({ kind, process }: Heartbeat) => `${kind} ${process}`
 
-/** Those of which nothing was heard, and that no later one of the same host has replaced. */
+const isLate = ({ silentMs }: Heartbeat) => silentMs > HEARTBEAT_LATE_MS
+
+/** Longer than a process takes to say that it runs, once Postgres is there again. */
+const RETURN_MS = 2_500
+
+/**
+ * Those of which nothing was heard while others could say that they run. Without such a witness Postgres may have been
+ * away: then all are late, and say so within a second of its return.
+ */
 function silentAmong(heartbeats: readonly Heartbeat[]): readonly Heartbeat[] {
-  return heartbeats.filter(
-    (one) =>
-      one.silentMs > HEARTBEAT_LATE_MS &&
-      !heartbeats.some(
-        (other) =>
-          other.kind === one.kind &&
-          other.silentMs <= HEARTBEAT_LATE_MS &&
-          other.report !== null &&
-          other.report.host === one.report?.host &&
-          other.report.startedAtMs > one.report.startedAtMs,
-      ),
-  )
+  const isWitness = (one: Heartbeat) => !isLate(one) && (one.report?.steadyMs ?? 0) > RETURN_MS
+  return heartbeats.some(isWitness) ? heartbeats.filter(isLate) : []
+}
+
+/** The same; where no process says anything, those that are still silent after a moment. */
+async function selectSilent(pool: Postgres): Promise<{
+  readonly silent: readonly Heartbeat[]
+  readonly heartbeats: readonly Heartbeat[]
+}> {
+  const heartbeats = await selectHeartbeats(pool)
+  if (heartbeats.length === 0 || !heartbeats.every(isLate))
+    return { silent: silentAmong(heartbeats), heartbeats }
+  await delay(RETURN_MS)
+  const later = await selectHeartbeats(pool)
+  return { silent: later.every(isLate) ? later : silentAmong(later), heartbeats: later }
 }
 
 /** How many gateways and workers run, and how many are silent. */
@@ -50,15 +63,14 @@ export async function countProcesses(pool: Postgres) {
 /** Those that run and have said what they are. */
 export async function selectLiving(pool: Postgres) {
   return (await selectHeartbeats(pool)).flatMap((one) =>
-    one.silentMs > HEARTBEAT_LATE_MS || one.report === null ? [] : [{ ...one, report: one.report }],
+    isLate(one) || one.report === null ? [] : [{ ...one, report: one.report }],
   )
 }
 
 async function checkSilence(pool: Postgres): Promise<Finding> {
-  const heartbeats = await selectHeartbeats(pool)
-  const silent = silentAmong(heartbeats)
+  const { silent, heartbeats } = await selectSilent(pool)
   if (silent.length === 0) {
-    const living = heartbeats.filter(({ silentMs }) => silentMs <= HEARTBEAT_LATE_MS)
+    const living = heartbeats.filter((one) => !isLate(one))
     const gateways = living.filter(({ kind }) => kind === 'gateway').length
     return ok('processes', `${gateways} gateways and ${living.length - gateways} workers say that they run`)
   }
@@ -89,11 +101,19 @@ async function findSilent(pool: Postgres, day: UtcDay): Promise<readonly Occurre
 /** Groups of processes by something that they should have alike, as text; empty: they have. */
 function describeSplit(groups: ReadonlyMap<string, readonly Heartbeat[]>): string {
   if (groups.size < 2) return ''
-  return [...groups].map(([value, of]) => `${value}: ${of.map(nameOf).join(', ')}`).join('; ')
+  const named = [...groups].map(([value, of]) =>
+    [value, of.map(nameOf).join(', ')].filter(Boolean).join(': '),
+  )
+  return named.join('; ')
 }
 
+/** A report that this release cannot read is of another one. */
+const OTHER_RELEASE = 'another release'
+
 async function checkReleases(pool: Postgres): Promise<Finding> {
-  const byVersion = Map.groupBy(await selectLiving(pool), ({ report }) => report.version)
+  const living = (await selectHeartbeats(pool)).filter((one) => !isLate(one))
+  const byVersion = Map.groupBy(living, ({ report }) => report?.version ?? OTHER_RELEASE)
+  if (byVersion.has(OTHER_RELEASE) && !byVersion.has(VERSION)) byVersion.set(`${VERSION} (this command)`, [])
   const split = describeSplit(byVersion)
   if (split === '')
     return ok('releases', byVersion.size === 0 ? 'no process runs' : `all of ${[...byVersion.keys()][0]}`)
@@ -125,7 +145,7 @@ export const PROCESSES: Condition = {
     kind: 'silent',
     meaning: 'a gateway or worker ended without a word, or does not reach Postgres',
     ofClient: false,
-    when: 'often',
+    when: 'at once',
     finders: [({ pool }, { today }) => findSilent(pool, today)],
   },
   rules: [

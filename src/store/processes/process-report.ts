@@ -11,6 +11,10 @@ const upstreamReport = z.object({
   servedInARow: z.number(),
   /** The upstream refused the gateway's credential, and has taken it for no call since. */
   refusesCredential: z.boolean(),
+  /** The id of the client whose calls all of these failures are; `null`: they are of several, or there are none. */
+  failedClient: z.string().nullable().default(null),
+  /** Meanwhile calls of other clients succeed. */
+  othersServed: z.boolean().default(false),
 })
 
 /** How a process has a credential that ends. */
@@ -49,6 +53,10 @@ const processReport = z.object({
   reload: z.object({ askedAtMs: z.number(), problem: z.string().nullable() }).nullable().default(null),
   /** Processes of releases before do not say it. */
   credentials: z.array(credentialReport).default([]),
+  /** The ids of the secrets in its KEY_PEPPER. */
+  pepperIds: z.array(z.string()).default([]),
+  /** For how long it has said so without a pause: Postgres was there, and others could say it as well. */
+  steadyMs: z.number().default(0),
 })
 
 export type UpstreamReport = z.output<typeof upstreamReport>
@@ -73,6 +81,8 @@ export const NOTHING_REPORTED = {
   uncommittedRecords: null,
   reload: null,
   credentials: [],
+  pepperIds: [] as string[],
+  steadyMs: 0,
 } as const satisfies Partial<ProcessReport>
 
 /** `null`: there is none, or one of another release that cannot be read. */

@@ -30,8 +30,8 @@ export interface Heartbeat extends RunningProcess {
 
 /** How often a process says it, at least. */
 export const ANNOUNCE_MS = 5_000
-/** A process that was not heard of for so long is silent. */
-export const HEARTBEAT_LATE_MS = 15_000
+/** A process that was not heard of for so long is silent: it missed two times. */
+export const HEARTBEAT_LATE_MS = 12_000
 /** For so long the connections of a silent process may be open still: no other takes them. */
 const SILENT_SECONDS = 45
 
@@ -60,12 +60,52 @@ export async function announceProcess(pool: Postgres, running: RunningProcess): 
   return rows[0]?.reload_asked_at ?? null
 }
 
-/** A process that stops says this last. */
+/** A process that stops says this last. Tells whether it was known. */
 export async function withdrawProcess(
   pool: Postgres,
   { process, kind }: Pick<RunningProcess, 'process' | 'kind'>,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(`delete from ${SCHEMA}.processes where process = $1 and kind = $2`, [
+    process,
+    kind,
+  ])
+  return rowCount === 1
+}
+
+/**
+ * Removes one process of the same host that ended without a word, as this one runs in its place; a second one that
+ * ended is still missed. One that only hangs has a pid, and stays.
+ *
+ * @param adminAddress Of gateways: several of one host differ by it.
+ */
+async function replaceDead(
+  pool: Postgres,
+  { process: own, kind }: Pick<RunningProcess, 'process' | 'kind'>,
+  adminAddress: string | null,
 ): Promise<void> {
-  await pool.query(`delete from ${SCHEMA}.processes where process = $1 and kind = $2`, [process, kind])
+  const { host } = splitName(own)
+  const heartbeats = await selectHeartbeats(pool)
+  const dead = heartbeats.filter((one) => {
+    const { host: theirs, pid } = splitName(one.process)
+    const isHere = one.kind === kind && theirs === host && (one.report?.adminAddress ?? null) === adminAddress
+    return isHere && one.process !== own && !isAlive(pid)
+  })
+  for (const one of dead.toSorted((a, b) => b.silentMs - a.silentMs))
+    if (await withdrawProcess(pool, one)) return
+}
+
+/** `host:pid`, in its parts. */
+function splitName(process: string): { readonly host: string; readonly pid: number } {
+  const at = process.lastIndexOf(':')
+  return { host: process.slice(0, at), pid: Number(process.slice(at + 1)) }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
 }
 
 /** Drops a process that is silent. False: there is none of that name, or it runs. */
@@ -190,8 +230,8 @@ interface AnnounceOptions {
   /** The connections that it may take; with `allow` it gets its part of Postgres's connections each time. */
   readonly connections: { readonly max: number; readonly allow?: (connections: number) => void }
   readonly clock: StoreClock
-  /** What else it says of itself. */
-  readonly report: () => Promise<ProcessReport | null>
+  /** The rest of what it says of itself. */
+  readonly report: () => Promise<Omit<ProcessReport, 'steadyMs'>>
   /** An operator asks it to read its configuration again. What comes of it is said at once. */
   readonly onReloadAsked?: (askedAtMs: number) => void
   /** Absent: 5 s. */
@@ -204,31 +244,44 @@ const ignore = () => {}
 
 /**
  * Says in Postgres that this process runs, for `doctor` and for alerts: how many connections it may take, and how far
- * its clock is off. It says so at once where that begins or ends. Without Postgres it waits.
+ * its clock is off. It says so at once where that begins or ends, or where something else of urgency does. Without
+ * Postgres it waits, and says it within a second of its return.
  */
 export function keepAnnounced(options: AnnounceOptions): {
   stop(): Promise<void>
 } {
   const { pool, kind, connections, clock, report, onReloadAsked, announceMs = ANNOUNCE_MS } = options
   const name = { process: `${hostname()}:${process.pid}`, kind }
-  let said: { readonly atMs: number; readonly clock: string } | null = null
+  let said: { readonly atMs: number; readonly urgent: string } | null = null
   /** `undefined`: nothing was said yet, and a wish of before was one to a process that had its name. */
   let askedAtMs: number | null | undefined
+  let steadySinceMs = 0
+  let mayReplace = true
   const repeated = repeat(async () => {
-    const state = clock.offsetMs === null ? 'unknown' : clock.isOff ? 'off' : 'right'
-    const isDue = said?.clock !== state || performance.now() - said.atMs >= announceMs
-    if (!isDue) return
-    const { max: maxConnections } = connections
-    const running = { ...name, maxConnections, clockOffsetMs: clock.provenOffsetMs, report: await report() }
+    const reported = await report()
+    const clockState = clock.offsetMs === null ? 'unknown' : clock.isOff ? 'off' : 'right'
+    const urgent = `${clockState} ${urgencyOf(reported)}`
+    const atMs = performance.now()
+    if (said?.urgent === urgent && atMs - said.atMs < announceMs) return
+    if (said === null || atMs - said.atMs > HEARTBEAT_LATE_MS) steadySinceMs = atMs
+    const running = {
+      ...name,
+      maxConnections: connections.max,
+      clockOffsetMs: clock.provenOffsetMs,
+      report: { ...reported, steadyMs: Math.round(atMs - steadySinceMs) },
+    }
     const asked = await announceProcess(pool, running).catch(() => undefined)
     if (asked === undefined) return
-    said = { atMs: performance.now(), clock: state }
+    said = { atMs, urgent }
     const newlyAskedAtMs = asked?.getTime() ?? null
-    if (askedAtMs !== undefined && newlyAskedAtMs !== null && newlyAskedAtMs !== askedAtMs) {
+    if (askedAtMs !== undefined && newlyAskedAtMs !== null && newlyAskedAtMs !== askedAtMs)
       onReloadAsked?.(newlyAskedAtMs)
-      said = null
-    }
     askedAtMs = newlyAskedAtMs
+    if (mayReplace)
+      mayReplace = !(await replaceDead(pool, name, reported.adminAddress).then(
+        () => true,
+        () => false,
+      ))
     if (connections.allow === undefined) return
     await selectConnectionUse(pool).then((use) => connections.allow?.(shareOf(use)), ignore)
   }, CHECK_MS)
@@ -238,4 +291,11 @@ export function keepAnnounced(options: AnnounceOptions): {
       await withdrawProcess(pool, name).catch(() => {})
     },
   }
+}
+
+/** The part that is said at once where it changes. */
+function urgencyOf(report: Omit<ProcessReport, 'steadyMs'>): string {
+  const { configuration, journalWritable, certificateEndsAtMs, reload, upstreams } = report
+  const refusing = upstreams.flatMap(({ upstream, refusesCredential }) => (refusesCredential ? upstream : []))
+  return JSON.stringify([configuration, journalWritable, certificateEndsAtMs, reload, refusing])
 }

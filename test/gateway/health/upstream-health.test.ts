@@ -7,8 +7,8 @@ import { NO_METRICS } from '../../support/no-metrics.ts'
 let nowMs = 0
 const health = () => new UpstreamHealth(() => nowMs)
 
-function fail(of: UpstreamHealth, cause: UpstreamFailure) {
-  const record = aRecord({ status: 502, outcome: 'upstream_error' })
+function fail(of: UpstreamHealth, cause: UpstreamFailure, clientId = 'cli_a') {
+  const record = aRecord({ status: 502, outcome: 'upstream_error', clientId })
   const observer = of.watch(NO_METRICS)
   observer.upstreamFailed(record, cause)
   observer.callEnded(record)
@@ -39,4 +39,40 @@ test('a refused credential is reported until a call succeeds, or the configurati
   fail(watched, 'credential_refused')
   watched.reset()
   expect(watched.report()).toEqual([])
+})
+
+const serve = (of: UpstreamHealth, clientId: string) => of.watch(NO_METRICS).callEnded(aRecord({ clientId }))
+
+test('calls that fail at one client while others are served are its own; at two clients they are not', () => {
+  const watched = health()
+  serve(watched, 'cli_b')
+  nowMs += 30_000
+  for (let call = 0; call < 5; call += 1) fail(watched, 'server_error', 'cli_a')
+  expect(watched.report()).toMatchObject([{ failedClient: 'cli_a', othersServed: true }])
+  serve(watched, 'cli_a')
+  expect(watched.report()).toMatchObject([{ failedClient: 'cli_a', othersServed: true }])
+  nowMs += 40_000
+  expect(watched.report()).toMatchObject([{ failedClient: 'cli_a', othersServed: false }])
+  fail(watched, 'server_error', 'cli_b')
+  serve(watched, 'cli_c')
+  expect(watched.report()).toMatchObject([{ failedClient: null, othersServed: false }])
+  for (let call = 0; call < 5; call += 1) serve(watched, 'cli_b')
+  fail(watched, 'server_error', 'cli_b')
+  expect(watched.report()).toMatchObject([{ failedClient: 'cli_b', othersServed: true }])
+})
+
+test('a refused key is one client’s trouble only where others are served behind the refusal', () => {
+  const watched = health()
+  serve(watched, 'cli_b')
+  nowMs += 10
+  fail(watched, 'credential_refused', 'cli_a')
+  expect(watched.report()).toMatchObject([{ refusesCredential: true, othersServed: false }])
+  expect(watched.refusing()).toBe(1)
+  nowMs += 10
+  serve(watched, 'cli_b')
+  fail(watched, 'credential_refused', 'cli_a')
+  expect(watched.report()).toMatchObject([
+    { refusesCredential: true, failedClient: 'cli_a', othersServed: true },
+  ])
+  expect(watched.refusing()).toBe(0)
 })

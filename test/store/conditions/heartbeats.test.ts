@@ -54,6 +54,8 @@ const upstream = (changes = {}) => ({
   failedInARow: 0,
   servedInARow: 10,
   refusesCredential: false,
+  failedClient: null,
+  othersServed: false,
   ...changes,
 })
 
@@ -100,31 +102,38 @@ test('credentials that end have a line each, and one that fails says where, why 
   })
 })
 
-test('a gateway or worker that is silent for 15 s is wrong, an hour later a hint, and not listed after a day', async () => {
+test('a gateway or worker that is silent for 12 s is wrong, an hour later a hint, and not listed after a day', async () => {
+  await say('c:1', { steadyMs: 60_000 })
   await say('a:1')
   await say('b:1', {}, 'worker')
-  await silence('a:1', 14)
+  await silence('a:1', 11)
   expect(await findingsOf('processes')).toMatchObject([{ state: 'ok' }])
-  await silence('a:1', 16)
-  await silence('b:1', 16)
+  await silence('a:1', 13)
+  await silence('b:1', 13)
   expect(await findingsOf('processes')).toMatchObject([
-    { state: 'wrong', detail: expect.stringMatching(/gateway a:1 for 16.*worker b:1 for 16/) },
+    { state: 'wrong', detail: expect.stringMatching(/gateway a:1 for 13.*worker b:1 for 13/) },
   ])
   await silence('a:1', 3_700)
   await silence('b:1', 3_700)
   expect(await findingsOf('processes')).toMatchObject([{ state: 'note' }])
   await silence('a:1', 86_500)
   await silence('b:1', 86_500)
-  expect(await findingsOf('processes')).toMatchObject([{ state: 'ok' }])
+  expect(await findingsOf('processes')).toMatchObject([
+    { state: 'ok', detail: '1 gateways and 0 workers say that they run' },
+  ])
 })
 
-test('one that a later process of its host has replaced is not missed', async () => {
+test('processes that could not say anything, as Postgres was away, are not silent; the last one is', async () => {
   await say('a:1')
   await silence('a:1', 60)
-  await say('b:2', { startedAtMs: 2_000 })
-  expect(await findingsOf('processes')).toMatchObject([{ state: 'wrong' }])
-  await say('a:2', { startedAtMs: 2_000 })
+  await say('b:1', { steadyMs: 0 }, 'worker')
   expect(await findingsOf('processes')).toMatchObject([{ state: 'ok' }])
+  await say('b:1', { steadyMs: 3_000 }, 'worker')
+  expect(await findingsOf('processes')).toMatchObject([{ state: 'wrong' }])
+  await silence('b:1', 60)
+  expect(await findingsOf('processes')).toMatchObject([
+    { state: 'wrong', detail: expect.stringMatching(/gateway a:1 .*worker b:1/) },
+  ])
 })
 
 test('two releases and two configurations are named, each with its processes', async () => {
@@ -138,11 +147,20 @@ test('two releases and two configurations are named, each with its processes', a
   ])
 })
 
-test('a disk is a hint at 90 %, and wrong when it takes nothing more', async () => {
+test('a report that cannot be read is of another release', async () => {
+  await announceProcess(pool, { process: 'a:1', kind: 'worker', maxConnections: 8, clockOffsetMs: 0 })
+  expect(await findingsOf('releases')).toMatchObject([
+    { state: 'wrong', detail: expect.stringMatching(/^another release: worker a:1; .* \(this command\)$/) },
+  ])
+})
+
+test('a disk is a hint at 90 %, wrong with less than 10 GiB free, and when it takes nothing more', async () => {
   await say('a:1', { diskFreeBytes: 10 * GIB })
   expect(await findingsOf('disks')).toMatchObject([
     { state: 'note', detail: expect.stringContaining('gateway a:1: 90 %, 10240 MiB are free') },
   ])
+  await say('a:1', { diskFreeBytes: 9 * GIB })
+  expect(await findingsOf('disks')).toMatchObject([{ state: 'wrong' }])
   await say('a:1', { diskFreeBytes: 0 })
   expect(await findingsOf('disks')).toMatchObject([{ state: 'wrong' }])
   await say('a:1', { journalWritable: false })
@@ -195,4 +213,21 @@ test('an upstream that answers again is well after five calls in a row', async (
   expect(await findingsOf('upstreams')).toMatchObject([{ state: 'wrong' }])
   await say('a:1', { upstreams: [upstream({ calls: 35, failures, servedInARow: 5 })] })
   expect(await findingsOf('upstreams')).toMatchObject([{ state: 'ok' }])
+})
+
+test.each([
+  ['server_error', 'note'],
+  ['credential_refused', 'note'],
+  ['connect_refused', 'wrong'],
+] as const)('%s at one client alone, while others are served, is a %s that names the client', async (cause, state) => {
+  await pool.query(
+    `insert into tallygate.clients (id, name, version) values ('cli_a', 'acme', 1) on conflict (id) do nothing`,
+  )
+  const failing = { calls: 9, failures: { [cause]: 8 }, failedInARow: 8, failedClient: 'cli_a' }
+  await say('a:1', { upstreams: [upstream({ ...failing, othersServed: true })] })
+  expect(await findingsOf('upstreams')).toMatchObject([
+    { state, detail: expect.stringContaining('openai (8 of 9 calls at gateway a:1, all of client acme)') },
+  ])
+  await say('a:1', { upstreams: [upstream({ ...failing, othersServed: false })] })
+  expect(await findingsOf('upstreams')).toMatchObject([{ state: 'wrong' }])
 })
