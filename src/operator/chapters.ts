@@ -32,6 +32,7 @@ import { MIGRATE_CHAPTER } from '../ledger/operations/migrate.ts'
 import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
+import { COMPARE_CHAPTER } from '../litellm/compare/compare-operation.ts'
 import { importKeysOperation } from '../litellm/keys/import-operation.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
@@ -105,6 +106,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
     operations: [addAdjustmentOperation, listAdjustmentsOperation],
   },
   RECONCILE_CHAPTER,
+  COMPARE_CHAPTER,
   JOBS_CHAPTER,
   {
     words: 'ledger',

@@ -34,7 +34,7 @@ async function readTables(pool: Postgres, schema: string): Promise<LiteLlmTables
   }
 }
 
-function quoted(name: string): string {
+export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
