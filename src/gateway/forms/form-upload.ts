@@ -64,7 +64,8 @@ export class FormUpload {
   }
 
   /**
-   * The form's bytes from its beginning, untouched. Fields after the first file are read as they pass.
+   * The form's bytes from its beginning, untouched. Fields after the first file are read as they pass. Of one that is held
+   * as a whole this may be called again.
    *
    * @param onModel called when the form names another model than was known, or leaves in doubt which. The
    *   upload goes on only if this returns `true`. It is asked before those bytes go on, so that no server
@@ -86,16 +87,21 @@ export class FormUpload {
  * Reads the beginning of a form, until a file begins or 64 KiB have come. Calls back once; `null`: the client
  * left. Then the request is paused until its body is asked for. A client that is idle for too long meanwhile
  * loses its connection.
+ *
+ * @param holdsSmall One that is announced to have no more than 64 KiB is read to its end, so that it can be sent again.
  */
 export function readFormStart(
   request: IncomingMessage,
   { boundary, hasSound }: { readonly boundary: string; readonly hasSound: boolean },
+  holdsSmall: boolean,
   done: (form: FormUpload | null) => void,
 ): void {
   const sound = hasSound ? new SoundFile() : null
   const fields = new MultipartFields(boundary, sound === null ? null : partsTo(sound))
   const held: Buffer[] = []
   let bytes = 0
+  const announced = request.headers['content-length']
+  const isSmall = holdsSmall && announced !== undefined && Number(announced) <= HELD_BYTES
   const endLimit = setReadIdleTimeout(request)
   const stop = (result: 'rest follows' | 'whole' | 'gone') => {
     endLimit()
@@ -108,7 +114,7 @@ export function readFormStart(
     held.push(chunk)
     bytes += chunk.length
     fields.push(chunk)
-    if (!fields.sawFile && fields.readable && bytes < HELD_BYTES) return
+    if ((isSmall || !fields.sawFile) && fields.readable && bytes < HELD_BYTES) return
     request.pause()
     stop('rest follows')
   }

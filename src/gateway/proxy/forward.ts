@@ -164,7 +164,7 @@ function readCallBody(
   request: IncomingMessage,
   response: ServerResponse,
   reading: ReadableBody,
-  options: WholeBodyOptions,
+  options: ForwardOptions,
   clientId: string,
   done: Done,
 ): void {
@@ -173,7 +173,7 @@ function readCallBody(
       done(UNREAD_BODY)
       return
     case 'form':
-      readFormStart(request, reading, (form) =>
+      readFormStart(request, reading, options.admission.upstreams.routes !== null, (form) =>
         done(form === null ? 'gone' : { ...UNREAD_BODY, form, scan: form.scan }),
       )
       return

@@ -8,6 +8,7 @@ import { eventMessage } from '../../fixtures/event-messages.ts'
 import type { UpstreamHandler } from '../../support/upstream.ts'
 import { openTwoDoors, type ProvenUpstream, type TwoDoors } from '../admission/two-doors.ts'
 import { limitsOf, MemoryLimiter } from '../limits/memory-limiter.ts'
+import { exchange } from '../raw-http.ts'
 
 let doors: TwoDoors
 
@@ -208,4 +209,44 @@ test('reserved attempts are charged, each at its own price, and given back with 
   const [settled] = limiter.settled
   expect(settled?.[1].map(({ model }) => model)).toContain('m-one')
   await expect.poll(() => limiter.reservedPico).toBe(0n)
+})
+
+const FORM = (sound: string) =>
+  [
+    '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\ngpt-4o\r\n',
+    `--b\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\n${sound}\r\n--b--\r\n`,
+  ].join('')
+
+test.each([
+  ['that is held is sent again, byte for byte, to targets of its model name', 'x', [502, 200], 2],
+  ['that is not held is sent once', 'x'.repeat(100_000), [502], 1],
+] as const)('a form %s', async (_what, sound, statuses, times) => {
+  const to = ['one', 'two', 'three'].map((upstream) => ({
+    upstream,
+    model: upstream === 'three' ? 'other' : 'gpt-4o',
+    weight: 1,
+  }))
+  await open([ONE, TWO, { ...ROOT, name: 'three' }], { ...routeTo(), to })
+  const left: number[] = [...statuses]
+  doors.upstream.answer((_request, response) => {
+    response.writeHead(left.shift() ?? 500, { 'content-type': 'application/json' }).end('{}')
+  })
+  const body = FORM(sound)
+  const text = [
+    'POST /gw/v1/audio/transcriptions HTTP/1.1',
+    'Host: gateway.test',
+    'Authorization: Bearer good',
+    'Connection: close',
+    'Content-Type: multipart/form-data; boundary=b',
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
+  expect((await exchange(doors.url, text)).status).toBe(statuses.at(-1))
+  const { requests } = doors.upstream
+  expect(requests.map((request) => request.body.toString() === body)).toEqual(Array(times).fill(true))
+  expect(doors.records.get('good')).toMatchObject({
+    upstream: times === 1 ? 'one' : 'two',
+    requestedModel: 'gpt-4o',
+  })
 })

@@ -54,7 +54,8 @@ export class RoutedCall implements AttemptOwner {
     this.#rules = choice.rules
     this.#candidates = admission.candidates
     this.#body = admission.body
-    this.#hasHeldBody = !admission.hasBody || admission.body.sent !== null
+    const { sent, form } = admission.body
+    this.#hasHeldBody = !admission.hasBody || sent !== null || form?.isWhole === true
   }
 
   /** @param onRefused Called where nothing was sent: why, or that the client left. */
