@@ -25,10 +25,26 @@ export async function askEndpoint({ url, headers = {}, form }: TokenRequest): Pr
   }).catch((error: unknown) => {
     throw new Error(`the endpoint for credentials does not answer: ${codeOf(error)}`)
   })
-  const text = await answer.text()
-  if (text.length > MAX_BYTES) throw new Error('the endpoint for credentials answers at great length')
+  const text = await textOf(answer.body)
   if (answer.ok) return text
   throw new Error(`the endpoint for credentials answered ${answer.status}${reasonIn(text)}`)
+}
+
+/** No more is read than a credential may have: an endpoint that never ends would fill the memory. */
+async function textOf(body: Response['body']): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body ?? []) {
+      bytes += chunk.length
+      if (bytes > MAX_BYTES) break
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw new Error(`the endpoint for credentials does not answer: ${codeOf(error)}`)
+  }
+  if (bytes > MAX_BYTES) throw new Error('the endpoint for credentials answers at great length')
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** The same of an endpoint of OAuth 2.0: its access token, with `expires_in` or `expires_on` in seconds. */

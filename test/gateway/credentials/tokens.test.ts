@@ -176,3 +176,20 @@ test('an endpoint that is away, or leads elsewhere, is an error', async () => {
     'does not answer',
   )
 })
+
+test('an answer that does not end is not read to its end', async () => {
+  let sent = 0
+  server.answer((_request, response) => {
+    response.writeHead(200)
+    const more = () => {
+      sent += 1
+      if (!response.destroyed) response.write('x'.repeat(64 * 1024), () => setImmediate(more))
+    }
+    more()
+  })
+  const { host } = new URL(server.url)
+  await expect(fetchGoogleToken({ file: null, metadataHost: host }, NOW_MS)).rejects.toThrow(
+    'at great length',
+  )
+  expect(sent).toBeLessThan(2_000)
+})
