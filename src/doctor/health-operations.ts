@@ -61,6 +61,9 @@ const PROCESS = shownDocument('Process', {
         .describe('By cause: dns, connect_refused, credential_refused, rate_limited, server_error, ....'),
       failed_in_a_row: shownCount('Failures since the last call that succeeded.'),
       refuses_credential: shownFlag("It refuses the gateway's key."),
+      circuit: z
+        .enum(['closed', 'open', 'half_open'])
+        .describe('open: calls by routes go elsewhere first. half_open: one of them tries it again.'),
     }),
   ),
 })
@@ -103,6 +106,7 @@ const listProcesses = renderedOperation({
         { heading: 'SAID AT', cell: ({ saidAt }) => saidAt.toISOString() },
         { heading: 'STARTED', cell: ({ report }) => momentText(report?.startedAtMs) },
         { heading: 'OPEN CALLS', align: 'right', cell: ({ report }) => `${report?.openCalls ?? ''}` },
+        { heading: 'OPEN CIRCUITS', cell: ({ report }) => openCircuits(report) },
         { heading: 'OPERATORS', cell: ({ report }) => report?.adminAddress ?? '' },
       ],
     },
@@ -137,6 +141,12 @@ function findingsText(findings: readonly Finding[]): string {
     .join('\n')
 }
 
+/** The upstreams that calls by routes go around. */
+function openCircuits(report: Heartbeat['report']): string {
+  const open = report?.upstreams.filter(({ circuit }) => circuit !== 'closed') ?? []
+  return open.map(({ upstream }) => upstream).join(', ')
+}
+
 function momentText(atMs: number | null | undefined): string {
   return atMs == null ? '' : new Date(atMs).toISOString()
 }
@@ -161,12 +171,13 @@ function renderHeartbeat({ process, kind, saidAt, silentMs, clockOffsetMs, repor
       report?.certificateEndsAtMs == null ? null : new Date(report.certificateEndsAtMs).toISOString(),
     shards: report?.shards ?? [],
     upstreams: (report?.upstreams ?? []).map(
-      ({ upstream, calls, failures, failedInARow, refusesCredential }) => ({
+      ({ upstream, calls, failures, failedInARow, refusesCredential, circuit }) => ({
         upstream,
         calls,
         failures,
         failed_in_a_row: failedInARow,
         refuses_credential: refusesCredential,
+        circuit,
       }),
     ),
   }

@@ -149,7 +149,7 @@ export async function runGateway(
     log,
   })
   const kafkaBacklog = watchKafkaBacklog(polls)
-  const upstreamHealth = new UpstreamHealth()
+  const upstreamHealth = new UpstreamHealth(reloadable.circuits)
   let stopping = false
   let configuration = hashConfiguration(config)
   const reloadAsked = new ReloadAsked()
@@ -189,6 +189,7 @@ export async function runGateway(
   const { knowsModel } = reloadable.pricing
   const metrics = buildGatewayMetrics({
     ...{ config, knowsModel, ledger, keys, limits, state, now },
+    circuits: () => reloadable.circuits.report(),
     pool: lanes.reports,
     replica: reports.state,
   })

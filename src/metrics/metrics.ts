@@ -15,6 +15,7 @@ import {
   type CollisionCount,
   type LimitFigures,
   type ShownReplica,
+  showCircuits,
   showCollisions,
   showKeys,
   showLedger,
@@ -62,6 +63,8 @@ export interface GatewayMetricsOptions {
   readonly clients: NamedClients | null
   /** Rates and budgets of this process. */
   readonly limits: LimitFigures
+  /** Upstreams whose circuits are open. */
+  readonly circuits: () => ReadonlyMap<string, unknown>
   /** The figures of this process that conditions show. */
   readonly gauges: readonly StateGauge[]
   readonly state: () => ProcessState
@@ -106,6 +109,7 @@ export function buildMetrics({
   budgets,
   clients,
   limits,
+  circuits,
   gauges,
   state,
   version,
@@ -126,6 +130,7 @@ export function buildMetrics({
   showBudgets(registry, budgets)
   if (clients !== null && clientCounts !== null) showClients(registry, clientCounts, clients.selectNames)
   showLimitMetrics(registry, limits)
+  showCircuits(registry, circuits)
   showStates(registry, gauges, state)
   showProgram(registry, version)
   return {

@@ -122,6 +122,21 @@ export function showCollisions(registry: Registry, select: () => Promise<readonl
   })
 }
 
+/** Shows the upstreams that calls by routes go around, as this process finds it. */
+export function showCircuits(registry: Registry, open: () => ReadonlyMap<string, unknown>): void {
+  new Gauge({
+    name: 'tallygate_upstream_circuit_open',
+    help: '1: calls by routes ask other upstreams first, as this one does not serve. Absent otherwise.',
+    labelNames: ['upstream'],
+    aggregator: 'max',
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const upstream of open().keys()) this.set({ upstream }, 1)
+    },
+  })
+}
+
 /** A replica for reports, as far as metrics show it. */
 export interface ShownReplica {
   readonly isUsed: boolean

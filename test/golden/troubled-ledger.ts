@@ -99,6 +99,7 @@ export async function openTroubledLedger(
           refusesCredential: true,
           failedClient: null,
           othersServed: false,
+          circuit: 'closed' as const,
         },
       ],
     },

@@ -54,6 +54,7 @@ const LIMITS = {
 }
 
 const STORES = {
+  circuits: () => new Map([['away', 'open']]),
   losses: async () => ({ gaps: 2, missingRecords: 5, deadLetters: 1 }),
   processes: async () => [{ kind: 'worker', living: 2, silent: 1, longestSilentMs: 90_000 }],
   budgets: async () => [{ limit: 'lim_1', per: 'day', client: null, used: 0.5 }],

@@ -241,6 +241,7 @@ test('answers are what the document says, field by field', async () => {
       refusesCredential: false,
       failedClient: null,
       othersServed: false,
+      circuit: 'closed' as const,
     },
   ]
   await announceProcess(operator.pool, {

@@ -28,6 +28,7 @@ export interface GatewayMetricsPorts {
   readonly pool: Postgres
   readonly replica: GatewayMetricsOptions['replica']
   readonly limits: GatewayMetricsOptions['limits']
+  readonly circuits: GatewayMetricsOptions['circuits']
   readonly state: () => ProcessState
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -55,6 +56,7 @@ export function buildGatewayMetrics(parts: GatewayMetricsPorts): Metrics {
         : { most: metricsClients, selectNames: (ids) => asked((from) => selectClientNames(from, ids)) },
     replica: parts.replica,
     limits: parts.limits,
+    circuits: parts.circuits,
     gauges: CONDITIONS.flatMap(({ gauges }) => gauges ?? []),
     state: parts.state,
     version: VERSION,

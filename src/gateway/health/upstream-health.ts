@@ -27,6 +27,11 @@ interface UpstreamState {
   otherServedAtMs: number
 }
 
+/** The circuits of upstreams that routes lead to: see `Circuits.report`. */
+export interface OpenCircuits {
+  report(): ReadonlyMap<string, 'open' | 'half_open'>
+}
+
 /** So many calls in a row that succeed end a trouble. */
 const ENOUGH_SERVED = 5
 /** A client's failures are its own while others were served within this time. */
@@ -39,9 +44,11 @@ const OTHERS_MS = 60_000
 export class UpstreamHealth {
   readonly #now: () => number
   readonly #states = new Map<string, UpstreamState>()
+  readonly #circuits: OpenCircuits
 
   /** @param now Monotonic milliseconds. */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(circuits: OpenCircuits, now: () => number = () => performance.now()) {
+    this.#circuits = circuits
     this.#now = now
   }
 
@@ -83,11 +90,14 @@ export class UpstreamHealth {
 
   report(): UpstreamReport[] {
     const nowMs = this.#now()
+    const circuits = this.#circuits.report()
+    for (const upstream of circuits.keys()) this.#stateOf(upstream)
     return [...this.#states].flatMap(([upstream, state]) => {
       const { parts, failedInARow, servedInARow, refusesCredential } = state
       while ((parts[0]?.fromMs ?? Number.POSITIVE_INFINITY) <= nowMs - WINDOW_MS) parts.shift()
       const calls = parts.reduce((sum, part) => sum + part.calls, 0)
-      if (calls === 0 && !refusesCredential) return []
+      const circuit = circuits.get(upstream) ?? 'closed'
+      if (calls === 0 && !refusesCredential && circuit === 'closed') return []
       const failures: Record<string, number> = {}
       for (const part of parts)
         for (const [cause, count] of part.failures) failures[cause] = (failures[cause] ?? 0) + count
@@ -103,6 +113,7 @@ export class UpstreamHealth {
           refusesCredential,
           failedClient,
           othersServed,
+          circuit,
         },
       ]
     })

@@ -15,6 +15,8 @@ const upstreamReport = z.object({
   failedClient: z.string().nullable().default(null),
   /** Meanwhile calls of other clients succeed. */
   othersServed: z.boolean().default(false),
+  /** Whether routes ask it in its turn: see `Circuits`. Processes of releases before do not say it. */
+  circuit: z.enum(['closed', 'open', 'half_open']).default('closed'),
 })
 
 /** How a process has a credential that ends. */

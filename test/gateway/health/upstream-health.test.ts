@@ -5,7 +5,8 @@ import { aRecord } from '../../rollup/records.ts'
 import { NO_METRICS } from '../../support/no-metrics.ts'
 
 let nowMs = 0
-const health = () => new UpstreamHealth(() => nowMs)
+const open = new Map<string, 'open' | 'half_open'>()
+const health = () => new UpstreamHealth({ report: () => open }, () => nowMs)
 
 function fail(of: UpstreamHealth, cause: UpstreamFailure, clientId = 'cli_a') {
   const record = aRecord({ status: 502, outcome: 'upstream_error', clientId })
@@ -75,4 +76,12 @@ test('a refused key is one client’s trouble only where others are served behin
     { refusesCredential: true, failedClient: 'cli_a', othersServed: true },
   ])
   expect(watched.refusing()).toBe(0)
+})
+
+test('an upstream whose circuit is open is there though no call goes to it', () => {
+  const watched = health()
+  open.set('main', 'half_open')
+  expect(watched.report()).toMatchObject([{ upstream: 'main', calls: 0, circuit: 'half_open' }])
+  open.clear()
+  expect(watched.report()).toEqual([])
 })

@@ -56,6 +56,7 @@ const upstream = (changes = {}) => ({
   refusesCredential: false,
   failedClient: null,
   othersServed: false,
+  circuit: 'closed' as const,
   ...changes,
 })
 
