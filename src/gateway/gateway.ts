@@ -16,6 +16,7 @@ import { answerClientError, sendError } from '../http/answer-error.ts'
 import { connectionsOf } from '../http/connection-drainer.ts'
 import { allowOrigins } from '../http/cors.ts'
 import { DirectRequest } from '../http/direct-request.ts'
+import { ALPN_PROTOCOLS, type Http2Front, serveHttp2 } from '../http/http2/serve-http2.ts'
 import { health, NO_SCHEMAS, type Readiness } from '../http/listener.ts'
 import type { AdmissionOptions } from './admission/admission.ts'
 import { admitArrivals, admitCallers } from './admission/http-hooks.ts'
@@ -48,6 +49,7 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly app: FastifyInstance
   readonly webSockets: WebSocketSessions
+  readonly http2: Http2Front
 }
 
 /**
@@ -76,8 +78,11 @@ export function buildGateway(options: GatewayOptions): Gateway {
     serverFactory: (handler) =>
       createServer(options.tls, allowOrigins(handler, admission.config.corsOrigins)),
     frameworkErrors: (error, request, reply) => answerFrameworkError(error, request, reply),
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error, socket) => {
+      if (!http2.takesOver(error, socket)) answerClientError(error, socket)
+    },
   })
+  const http2 = serveHttp2(app.server, KEEP_ALIVE_TIMEOUT_MS)
 
   // The router parses no bodies: the gateway's own operations have none, and `forward` reads those of calls.
   const methods = METHODS.filter((method) => method !== 'CONNECT')
@@ -105,7 +110,8 @@ export function buildGateway(options: GatewayOptions): Gateway {
     })
     forward(keyed, { ...options.forward, admission, methods })
   })
-  return { app, webSockets: acceptWebSockets(app.server, { ...options.webSockets, admission }) }
+  const webSockets = acceptWebSockets(app.server, { ...options.webSockets, admission })
+  return { app, webSockets, http2 }
 }
 
 /** HTTPS where there is a certificate, with the same limits. */
@@ -133,7 +139,10 @@ function createServer(tls: GatewayOptions['tls'], handler: RequestListener): Htt
   const server: HttpServer =
     tls === null
       ? createHttpServer(limits, handler)
-      : createHttpsServer({ ...limits, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler)
+      : createHttpsServer(
+          { ...limits, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS, ALPNProtocols: ALPN_PROTOCOLS },
+          handler,
+        )
   connectionsOf(server)
   // RFC 9110, 10.1.1: an unknown expectation may be ignored; Node would answer 417 without a body.
   return server.on('checkExpectation', handler)

@@ -220,7 +220,7 @@ export async function runGateway(
     },
     onClientAbort: config.onClientAbort,
   }
-  const { app, webSockets } = buildGateway({
+  const { app, webSockets, http2 } = buildGateway({
     logger: log,
     admission: {
       stages: buildStages(),
@@ -339,12 +339,14 @@ export async function runGateway(
     onReloadAsked: (listener) => reloadAsked.carryOutBy(listener),
     async drain() {
       stopping = true
+      http2.beginDrain()
       await drainer.begin()
     },
     async stop() {
       stopping = true
       reloadable.stopListing()
       certificate?.stop()
+      http2.beginDrain()
       const closed = app.close()
       // `close` waits for connections, and a call whose client has left has none.
       const ended = closed.then(() => unattended.idle())
@@ -353,6 +355,7 @@ export async function runGateway(
       const sessionsClosed = webSockets.closeAll()
       await Promise.race([closed, sessionsClosed])
       app.server.closeAllConnections()
+      http2.closeAll()
       await sessionsClosed
       await closed
       await unattended.idle()

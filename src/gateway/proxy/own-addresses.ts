@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { TLSSocket } from 'node:tls'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
 import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { ListedAnswer } from '../../objects/lists/listed-answer.ts'
@@ -50,7 +49,8 @@ function addressedAs({ headers, socket }: IncomingMessage, mountedAt: string): s
     .split(',')[0]
     ?.trim()
     .toLowerCase()
-  const isTls = forwarded === 'https' || (forwarded !== 'http' && socket instanceof TLSSocket)
+  const isTls =
+    forwarded === 'https' || (forwarded !== 'http' && 'encrypted' in socket && socket.encrypted === true)
   return `${isTls ? 'https' : 'http'}://${host}${mountedAt}`
 }
 

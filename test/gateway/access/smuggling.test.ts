@@ -87,7 +87,6 @@ test.each<[string, string]>([
     raw([...POST, 'Transfer-Encoding: chunked'], `${'f'.repeat(17)}\r\n{}\r\n0\r\n\r\n`),
   ],
   ['a version that is none', raw(['GET /v1/x HTTP/1.10', 'Host: a'])],
-  ['HTTP/2 without a word before', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['a space in the target', raw(['GET /v1/x y HTTP/1.1', 'Host: a'])],
   ['a control character in the target', raw(['GET /v1/\x01x HTTP/1.1', 'Host: a'])],
   ['a method in small letters', raw(['get /v1/x HTTP/1.1', 'Host: a'])],
