@@ -1,6 +1,9 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { GatewayConfig } from '../config/config.ts'
 import { streamNames } from '../domain/redis/redis-names.ts'
+import { acquireAnyLock } from '../ledger/recovery/liveness-lock.ts'
 import { readJournalDirectory } from '../ledger/recovery/producer-folder.ts'
 import { openLedger } from '../ledger/running-ledger.ts'
 import { createLog } from '../lib/log.ts'
@@ -13,6 +16,8 @@ import { ReloadableConfig } from './reloadable-config.ts'
 
 const POLL_MS = 200
 const SHIP_GRACE_MS = 3_000
+/** In the folder, while it is drained. */
+const DRAIN_FOLDER = '.drain'
 
 /** What a folder of journals still has, after `drainFolder`. */
 export interface FolderLeft {
@@ -36,9 +41,22 @@ export interface FolderOptions {
  * Adopts the journals in a folder that no gateway uses, as a gateway there would, ships what they hold, and deletes
  * each once all of it is counted. Records are not kept for a restore: the disk is to go.
  *
- * @throws When the folder cannot be used.
+ * @throws When the folder cannot be used, or is drained already: of two, each would wait for the journals of the other.
  */
 export async function drainFolder(options: FolderOptions): Promise<FolderLeft> {
+  const locked = join(options.folder, DRAIN_FOLDER)
+  mkdirSync(locked, { recursive: true, mode: 0o700 })
+  const lock = acquireAnyLock(locked)
+  if (lock === null) throw new Error(`another tallygate journal drain works on ${options.folder}`)
+  try {
+    return await drainAlone(options)
+  } finally {
+    rmSync(locked, { recursive: true, force: true })
+    lock.release()
+  }
+}
+
+async function drainAlone(options: FolderOptions): Promise<FolderLeft> {
   const { config, folder, pool, timeoutMs, log } = options
   const stored = await loadStoredPrices({ pool, dataDir: config.dataDir, log })
   const reloadable = new ReloadableConfig(config, createLog('silent', 'drain'), stored)

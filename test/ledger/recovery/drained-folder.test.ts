@@ -59,7 +59,10 @@ test('the folder of a host that is gone is counted from where it was put, each r
     out: expect.stringMatching(/journals are left: no worker counts them: start one\.\n$/),
   })
   workers = startWorkers({ ...loadGatewayConfig(stack.env), log: createLog('silent', 'test') })
-  expect(await drain('60s')).toMatchObject({ code: 0, out: 'Nothing is left: all is counted.\n' })
+  const both = await Promise.all([drain('60s'), drain('60s')])
+  const [refused, drained] = both.toSorted((a, b) => b.code - a.code)
+  expect(drained).toMatchObject({ code: 0, out: 'Nothing is left: all is counted.\n' })
+  expect(refused?.err).toContain('another tallygate journal drain works on')
   expect(readJournalDirectory(moved).producers).toEqual([])
   expect((await stack.usageOf(client, 3)).requests).toBe(3)
   expect((await drain('60s')).code).toBe(0)
