@@ -24,7 +24,7 @@ class Process {
     cluster.emit('message', this, message)
   }
 
-  /** Answers the last question with a count. */
+  /** Answers the last request with a count. */
   async counts(calls: number): Promise<void> {
     const asked = this.heard.findLast(({ type }) => type === 'tallygate:metrics of one?')
     this.says({ type: 'tallygate:metrics of one', id: asked?.id, figures: await figuresOf(calls) })
@@ -47,8 +47,8 @@ test('a process that ends while others are asked is in the sum once, and stays i
   let all = [asking, ending]
   collectMetrics(() => all as unknown as readonly Worker[])
   const shown = async () => {
-    const told = asking.heard.findLast(({ type }) => type === 'tallygate:metrics')
-    return /^calls_total (\d+)/m.exec(told?.text ?? '')?.[1]
+    const answer = asking.heard.findLast(({ type }) => type === 'tallygate:metrics')
+    return /^calls_total (\d+)/m.exec(answer?.text ?? '')?.[1]
   }
   asking.says({ type: 'tallygate:metrics?', id: 1 })
   await ending.counts(5)

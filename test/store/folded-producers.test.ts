@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { selectRequestProof } from '../../src/corrections/verify-part.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { readCommittedOffsets } from '../../src/store/ledger/committed-offsets.ts'
 import { FOLD_DAYS, foldProducers } from '../../src/store/ledger/folded-producers.ts'
 import { selectLedgerStatus } from '../../src/store/ledger/ledger-status.ts'
@@ -84,6 +85,34 @@ test('a journal that turns up after its producer was folded is counted from wher
   await ledger.pool.query(`update tallygate.producers set moved_at = now() - interval '99 days'`)
   expect(await foldProducers(ledger.pool, FOLD_DAYS)).toBe(1)
   expect(await rows('folded_sums')).toMatchObject([{ producers: '2', committed: '10' }])
+})
+
+test('a journal that turns up while its producer is being folded is counted once', async () => {
+  const producer = await counted(2, FOLD_DAYS + 1)
+  const session = await ledger.pool.connect()
+  try {
+    await session.query('begin')
+    expect(await foldProducers(session as unknown as Postgres, FOLD_DAYS)).toBe(1)
+    const rolledUp = ledger.rollUp(
+      'calls',
+      [1, 2, 3].map((sequence) => aCandidate(producer, sequence)),
+    )
+    await expect
+      .poll(async () => {
+        const { rowCount } = await ledger.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rowCount
+      })
+      .toBe(1)
+    await session.query('commit')
+    await rolledUp
+  } finally {
+    session.release()
+  }
+  expect(await ledger.committedOffset(producer)).toBe(3)
+  expect((await ledger.counts()).requests).toBe(3)
+  expect(await proof()).toEqual([3, 3])
 })
 
 test('producers prune says how many it folded', async () => {
