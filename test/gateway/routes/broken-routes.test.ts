@@ -250,3 +250,49 @@ test.each([
     requestedModel: 'gpt-4o',
   })
 })
+
+const ARN = 'arn:aws:bedrock:us-east-1:1:inference-profile/us.meta.llama3:0'
+
+test.each([
+  [
+    'gemini',
+    '/v1beta/models/gpt-4o:generateContent',
+    ['/v1beta/models/m-one:generateContent', '/v1beta/models/m-two:generateContent'],
+  ],
+  [
+    'bedrock',
+    '/model/gpt-4o/converse',
+    ['/model/m-one/converse', `/model/${encodeURIComponent(ARN)}/converse`],
+  ],
+] as const)("a name in a path of %s is each target's own, with its bytes untouched", async (provider, path, urls) => {
+  const two = provider === 'bedrock' ? ARN : 'm-two'
+  const to = [
+    { upstream: 'one', model: 'm-one', weight: 1 },
+    { upstream: 'two', model: two, weight: 1 },
+  ]
+  await open(
+    [
+      { ...ONE, provider },
+      { ...TWO, provider },
+    ],
+    { ...routeTo(), to },
+  )
+  answering((_request, response) => void response.writeHead(503).end())
+  const body = '{ "contents" : [] }'
+  expect((await doors.knock('http', { target: `/gw${path}`, body })).status).toBe(200)
+  const { requests } = doors.upstream
+  expect(requests.map(({ url }) => url)).toEqual(urls)
+  expect(requests.map((request) => request.body.toString())).toEqual([body, body])
+  expect([...doors.records.values()]).toMatchObject([{ upstream: 'two', status: 200 }])
+})
+
+test('a session asks the target that its turn is, once, by its own name, and a list of models holds for the name', async () => {
+  await open([{ ...ONE, fetched: credentialThat(() => false) }, TWO])
+  doors.upstream.answer((_request, response) => void response.writeHead(503).end())
+  const target = '/gw/v1/realtime?x=1&model=gpt-4o'
+  expect((await doors.knock('websocket', { target, key: 'restricted' })).status).toBe(503)
+  const other = target.replace('gpt-4o', 'm-two')
+  expect((await doors.knock('websocket', { target: other, key: 'restricted' })).status).toBe(403)
+  expect(doors.upstream.requests.map(({ url }) => url)).toEqual(['/v1/realtime?x=1&model=m-two'])
+  expect([...doors.records.values()]).toMatchObject([{ upstream: 'two', status: 503 }])
+})

@@ -23,6 +23,7 @@ let number = 0
 beforeAll(async () => {
   targets = await startTargets([
     '  - { model: any-api, to: [{ upstream: claude, model: claude-x }, { upstream: alpha, model: m-alpha }], order: listed }',
+    '  - { model: patient, to: [{ upstream: alpha, model: m-alpha }, { upstream: beta, model: m-beta }], order: listed }',
     '  - { model: pinned, to: [{ upstream: alpha, model: m-alpha }], retry: { on: [429], attempts: 3 } }',
   ])
 })
@@ -184,6 +185,20 @@ test('a client that leaves amid the second attempt ends it, and pays for what ei
   ])
   expect(parts).toMatchObject([{ upstream: 'alpha', usage_source: 'estimated' }])
   expect(targets.asked()).toEqual({ alpha: ['m-alpha'], beta: ['m-beta'] })
+})
+
+test('a configuration that is read amid a call changes nothing for it, and its connections stay', async () => {
+  const asked = Promise.withResolvers<ServerResponse>()
+  answering((_request, response) => asked.resolve(response))
+  const answer = targets.post(client, { ...CHAT, model: 'patient' })
+  const response = await asked.promise
+  for (let times = 0; times < 3; times += 1)
+    targets.stack.gateway.reload(loadGatewayConfig(targets.stack.env))
+  response.socket?.resetAndDestroy()
+  expect((await answer).headers.get('x-tallygate-upstream')).toBe('beta')
+  const { calls, parts } = await rows()
+  expect([calls, parts]).toMatchObject([[{ upstream: 'beta', status: 200 }], [{ upstream: 'alpha' }]])
+  expect(targets.stack.gateway.unattendedCalls()).toBe(0)
 })
 
 test('a call goes to no target that speaks another API, and nowhere where all do', async () => {
