@@ -13,6 +13,7 @@ import { createKey, keyPrefix } from '../../../src/domain/api-key.ts'
 import { randomBase62 } from '../../../src/domain/base62.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey, revokeKey } from '../../../src/keys/keys.ts'
+import { makeSigningSecret } from '../../../src/keys/signing-secrets.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { run } from '../../cli/command-line.ts'
@@ -21,12 +22,22 @@ import { createTestDatabase, type TestDatabase } from '../../support/servers/dat
 import { startPrivateRedis, type TestServer } from '../../support/servers/servers.ts'
 import { event } from '../../support/upstream.ts'
 import { dial, exchange, type RawResponse, requestText } from '../raw-http.ts'
+import { signedHeaders, wireText } from '../sigv4/signing-client.ts'
 import { type HeardGateway, startHeard, startHeardGateway } from '../support/heard-process.ts'
 import { type SecretSearch, searchFor } from '../support/secret-search.ts'
 
 const UPSTREAM_CREDENTIAL = `sk-${randomBase62(30)}`
 const ADMIN_TOKEN = randomBase62(30)
 const PEPPER = randomBase62(30)
+/** Secrets with which clouds give tokens, and the tokens. */
+const REFRESH_TOKEN = randomBase62(30)
+const GOOGLE_SECRET = randomBase62(30)
+const ENTRA_SECRET = randomBase62(30)
+const CLOUD_TOKEN = randomBase62(30)
+const AWS_SECRET = randomBase62(40)
+const AWS_SESSION = randomBase62(30)
+/** A client's own credential at the upstream. */
+const OWN_CREDENTIAL = `sk-ant-oat01-${randomBase62(30)}`
 const PROMPT = randomBase62(30)
 const ANSWER = randomBase62(30)
 /** Has the form of a key, and belongs to no client. */
@@ -45,6 +56,8 @@ let redis: TestServer
 let database: TestDatabase
 let pool: Postgres
 let folder: string
+/** Of what the gateway is given, and does not write. */
+let secrets: string
 let gateway: HeardGateway
 let holders: Record<'one' | 'two' | 'revoked', Holder>
 let search: SecretSearch
@@ -72,11 +85,24 @@ upstream.on('upgrade', (request, socket, head) => {
   })
 })
 
+let tokenRequests = 0
+let signingSecret = ''
+
 /** Answers with the secret, in as many broken ways as a path asks for. */
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await buffer(request).catch(() => Buffer.alloc(0))
   const how = request.headers['x-how'] ?? 'well'
   const { socket } = response
+  if (/token$/.test(request.url ?? '')) {
+    // The first attempt fails, and its answer repeats what was sent.
+    tokenRequests += 1
+    response.writeHead(tokenRequests < 3 ? 400 : 200, { 'content-type': 'application/json' })
+    const token = { access_token: CLOUD_TOKEN, expires_in: 3_600 }
+    response.end(
+      tokenRequests < 3 ? `{"error":"invalid_grant","error_description":"${body}"}` : JSON.stringify(token),
+    )
+    return
+  }
   const reply = (
     status: number,
     type: string,
@@ -256,6 +282,34 @@ async function everyKindOfCall(): Promise<void> {
     chatRequest(bearer, 'well', `{"model":"gpt-4o-mini","stream":${JSON.stringify(PROMPT)}}`),
     chatRequest(bearer, 'well', `{"model":"m","stream":true,"stream_options":${JSON.stringify(PROMPT)}}`),
   )
+  // Upstreams whose credentials are fetched, and one that takes the client's own.
+  const converse = '/aws/model/m/converse'
+  const fetched = ['/aws', '/vertex', '/entra', '/seat'].map((prefix) => `${prefix}/v1/chat/completions`)
+  for (const path of fetched) {
+    await usable(bearer, path)
+    for (const how of ['well', 'echo', 'broken headers', 'reset'])
+      await call(chatRequest(bearer, how, chatBody(), path))
+  }
+  for (const how of ['well', 'echo', 'no http', 'stream'])
+    await call(
+      chatRequest(
+        `${BEARER} ${OWN_CREDENTIAL}\r\nX-Tallygate-Key: ${two.key}`,
+        how,
+        chatBody(),
+        '/seat/v1/chat/completions',
+      ),
+    )
+  // Clients that sign.
+  const body = chatBody()
+  for (const [secret, status] of [
+    [signingSecret, 200],
+    [STRANGE_KEY, 403],
+  ] as const) {
+    const order = { target: converse, body, keyId: one.keyId, secret, sessionToken: STRANGE_KEY }
+    const text = wireText(order, await signedHeaders(order))
+    if (status === 200) await call(text)
+    else await refused(status, text)
+  }
   // A client that leaves: what was delivered is estimated from the texts.
   const leaver = await hangingStream(one.key)
   leaver.destroy()
@@ -318,6 +372,20 @@ async function everyKindOfCall(): Promise<void> {
     requestText('/v1/x', [bearer, `X-Large: ${one.key.repeat(2_000)}`]),
     requestText('/v1/x', [`${BEARER} ${one.key.repeat(2_000)}`]),
     requestText(`/v1/x?key=${one.key}&${PROMPT.repeat(3_000)}`),
+  )
+}
+
+/** Waits until the upstream of the path has a credential, which is fetched. */
+async function usable(credential: string, path: string): Promise<void> {
+  await vi.waitUntil(
+    async () => {
+      const answered = await exchange(gateway.url, chatRequest(credential, 'well', chatBody(), path))
+      const id = answered.lines.find((line) => line.startsWith('x-tallygate-call-id: '))?.slice(21)
+      if (id === undefined) refusals.push(answered.bytes)
+      else callIds.push(id)
+      return id !== undefined
+    },
+    { timeout: 20_000, interval: 100 },
   )
 }
 
@@ -433,6 +501,7 @@ beforeAll(async () => {
   await once(upstream.listen(0, '127.0.0.1'), 'listening')
   ;[redis, database] = await Promise.all([startPrivateRedis({ durable: true }), createTestDatabase()])
   folder = await mkdtemp(join(tmpdir(), 'tallygate-test-secrets-'))
+  secrets = await mkdtemp(join(tmpdir(), 'tallygate-test-of-google-'))
   const log = createLog('silent', 'test')
   pool = openPostgres(database.url, { max: 2, statementTimeoutMs: 10_000, applicationName: 'test', log })
   const holder = async (client: string): Promise<Holder> => {
@@ -448,6 +517,9 @@ beforeAll(async () => {
     revoked: await holder('holder three'),
   }
   await revokeKey(pool, holders.revoked.keyId)
+  const signer = await makeSigningSecret(pool, holders.one.keyId, PEPPER)
+  if (typeof signer === 'string') throw new Error(signer)
+  signingSecret = signer.secretAccessKey
   const { password } = new URL(redis.url)
   search = searchFor({
     // What identifies a key on a screen may stand anywhere; the rest of it nowhere.
@@ -457,6 +529,14 @@ beforeAll(async () => {
     'the unknown key': UNKNOWN_KEY,
     'the key of another kind': STRANGE_KEY,
     'the credential at the upstream': UPSTREAM_CREDENTIAL,
+    'the signing secret': signingSecret,
+    "Google's refresh token": REFRESH_TOKEN,
+    "Google's client secret": GOOGLE_SECRET,
+    "Entra's client secret": ENTRA_SECRET,
+    'the token of a cloud': CLOUD_TOKEN,
+    "AWS's secret": AWS_SECRET,
+    "AWS's session": AWS_SESSION,
+    "a client's own credential": OWN_CREDENTIAL,
     ADMIN_TOKEN,
     KEY_PEPPER: PEPPER,
     'the prompt': PROMPT,
@@ -465,17 +545,30 @@ beforeAll(async () => {
   })
   const config = join(folder, 'tallygate.yaml')
   const { port } = upstream.address() as AddressInfo
+  const credentials = join(secrets, 'google.json')
+  const google = { client_id: 'c', client_secret: GOOGLE_SECRET, refresh_token: REFRESH_TOKEN }
+  const document = { type: 'authorized_user', ...google, token_uri: `http://127.0.0.1:${port}/token` }
+  await writeFile(credentials, JSON.stringify(document))
   await writeFile(
     config,
     `upstreams:
   - { name: main, url: 'http://127.0.0.1:${port}', provider: openai, api_key_env: UPSTREAM_CREDENTIAL }
   - { name: away, url: 'http://127.0.0.1:1', provider: openai, path_prefix: /away, api_key_env: UPSTREAM_CREDENTIAL }
+  - { name: aws, url: 'http://127.0.0.1:${port}', provider: bedrock, path_prefix: /aws, credentials: aws, region: us-east-1 }
+  - { name: vertex, url: 'http://127.0.0.1:${port}', provider: vertex, path_prefix: /vertex, credentials: google, credentials_file: '${credentials}' }
+  - { name: entra, url: 'http://127.0.0.1:${port}', provider: azure-openai, path_prefix: /entra, credentials: azure, tenant_id: t, client_id: c, client_secret_env: ENTRA_SECRET }
+  - { name: seat, url: 'http://127.0.0.1:${port}', provider: openai, path_prefix: /seat, credentials: client }
 `,
   )
   const journalDir = join(folder, 'journal')
   const env = {
     TALLYGATE_CONFIG: config,
     UPSTREAM_CREDENTIAL,
+    ENTRA_SECRET,
+    AZURE_AUTHORITY_HOST: `http://127.0.0.1:${port}`,
+    AWS_ACCESS_KEY_ID: 'AKIAGATEWAY',
+    AWS_SECRET_ACCESS_KEY: AWS_SECRET,
+    AWS_SESSION_TOKEN: AWS_SESSION,
     DATABASE_URL: database.url,
     REDIS_URL: redis.url,
     KEY_PEPPER: PEPPER,
@@ -534,7 +627,8 @@ afterAll(async () => {
   upstream.close()
   await pool?.end()
   await Promise.all([redis?.stop(), database?.drop()])
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+  for (const made of [folder, secrets])
+    if (made !== undefined) await rm(made, { recursive: true, force: true })
 })
 
 /** What must be found in a place, so that finding nothing else there says something. */
