@@ -10,7 +10,7 @@ import {
   shownText,
   shownTextOrNull,
 } from '../operations/answers.ts'
-import { choiceField, clientField, textField } from '../operations/fields.ts'
+import { choiceField, clientField, formField, patternOf, textField } from '../operations/fields.ts'
 import { type Chapter, renderedOperation } from '../operations/operation.ts'
 import type { Ports } from '../operations/ports.ts'
 import { VALUE } from '../operations/read-input.ts'
@@ -18,11 +18,15 @@ import { invalid, noClient, notFound } from '../operations/refuse.ts'
 import { ALERT_FORMATS, DEFAULT_THRESHOLDS } from './alert-kinds.ts'
 import { renderNewReceiver, renderReceiver, renderSendResult } from './receiver-document.ts'
 import {
-  isAlertSecret,
   kindWithoutClient,
-  readThresholds,
+  MAX_PERCENT,
+  MAX_THRESHOLDS,
+  MAX_URL_LENGTH,
+  SECRET,
   SECRET_FORM,
+  SECRET_LENGTH,
   THRESHOLDS_FORM,
+  URL_FORM,
   urlProblem,
 } from './receiver-order.ts'
 import {
@@ -91,6 +95,8 @@ function kindsField(kinds: readonly string[]) {
     .meta({ description: `What the alerts are about: ${kinds.join(',')}.`, [VALUE]: 'kinds' })
 }
 
+const PERCENTS_RULE = `must be ${THRESHOLDS_FORM}`
+
 const addAlerts = (alerted: Alerted) =>
   renderedOperation({
     name: 'alerts.add',
@@ -104,31 +110,29 @@ const addAlerts = (alerted: Alerted) =>
           const problem = urlProblem(text)
           if (problem !== null) context.addIssue({ code: 'custom', message: problem })
         })
-        .meta({ description: 'Where alerts are posted, http or https.', [VALUE]: 'url' }),
+        .meta({
+          description: 'Where alerts are posted, http or https.',
+          pattern: patternOf(URL_FORM),
+          maxLength: MAX_URL_LENGTH,
+          [VALUE]: 'url',
+        }),
       on: kindsField(alerted.map(({ kind }) => kind)),
       format: choiceField(ALERT_FORMATS, 'How alerts are written.', 'format').default('generic'),
       thresholds: z
-        .array(z.number(`must be ${THRESHOLDS_FORM}`), `must be ${THRESHOLDS_FORM}`)
-        .refine((percents) => readThresholds(percents) !== null, `must be ${THRESHOLDS_FORM}`)
+        .array(z.int(PERCENTS_RULE).min(1, PERCENTS_RULE).max(MAX_PERCENT, PERCENTS_RULE), PERCENTS_RULE)
+        .min(1, PERCENTS_RULE)
+        .max(MAX_THRESHOLDS, PERCENTS_RULE)
         .default([...DEFAULT_THRESHOLDS])
-        .meta({
-          description: 'Percents of budgets that are alerted of.',
-          items: { type: 'integer', minimum: 1, maximum: 1_000 },
-          minItems: 1,
-          [VALUE]: 'percents',
-        }),
+        .meta({ description: 'Percents of budgets that are alerted of.', [VALUE]: 'percents' }),
       client: clientField(
         'The name of the only client that the alerts are about. Without it: all.',
       ).optional(),
-      secret: z
-        .string('must be a text')
-        .refine(isAlertSecret, `must be ${SECRET_FORM}`)
-        .meta({
-          description: 'What signs the alerts, in place of a random text.',
-          minLength: 32,
-          maxLength: 200,
-        })
-        .optional(),
+      secret: formField(
+        SECRET,
+        `must be ${SECRET_FORM}`,
+        { description: 'What signs the alerts, in place of a random text.' },
+        SECRET_LENGTH,
+      ).optional(),
     },
     answer: shownDocument('MadeReceiver', {
       ...receiverShape(alerted),
@@ -138,7 +142,7 @@ const addAlerts = (alerted: Alerted) =>
     errors: ['not_found'],
     async run({ pool }: Ports, asked, who) {
       const { url, format, client = null, secret = null } = asked
-      const thresholds = readThresholds(asked.thresholds) ?? []
+      const thresholds = [...new Set(asked.thresholds)].sort((a, b) => a - b)
       const order = { url, format, client, secret, thresholds, kinds: [...new Set(asked.on)] }
       const misfit = kindWithoutClient(
         order,

@@ -13,37 +13,28 @@ export interface ReceiverOrder {
   readonly secret: string | null
 }
 
-const MAX_URL_LENGTH = 2_000
-const MAX_THRESHOLDS = 10
-const MAX_PERCENT = 1_000
+export const MAX_URL_LENGTH = 2_000
+/** What JSON schemas can say of a URL; whether its host can be one is known to `URL` alone. */
+export const URL_FORM = /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s/?#@\\\p{Cc}]+(?:[/?#][^\s\p{Cc}]*)?$/u
+export const MAX_THRESHOLDS = 10
+export const MAX_PERCENT = 1_000
 /** 128 bits, if they were drawn as hex digits. */
-const MIN_SECRET_LENGTH = 32
-const MAX_SECRET_LENGTH = 200
+export const SECRET_LENGTH = { least: 32, most: 200 }
+export const SECRET = /^[\x21-\x7e]*$/
 
 /** Why alerts cannot be sent to this URL; `null`: they can. Loopback and private addresses are an operator's choice. */
 export function urlProblem(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || !['http:', 'https:'].includes(url.protocol) || text.length > MAX_URL_LENGTH)
-    return 'must be an http or https URL'
-  if (url.username !== '' || url.password !== '')
+  if (url !== null && (url.username !== '' || url.password !== ''))
     return 'must not have a user or password in it: alerts are signed instead'
-  return null
+  return url !== null && URL_FORM.test(text) && text.length <= MAX_URL_LENGTH
+    ? null
+    : 'must be an http or https URL'
 }
 
 export const THRESHOLDS_FORM = `1 to ${MAX_THRESHOLDS} whole percents from 1 to ${MAX_PERCENT}`
 
-/** Thresholds in ascending order, each once; `null`: they are not {@link THRESHOLDS_FORM}. */
-export function readThresholds(percents: readonly number[]): readonly number[] | null {
-  const sorted = [...new Set(percents)].sort((a, b) => a - b)
-  const isFine = sorted.every((one) => Number.isInteger(one) && one >= 1 && one <= MAX_PERCENT)
-  return isFine && sorted.length >= 1 && sorted.length <= MAX_THRESHOLDS ? sorted : null
-}
-
-export const SECRET_FORM = `${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} characters of ASCII without spaces`
-
-export function isAlertSecret(text: string): boolean {
-  return text.length >= MIN_SECRET_LENGTH && text.length <= MAX_SECRET_LENGTH && /^[\x21-\x7e]+$/.test(text)
-}
+export const SECRET_FORM = `${SECRET_LENGTH.least} to ${SECRET_LENGTH.most} characters of ASCII without spaces`
 
 /** The first kind that is about no client, where the order is about one; `null`: there is none. */
 export function kindWithoutClient(

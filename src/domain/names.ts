@@ -1,20 +1,19 @@
-const MAX_NAME_LENGTH = 128
+/** What cannot be seen: it would move a cursor or change the direction of what is shown in terminals, logs and pages. */
+const UNSEEN = String.raw`\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cn}`
 
-/**
- * Tells whether a text can be the name of a client or the label of a key: 1 to 128 characters that can be seen, no
- * spaces around it. What is shown in terminals, logs and pages must not move a cursor or change its direction.
- */
-export function isName(text: string): boolean {
-  return (
-    text.length >= 1 &&
-    text.length <= MAX_NAME_LENGTH &&
-    text.isWellFormed() &&
-    text.trim() === text &&
-    !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cn}]/u.test(text)
-  )
-}
+/** The form of a name of a client or a label of a key: what can be seen, no spaces around it. */
+export const NAME_FORM = new RegExp(`^[^\\s${UNSEEN}](?:[^${UNSEEN}]*[^\\s${UNSEEN}])?$`, 'u')
 
-/** Tells whether a text is a model pattern: an exact name, or a prefix followed by `*`. */
+/** In characters. */
+export const MAX_NAME_LENGTH = 128
+
+/** The form of a model pattern: an exact name, or a prefix followed by `*`. */
+export const MODEL_PATTERN_FORM = /^(?:[^*\s\p{Cc}]+\*?|\*)$/u
+
+/** The form of one model's exact name. */
+export const MODEL_NAME_FORM = /^[^*\s\p{Cc}]+$/u
+
+/** Tells whether a text is a model pattern. */
 export function isModelPattern(text: string): boolean {
-  return /^[^*\s\p{Cc}]*\*?$/u.test(text) && text !== '' && text.isWellFormed()
+  return MODEL_PATTERN_FORM.test(text) && text.isWellFormed()
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { sendError } from './answer-error.ts'
 import type { CallRefusal } from './errors.ts'
 
@@ -14,10 +14,22 @@ export interface Readiness {
   readonly advice?: readonly string[]
 }
 
+/**
+ * For routes without parameters: one that is sent is refused by its name, as it is everywhere else, since a misspelt
+ * one that was ignored would seem to have worked.
+ */
+export const NO_PARAMETERS = {
+  onRequest(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    const [param] = Object.keys(Object(request.query))
+    if (param === undefined) done()
+    else sendError(reply, 'invalid_request', { param, message: `There is no parameter ${param}.` })
+  },
+}
+
 /** `GET /healthz` (the process runs) and `GET /readyz` (calls are accepted). Neither needs a key. */
 export function health(app: FastifyInstance, prefix: string, readiness: () => Readiness): void {
-  app.get(`${prefix}/healthz`, (_request, reply) => reply.send({ status: 'ok' }))
-  app.get(`${prefix}/readyz`, (_request, reply) => {
+  app.get(`${prefix}/healthz`, NO_PARAMETERS, (_request, reply) => reply.send({ status: 'ok' }))
+  app.get(`${prefix}/readyz`, NO_PARAMETERS, (_request, reply) => {
     const { ready, ...state } = readiness()
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'unavailable', ...state })
   })

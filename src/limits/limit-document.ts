@@ -77,6 +77,10 @@ const MOST: Readonly<Record<LimitKind, bigint>> = {
 const WHOLE = /^[1-9][0-9]{0,12}$/
 const USD = /^([0-9]{1,10})(?:\.([0-9]{1,12}))?$/
 
+/** The form of an amount of some kind. */
+export const AMOUNT_FORM = /^(?!0+(?:\.0+)?$)[0-9]{1,13}(?:\.[0-9]{1,12})?$/
+export const MOST_OF_ALL = Number(MOST.tokens)
+
 /** What a limit of the kind may say, as text: US dollars of a budget, else a whole number. `null`: it is none. */
 export function parseAmount(kind: LimitKind, text: string): bigint | null {
   const amount = kind === 'budget' ? parsePico(text) : WHOLE.test(text) ? BigInt(text) : 0n

@@ -1,6 +1,8 @@
-import { parseDurationSeconds } from '../domain/duration.ts'
+import { DURATION_FORM, parseDurationSeconds } from '../domain/duration.ts'
 
-const MOMENT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+const MOMENT =
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?(?:Z|[+-][0-9]{2}:[0-9]{2}))?$/
+export const RAISE_END = new RegExp(`${MOMENT.source}|${DURATION_FORM.source}`)
 const FURTHEST_MS = 100 * 366 * 86_400_000
 
 /** How the end of a raise is written. */

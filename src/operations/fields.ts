@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { MAX_PAGE_LIMIT, PAGE_LIMIT_RULE } from '../domain/documents/page-limit.ts'
-import { parseDurationSeconds } from '../domain/duration.ts'
-import { isModelPattern, isName } from '../domain/names.ts'
+import { DURATION_FORM, parseDurationSeconds } from '../domain/duration.ts'
+import { MAX_NAME_LENGTH, MODEL_NAME_FORM, MODEL_PATTERN_FORM, NAME_FORM } from '../domain/names.ts'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS } from '../domain/period.ts'
 import { isDay } from '../domain/utc-day.ts'
 import { VALUE } from './read-input.ts'
+import { CURSOR_RULE } from './refuse.ts'
 
 /**
  * OperationFields that several operations have. A message is what comes behind the parameter's name, without a full stop. Texts
@@ -12,30 +13,63 @@ import { VALUE } from './read-input.ts'
  */
 
 const TEXT_RULE = 'must be a text'
+const TEXT_FORM = /^[^\p{Cc}]*$/u
 
 /**
- * A text without a rule.
+ * A text of one form, which JSON schemas say too: the same expression checks it and is shown.
+ *
+ * @param rule Words for the form: `must be one line`.
+ * @param length In characters, not in the code units of `length`.
+ */
+export function formField(
+  form: RegExp,
+  rule: string,
+  meta: Readonly<Record<string, unknown>>,
+  length: { readonly least?: number; readonly most?: number } = {},
+) {
+  const { least = 0, most = Number.POSITIVE_INFINITY } = length
+  return z
+    .string(TEXT_RULE)
+    .refine((text) => {
+      const characters = [...text].length
+      return characters >= least && characters <= most && form.test(text) && text.isWellFormed()
+    }, rule)
+    .meta({
+      pattern: patternOf(form),
+      ...(length.least === undefined ? {} : { minLength: length.least }),
+      ...(length.most === undefined ? {} : { maxLength: length.most }),
+      ...meta,
+    })
+}
+
+/** Not every language that reads JSON schemas knows the name of control characters, so they are written out. */
+export function patternOf({ source }: RegExp): string {
+  return source.replaceAll('\\p{Cc}', '\\x00-\\x1f\\x7f-\\x9f')
+}
+
+/**
+ * A text that names something, whatever it is.
  *
  * @param value What stands for it in the help of the command line.
  */
 export function textField(description: string, value = 'text') {
-  return z.string(TEXT_RULE).meta({ description, [VALUE]: value })
+  return formField(TEXT_FORM, 'must have no control characters in it', {
+    description,
+    [VALUE]: value,
+  })
 }
 
 /** A name that is given to something. */
 export function nameField(description: string) {
-  return z
-    .string(TEXT_RULE)
-    .refine(isName, 'must be 1 to 128 characters that can be seen, without spaces around them')
-    .meta({ description, minLength: 1, maxLength: 128, [VALUE]: 'name' })
+  const rule = `must be 1 to ${MAX_NAME_LENGTH} characters that can be seen, without spaces around them`
+  const length = { least: 1, most: MAX_NAME_LENGTH }
+  return formField(NAME_FORM, rule, { description, [VALUE]: 'name' }, length)
 }
 
 /** One line of text. */
 export function lineField(description: string) {
-  return z
-    .string(TEXT_RULE)
-    .regex(/^(?=.*\S)[^\p{Cc}]{1,500}$/u, 'must be one line of at most 500 characters')
-    .meta({ description, pattern: undefined, minLength: 1, maxLength: 500 })
+  const form = /^[^\p{Cc}]*[^\s\p{Cc}][^\p{Cc}]*$/u
+  return formField(form, 'must be one line of at most 500 characters', { description }, { most: 500 })
 }
 
 /** The name of a client that exists. */
@@ -45,56 +79,77 @@ export function clientField(description = 'The name of a client. Without it: all
 
 /** A model's name, or the beginning of names and a `*`. */
 export function modelField(description: string) {
-  return z
-    .string(TEXT_RULE)
-    .refine(isModelPattern, 'must be the name of a model; a * may only end it')
-    .meta({ description, [VALUE]: 'pattern' })
+  const rule = 'must be the name of a model; a * may only end it'
+  return formField(MODEL_PATTERN_FORM, rule, { description, [VALUE]: 'pattern' })
 }
 
 /** One model's exact name. */
 export function modelNameField(description: string) {
-  return z
-    .string(TEXT_RULE)
-    .refine((name) => isModelPattern(name) && !name.endsWith('*'), 'must be the exact name of one model')
-    .meta({ description, [VALUE]: 'name' })
+  return formField(MODEL_NAME_FORM, 'must be the exact name of one model', { description, [VALUE]: 'name' })
 }
 
-const USD = /^(-?)(\d{1,15})(?:\.(\d{1,12}))?$/
+/** The most digits that an amount has before and behind its point. */
+const USD_DIGITS = { whole: 15, fraction: 12 }
 
-/** An amount of US dollars, not zero, in integer pico-USD. */
-export function usdField(description: string) {
+/**
+ * An amount of US dollars, not zero, in integer pico-USD.
+ *
+ * @param digits The most before its point.
+ */
+export function usdField(description: string, digits = USD_DIGITS.whole) {
   const rule = 'must be US dollars other than 0, such as -12.50, to 12 places at most'
+  const form = new RegExp(
+    `^(-?)(?!0+(?:\\.0+)?$)([0-9]{1,${digits}})(?:\\.([0-9]{1,${USD_DIGITS.fraction}}))?$`,
+  )
+  const most = 10 ** digits - 1
   return z
     .union([z.string(), z.number()], rule)
     .transform((written, context) => {
-      const [, sign, whole, fraction = ''] = USD.exec(String(written)) ?? []
-      const pico = whole === undefined ? 0n : BigInt(whole + fraction.padEnd(12, '0'))
-      if (pico !== 0n) return sign === '-' ? -pico : pico
+      const [, sign, whole, fraction = ''] = form.exec(plainly(written)) ?? []
+      const pico = whole === undefined ? null : BigInt(whole + fraction.padEnd(USD_DIGITS.fraction, '0'))
+      if (pico !== null) return sign === '-' ? -pico : pico
       context.addIssue({ code: 'custom', message: rule })
       return z.NEVER
     })
-    .meta({ anyOf: undefined, type: ['string', 'number'], description, [VALUE]: 'usd' })
+    .meta({
+      anyOf: [
+        { type: 'string', pattern: form.source },
+        { type: 'number', minimum: -most, maximum: most, multipleOf: 1e-12, not: { const: 0 } },
+      ],
+      description,
+      [VALUE]: 'usd',
+    })
 }
 
-/** A length of time such as `90d`, in seconds. */
-export function durationField(description: string) {
+/** JavaScript writes numbers below a millionth with an exponent, which no amount has. */
+function plainly(written: string | number): string {
+  if (typeof written === 'string' || Math.abs(written) >= 1e-6) return String(written)
+  const plain = written.toFixed(USD_DIGITS.fraction)
+  return Number(plain) === written ? plain : ''
+}
+
+/**
+ * A length of time such as `90d`, in seconds.
+ *
+ * @param least Whether it may be no time at all.
+ */
+export function durationField(description: string, least: 'none' | 'some' = 'none') {
+  const form = least === 'none' ? DURATION_FORM : new RegExp(`^(?!0+[a-z]?$)${DURATION_FORM.source.slice(1)}`)
   return z
     .string('must be a text such as 90d')
     .transform((written, context) => {
       const seconds = parseDurationSeconds(written)
-      if (seconds !== null) return seconds
+      if (seconds !== null && form.test(written)) return seconds
+      const isNothing = seconds !== null
       context.addIssue({
         code: 'custom',
-        message: 'must be a whole number and s, m, h, d or w, such as 90d, 24h or 15m',
+        message: isNothing
+          ? 'must be longer than nothing'
+          : 'must be a whole number and s, m, h, d or w, such as 90d, 24h or 15m',
       })
       return z.NEVER
     })
-    .meta({
-      description,
-      pattern: '^(0|[0-9]{1,9}[smhdw])$',
-      examples: ['90d', '24h', '15m'],
-      [VALUE]: 'duration',
-    })
+    .meta({ description, pattern: form.source, examples: ['90d', '24h', '15m'], [VALUE]: 'duration' })
 }
 
 /** A UTC day that exists. */
@@ -137,6 +192,15 @@ export function daysField(standard = DEFAULT_PERIOD_DAYS) {
     .describe('UTC days: today and those before.')
 }
 
+/** The item behind which a list goes on. */
+export function cursorField(form: RegExp) {
+  return formField(form, CURSOR_RULE, {
+    description:
+      'The answer goes on behind this item: the header x-tallygate-next-cursor of the answer before.',
+    [VALUE]: 'text',
+  })
+}
+
 /** The parameters of a list that can be read part by part. */
 export const LIST_PART = {
   limit: z
@@ -145,7 +209,15 @@ export const LIST_PART = {
     .max(MAX_PAGE_LIMIT, PAGE_LIMIT_RULE)
     .describe('The answer has at most so many items. Without it: all, or what the operation says.')
     .optional(),
-  cursor: textField(
-    'The answer goes on behind this item: the header x-tallygate-next-cursor of the answer before.',
-  ).optional(),
+  cursor: cursorField(TEXT_FORM).optional(),
+}
+
+/** Groups to break sums down by, each once. */
+export function groupsField<const Name extends string>(names: readonly Name[], description: string) {
+  const rule = `must name ${names.join(', ')}, or several of them with commas between, each once`
+  return z
+    .array(z.enum(names as readonly [Name, ...Name[]], rule), rule)
+    .min(1, rule)
+    .refine((groups) => new Set(groups).size === groups.length, rule)
+    .meta({ description, uniqueItems: true })
 }

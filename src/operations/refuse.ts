@@ -20,8 +20,10 @@ export function conflict(message: string, param?: string, hint?: string): Gatewa
   return refused('conflict', message, param, hint)
 }
 
+export const CURSOR_RULE = 'must be that of an answer to the same query'
+
 export function badCursor(): GatewayError {
-  return invalid('cursor', 'must be that of an answer to the same query')
+  return invalid('cursor', CURSOR_RULE)
 }
 
 export function noClient(name: string): GatewayError {

@@ -13,20 +13,23 @@ export function allowMethods(app: FastifyInstance): void {
     methods.set(url, known)
   })
   // `/limits/history` is a path of its own, and no limit, whatever else `/limits/:id` takes.
-  // It is asked behind the token.
+  // It is asked behind the token, and before the body, whose type a method like QUERY would be refused for.
   app.addHook('preParsing', (request, reply, payload, done) => {
     const [path = ''] = request.url.split('?')
     const { url } = request.routeOptions
-    const own = url === undefined || url === path ? undefined : methods.get(path)
-    if (own === undefined) done(null, payload)
-    else refuse(reply, own)
+    const own = url === path ? undefined : methods.get(path)
+    if (own !== undefined) refuse(reply, own)
+    else if (request.is404) nowhere(path, reply)
+    else done(null, payload)
   })
-  app.setNotFoundHandler((request, reply) => {
-    const [path = ''] = request.url.split('?')
-    const taken = methods.get(path) ?? [...methods].find(([url]) => isUnder(url, path))?.[1]
+  // A handler of its own gives unknown paths the hooks of these routes, such as the token's.
+  app.setNotFoundHandler((request, reply) => nowhere(request.url, reply))
+
+  function nowhere(path: string, reply: FastifyReply): void {
+    const taken = [...methods].find(([url]) => isUnder(url, path))?.[1]
     if (taken === undefined) sendError(reply, 'not_found')
     else refuse(reply, taken)
-  })
+  }
 }
 
 function refuse(reply: FastifyReply, taken: ReadonlySet<string>): void {

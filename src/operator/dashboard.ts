@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
+import { NO_PARAMETERS } from '../http/listener.ts'
 
 /** The page and what it loads: these files of `src/operator/dashboard` and nothing else. */
 const FILES: readonly { readonly path: string; readonly file: string; readonly type: string }[] = [
@@ -39,7 +40,7 @@ export function dashboard(app: FastifyInstance): void {
   for (const { path, file, type } of FILES) {
     const content = readFileSync(new URL(`./dashboard/${file}`, import.meta.url))
     const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
-    app.get(path, async (request, reply) => {
+    app.get(path, NO_PARAMETERS, async (request, reply) => {
       reply.header('cache-control', 'no-cache').header('etag', etag)
       reply.header('content-security-policy', CONTENT_SECURITY_POLICY)
       if (request.headers['if-none-match'] === etag) return reply.code(304).send()

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { NO_PARAMETERS } from '../http/listener.ts'
 
 export interface MetricsOptions {
   readonly contentType: string
@@ -11,7 +12,7 @@ export interface MetricsOptions {
  * processes there is no answer: their counters would fall, which is taken for a restart.
  */
 export function metrics(app: FastifyInstance, { contentType, render }: MetricsOptions): void {
-  app.get('/metrics', async (_request, reply) => {
+  app.get('/metrics', NO_PARAMETERS, async (_request, reply) => {
     const text = await render()
     if (text !== null) return reply.type(contentType).send(text)
     return reply.code(503).type('text/plain').send('A process of this gateway does not answer.\n')

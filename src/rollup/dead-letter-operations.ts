@@ -1,4 +1,3 @@
-import { isProducer } from '../ledger/entry.ts'
 import {
   shownChoice,
   shownCount,
@@ -9,9 +8,10 @@ import {
   shownText,
   shownTextOrNull,
 } from '../operations/answers.ts'
-import { flagField, textField } from '../operations/fields.ts'
+import { flagField, formField } from '../operations/fields.ts'
 import { type Chapter, operation, renderedOperation } from '../operations/operation.ts'
 import type { Ports } from '../operations/ports.ts'
+import { VALUE } from '../operations/read-input.ts'
 import { invalid, notFound } from '../operations/refuse.ts'
 import { printable } from '../operations/table.ts'
 import { findDeadLetter, type StoredDeadLetter, selectDeadLetters } from '../store/ledger/dead-letters.ts'
@@ -28,7 +28,11 @@ const LETTER = {
 }
 const SHOWN_LETTER = shownDocument('DeadLetter', LETTER)
 
-const LETTER_ID = textField('producer/sequence, as dead-letters list shows it.', 'id')
+const LETTER_ID = formField(
+  /^[0-9a-f]{32}\/[1-9][0-9]{0,15}$/,
+  'must be producer/sequence, as dead-letters list shows it',
+  { description: 'producer/sequence, as dead-letters list shows it.', [VALUE]: 'id' },
+)
 
 const listLetters = renderedOperation({
   name: 'dead-letters.list',
@@ -162,10 +166,8 @@ interface LetterId {
 }
 
 function readLetterId(text: string): LetterId {
-  const [producer = '', sequence = '', ...rest] = text.split('/')
-  if (isProducer(producer) && /^[1-9][0-9]{0,15}$/.test(sequence) && rest.length === 0)
-    return { producer, sequence: Number(sequence) }
-  throw invalid('id', 'must be producer/sequence, as dead-letters list shows it')
+  const [producer = '', sequence = ''] = text.split('/')
+  return { producer, sequence: Number(sequence) }
 }
 
 function idOf({ producer, sequence }: LetterId): string {

@@ -103,7 +103,7 @@ test('a path answers other methods with 405 and those that it takes', async () =
     const taken = new Set(ROUTES.flatMap((route) => (route.path === path ? [route.method as string] : [])))
     if (taken.has('GET')) taken.add('HEAD')
     const url = `/admin/v1${path.replace(/\{\w+\}/g, '1')}`
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'].filter(
       (one) => !taken.has(one),
     )) {
       const { statusCode, headers, body } = await ask(method, url)
@@ -113,8 +113,15 @@ test('a path answers other methods with 405 and those that it takes', async () =
   }
 })
 
+const OTHER_PATHS = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/dashboard']
+
+test.each(OTHER_PATHS)('GET %s refuses every query parameter', async (path) => {
+  const { statusCode, body } = await ask('GET', `${path}?nobody_has_this=1`)
+  expect([statusCode, JSON.parse(body)]).toMatchObject([400, { error: { param: 'nobody_has_this' } }])
+})
+
 test('other paths of the listener answer 405 too, and what is nowhere 404', async () => {
-  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/dashboard']) {
+  for (const path of OTHER_PATHS) {
     const { statusCode, headers } = await ask('POST', path)
     expect([statusCode, headers.allow], path).toEqual([405, 'GET, HEAD'])
   }

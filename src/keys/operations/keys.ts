@@ -54,9 +54,10 @@ export const createKeyOperation = renderedOperation({
   input: {
     client: clientField('The name of the client that the key is for.'),
     name: nameField('A label to tell keys apart.').default('default'),
-    expires_in: durationField('The key ends after this time, such as 90d. Without it: never.')
-      .refine((seconds) => seconds > 0, 'must be longer than nothing')
-      .optional(),
+    expires_in: durationField(
+      'The key ends after this time, such as 90d. Without it: never.',
+      'some',
+    ).optional(),
     models: z
       .array(
         modelField('A name, or a beginning of names followed by *.'),

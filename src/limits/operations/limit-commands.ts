@@ -15,9 +15,9 @@ import {
   amountField,
   getScope,
   PER,
+  paymentField,
   readAmount,
   readOrders,
-  readPayment,
   readUntil,
   requireRaised,
   requireToppedUp,
@@ -102,7 +102,7 @@ export const topUpScope = operation({
   http: { none: ['limits.top-up'] },
   input: {
     ...SCOPE,
-    add: amountField('US dollars, such as 50. Below 0 takes away.', 'usd'),
+    add: paymentField(),
     soft: flagField('The soft budget.').optional(),
     reference: lineField('The name of the payment, which counts once, however often it is sent.').optional(),
   },
@@ -113,8 +113,7 @@ export const topUpScope = operation({
   changes: changed('limits topped up'),
   command: { words: 'limits top-up', print: LIMIT_LISTING },
   async run(ports: Ports, asked, who) {
-    const { add, soft: isSoft = false, reference = null } = asked
-    const pico = readPayment('add', add)
+    const { add: pico, soft: isSoft = false, reference = null } = asked
     const scope = await scopeOf(ports, asked)
     const done = await topUpBudget(ports.pool, scope, { isSoft, pico, reference }, who)
     requireToppedUp(done, 'add')

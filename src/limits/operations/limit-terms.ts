@@ -1,27 +1,41 @@
 import { z } from 'zod'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { choiceField, dayField } from '../../operations/fields.ts'
+import { choiceField, dayField, formField, usdField } from '../../operations/fields.ts'
 import type { InputOf } from '../../operations/operation.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { conflict, invalid, notFound } from '../../operations/refuse.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { findScope, type NamedScope } from '../find-scope.ts'
 import { BUDGET_PERIODS, type LimitKind, WHEN_ALONE } from '../limit.ts'
-import { describeAmounts, describeSort, parseAmount, renderAmount } from '../limit-document.ts'
-import { parseRaiseEnd, RAISE_END_FORMS } from '../raise-end.ts'
+import {
+  AMOUNT_FORM,
+  describeAmounts,
+  describeSort,
+  MOST_OF_ALL,
+  parseAmount,
+  renderAmount,
+} from '../limit-document.ts'
+import { parseRaiseEnd, RAISE_END, RAISE_END_FORMS } from '../raise-end.ts'
 import type { LimitOrder, LimitScope, LimitSort } from '../table/change-limits.ts'
 import type { Raised, ToppedUp } from '../table/raise-limits.ts'
 
 /** Rules of what a limit may say, for the operations over HTTP and the commands alike. */
 
-/** An amount as it is sent: US dollars for a budget, else a whole number. */
+/** An amount as it is sent: US dollars for a budget, else a whole number. `readAmount` knows how much it may be. */
 export function amountField(description: string, value = 'n') {
   return z.union([z.string(), z.number()], 'must be a number, or US dollars as text').meta({
-    anyOf: undefined,
-    type: ['string', 'number'],
+    anyOf: [
+      { type: 'string', pattern: AMOUNT_FORM.source },
+      { type: 'number', exclusiveMinimum: 0, maximum: MOST_OF_ALL },
+    ],
     description,
     [VALUE]: value,
   })
+}
+
+/** What is added to a budget in total. */
+export function paymentField() {
+  return usdField('US dollars, such as 50. Below 0 takes away.', 9)
 }
 
 export const PER = choiceField(
@@ -103,17 +117,10 @@ export function readAmount(kind: LimitKind, param: string, sent: string | number
   )
 }
 
-/** An amount of US dollars, of which one below 0 is taken away; in pico-USD. */
-export function readPayment(param: string, sent: string | number): bigint {
-  const written = String(sent)
-  const isTaken = written.startsWith('-')
-  const pico = readAmount('budget', param, isTaken ? written.slice(1) : written)
-  return isTaken ? -pico : pico
-}
-
-export const UNTIL = z
-  .string('must be a text')
-  .meta({ description: `The end of the raise: ${RAISE_END_FORMS}.`, [VALUE]: 'time' })
+export const UNTIL = formField(RAISE_END, `must be ${RAISE_END_FORMS}`, {
+  description: `The end of the raise: ${RAISE_END_FORMS}.`,
+  [VALUE]: 'time',
+})
 
 /** The end of a raise, in milliseconds since 1970. */
 export function readUntil(until: string, nowMs: number): number {

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { periodOf } from '../../domain/period.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
@@ -6,8 +5,10 @@ import { shownList } from '../../operations/answers.ts'
 import {
   choiceField,
   clientField,
+  cursorField,
   daysField,
   flagField,
+  groupsField,
   LIST_PART,
   lineField,
   modelField,
@@ -43,9 +44,9 @@ import {
   amountField,
   getScope,
   PER,
+  paymentField,
   readAmount,
   readOrders,
-  readPayment,
   readUntil,
   requireRaised,
   requireToppedUp,
@@ -56,6 +57,7 @@ import {
 /** The most limits of an answer: what was spent is worked out for each. */
 const MOST_LISTED = 1_000
 const LIMIT_ID = /^[1-9][0-9]{0,17}$/
+const LIMIT_PART = { limit: LIST_PART.limit, cursor: cursorField(LIMIT_ID).optional() }
 
 const ID = textField('The id of the limit.', 'id')
 const AMOUNT = amountField(
@@ -73,7 +75,7 @@ export const listLimits = operation({
     default: flagField('Only the defaults, which hold for clients that have none like them.').optional(),
     key: textField('Only limits of this key of the client.', 'id').optional(),
     model: textField('Only limits of exactly this model or beginning of names.', 'pattern').optional(),
-    ...LIST_PART,
+    ...LIMIT_PART,
   },
   answer: shownList(SHOWN_LIMIT),
   gives: 'The limits, at most 1,000.',
@@ -116,8 +118,7 @@ export const setLimit = operation({
   role: 'write',
   http: { method: 'POST', path: '/limits', id: 'setLimit', body: 'NewLimit' },
   input: {
-    client: z
-      .string('must be a text')
+    client: clientField()
       .nullable()
       .describe('The name of a client. null: the default of all clients that have none like it.'),
     key: textField('The id of a key of the client.', 'id').optional(),
@@ -230,7 +231,7 @@ export const topUpLimit = operation({
   http: { method: 'POST', path: '/limits/{id}/top-up', id: 'topUpBudget', body: 'TopUp' },
   input: {
     id: ID,
-    add_usd: amountField('US dollars, such as 50. Below 0 takes away.'),
+    add_usd: paymentField(),
     reference: lineField('The name of the payment, which counts once, however often it is sent.').optional(),
   },
   answer: SHOWN_LIMIT,
@@ -238,10 +239,10 @@ export const topUpLimit = operation({
   errors: ['not_found', 'conflict'],
   changes: changed('limit topped up'),
   command: { none: ['limits.top-up-scope'] },
-  async run(ports: Ports, { id, add_usd: sent, reference = null }, who) {
+  async run(ports: Ports, { id, add_usd: pico, reference = null }, who) {
     const { limit } = await getLimit(ports.pool, id)
     if (limit.per !== 'total') throw invalid('id', `must name a budget in total, and limit ${id} is none`)
-    const order = { isSoft: limit.isSoft, pico: readPayment('add_usd', sent), reference }
+    const order = { isSoft: limit.isSoft, pico, reference }
     requireToppedUp(await topUpBudget(ports.pool, limit, order, who), 'add_usd')
     return await getShown(ports, id)
   },
@@ -252,7 +253,7 @@ export const listLimitChanges = operation({
   summary: 'Shows who changed which limit, when, and from what to what, the newest first.',
   role: 'read',
   http: { method: 'GET', path: '/limits/history', id: 'listLimitChanges' },
-  input: { client: clientField().optional(), ...LIST_PART },
+  input: { client: clientField().optional(), ...LIMIT_PART },
   answer: shownList(LIMIT_CHANGE),
   gives: 'The changes, at most 1,000.',
   errors: ['not_found'],
@@ -260,7 +261,6 @@ export const listLimitChanges = operation({
   async run({ pool }: Ports, { client, limit = MOST_LISTED, cursor = null }) {
     const found = client === undefined ? null : await findClient(pool, client)
     if (client !== undefined && found === null) throw noClient(client)
-    if (cursor !== null && !LIMIT_ID.test(cursor)) throw badCursor()
     const changes = await selectLimitChanges(pool, {
       clientId: found?.id ?? null,
       before: cursor,
@@ -278,11 +278,7 @@ export const listRefused = operation({
   http: { method: 'GET', path: '/refused', id: 'listRefused' },
   input: {
     days: daysField(),
-    group_by: z
-      .array(z.enum(REFUSED_GROUPS, `must name ${GROUPS_RULE()}`), `must name ${GROUPS_RULE()}`)
-      .refine((groups) => new Set(groups).size === groups.length, `must name ${GROUPS_RULE()}`)
-      .describe('Counts the calls apart. Without it: one sum.')
-      .optional(),
+    group_by: groupsField(REFUSED_GROUPS, 'Counts the calls apart. Without it: one sum.').optional(),
   },
   answer: shownList(REFUSED_CALLS),
   gives: 'The sums.',
@@ -308,10 +304,6 @@ export const listRefused = operation({
   },
 })
 
-function GROUPS_RULE() {
-  return `${REFUSED_GROUPS.join(', ')}, or several of them with commas between, each once`
-}
-
 /** Gateways have limits in memory, and the audit of limits has who changed them. */
 export function changed(says: string) {
   return {
@@ -325,7 +317,7 @@ export function changed(says: string) {
 }
 
 async function getLimit(pool: Postgres, id: string): Promise<NamedLimit> {
-  const found = LIMIT_ID.test(id) || id.includes('\0') ? await findLimitById(pool, id) : null
+  const found = LIMIT_ID.test(id) ? await findLimitById(pool, id) : null
   if (found === null) throw noLimit(id)
   return found
 }
@@ -354,7 +346,6 @@ async function selectAllLimits(pool: Postgres): Promise<readonly NamedLimit[]> {
 }
 
 async function pageOfAll(pool: Postgres, rows: number, cursor: string | null) {
-  if (cursor !== null && !LIMIT_ID.test(cursor)) throw badCursor()
   return cut(await selectLimits(pool, { after: cursor ?? '0', rows: rows + 1 }), rows, idOf)
 }
 

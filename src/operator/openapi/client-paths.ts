@@ -106,7 +106,7 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
             'Adds the same figures for each group; changes nothing else. `by` is another name of it.',
           style: 'form',
           explode: false,
-          schema: { type: 'array', items: { enum: CLIENT_GROUPS }, minItems: 1 },
+          schema: { type: 'array', items: { enum: CLIENT_GROUPS }, minItems: 1, uniqueItems: true },
         },
         {
           name: 'period',

@@ -8,7 +8,12 @@ type Described = Pick<ApiOperation, 'operationId' | 'summary'> & {
 }
 
 function open(operation: Described): ApiOperation {
-  return { tags: ['health'], security: [], ...operation }
+  return {
+    tags: ['health'],
+    security: [],
+    ...operation,
+    responses: { ...operation.responses, ...errors('invalid_request') },
+  }
 }
 
 /** Health, the same on both listeners. */

@@ -92,6 +92,7 @@ export interface Schema {
   readonly minLength?: number
   readonly maxLength?: number
   readonly minItems?: number
+  readonly uniqueItems?: boolean
   readonly default?: unknown
   readonly examples?: readonly unknown[]
   readonly items?: Schema

@@ -5,7 +5,7 @@ import { periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
 import { shownDay, shownDocument, shownList, shownText, shownTextOrNull } from '../../operations/answers.ts'
-import { choiceField, clientField, daysField, LIST_PART } from '../../operations/fields.ts'
+import { choiceField, clientField, daysField, groupsField, LIST_PART } from '../../operations/fields.ts'
 import { type Chapter, Part, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { badCursor, invalid, noClient } from '../../operations/refuse.ts'
@@ -55,8 +55,6 @@ const OPERATOR_USAGE = shownDocument('OperatorUsage', {
   ...optional(shownFigures(RELIABILITY_FIGURES)),
 })
 
-const GROUPS_RULE = `must name ${USAGE_GROUPS.join(', ')}, or several of them with commas between`
-
 interface Asked {
   readonly group_by?: readonly UsageGroup[] | undefined
   readonly limit?: number | undefined
@@ -64,9 +62,9 @@ interface Asked {
   readonly cursor?: string | undefined
 }
 
-/** Each once, in the order written. */
+/** In the order written. */
 function groupsOf({ group_by = [] }: Asked): readonly UsageGroup[] {
-  return [...new Set(group_by)]
+  return group_by
 }
 
 /** `null`: all groups are asked for. */
@@ -86,10 +84,10 @@ const usageOperation = renderedOperation({
   input: {
     client: clientField().optional(),
     days: daysField(),
-    group_by: z
-      .array(z.enum(USAGE_GROUPS as readonly [UsageGroup, ...UsageGroup[]], GROUPS_RULE), GROUPS_RULE)
-      .describe(`Breaks it down by ${USAGE_GROUPS.join(', ')}, or several. The answer is then a list.`)
-      .optional(),
+    group_by: groupsField(
+      USAGE_GROUPS,
+      `Breaks it down by ${USAGE_GROUPS.join(', ')}, or several. The answer is then a list.`,
+    ).optional(),
     limit: LIST_PART.limit.describe(
       'At most so many groups, those with most of what they are sorted by. Without it: all, by name.',
     ),
