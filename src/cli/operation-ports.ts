@@ -10,6 +10,7 @@ import type { Cli } from './cli.ts'
 import { findServers } from './find-servers.ts'
 import { findPrices, type PriceOptions } from './gateway-prices.ts'
 import { inspectServers } from './inspect-servers.ts'
+import { secretsOf } from './secrets.ts'
 import type { Servers } from './servers.ts'
 
 /** Options of commands that are of no field. */
@@ -48,6 +49,7 @@ export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptio
     findPrices: (order) => findPrices(servers?.pool ?? null, cli.env, options, order),
     findOfferedPrices: (path) => findOfferedPrices(cli.env, path),
     findAdminKey: (name) => cli.env[name] || null,
+    findSecret: secretsOf(cli.env),
     mostUnpricedCalls: MOST_UNPRICED_CALLS,
     findRequestedNames: selectRequestedNames,
     inspect: () => inspectServers(needed(), cli.env),

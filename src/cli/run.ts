@@ -8,7 +8,6 @@ import type { Cli } from './cli.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
 import { addOperations } from './operation-commands.ts'
 import { showProgress } from './progress.ts'
-import { addSecretsCommand } from './secrets.ts'
 import { withServers } from './servers.ts'
 
 const FAILED = 1
@@ -62,7 +61,6 @@ export async function runCommandLine(
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({ writeOut: (text) => streams.out(text), writeErr: (text) => streams.err(text) })
     .exitOverride()
-  addSecretsCommand(program, cli)
   addOperations(program, CHAPTERS, cli)
   try {
     await program.parseAsync(args, { from: 'user' })

@@ -156,6 +156,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       remark() {},
       keyPeppers: peppers,
       newKeyPepper: () => pepper,
+      findSecret: () => null,
       locations: null,
       drainFolder: null,
     },

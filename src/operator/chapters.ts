@@ -23,6 +23,7 @@ import {
   listKeysOperation,
   revokeKeyOperation,
 } from '../keys/operations/keys.ts'
+import { SECRETS_CHAPTER, type SecretPorts } from '../keys/operations/secrets.ts'
 import { makeSigningSecretOperation } from '../keys/operations/signing-secrets.ts'
 import { BACKUP_CHAPTERS, type BackupPorts } from '../ledger/operations/backup.ts'
 import { claimStores } from '../ledger/operations/claim.ts'
@@ -57,10 +58,12 @@ export interface AllPorts
     UpdatePorts,
     ReconcilePorts,
     BackupPorts,
+    SecretPorts,
     JournalPorts {}
 
 /** Every chapter that declares operations, in the order of the command line's help. */
 export const CHAPTERS: readonly Chapter<AllPorts>[] = [
+  SECRETS_CHAPTER,
   {
     words: 'client',
     about: 'The accounts that usage is summed up for.',

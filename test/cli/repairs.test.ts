@@ -210,6 +210,6 @@ test('secrets show has what compose and npm start made for themselves', async ()
     out: 'of the container\n',
   })
   expect((await run(bare, 'secrets', 'show', 'redisPassword')).err).toContain(
-    'it is KEY_PEPPER or ADMIN_TOKEN',
+    'must be KEY_PEPPER or ADMIN_TOKEN',
   )
 })

@@ -133,6 +133,7 @@ test('other paths of the listener answer 405 too, and what is nowhere 404', asyn
 
 /** The operations without a route that no other one stands for: a server cannot do them for itself, nor start. */
 const FOR_THE_COMMAND_LINE_ALONE: readonly string[] = [
+  'secrets.show',
   'compare',
   'ledger.claim',
   'journal.drain',
