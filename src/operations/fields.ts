@@ -63,7 +63,7 @@ export function textField(description: string, value = 'text') {
 export function nameField(description: string) {
   const rule = `must be 1 to ${MAX_NAME_LENGTH} characters that can be seen, without spaces around them`
   const length = { least: 1, most: MAX_NAME_LENGTH }
-  return formField(NAME_FORM, rule, { description, [VALUE]: 'name' }, length)
+  return formField(NAME_FORM, rule, { description, examples: ['acme'], [VALUE]: 'name' }, length)
 }
 
 /** One line of text. */

@@ -35,6 +35,29 @@ const GOOGLE_MODEL: Schema = {
   required: ['name', 'displayName'],
 }
 
+const GOOGLE_MODELS: Schema = {
+  type: 'object',
+  properties: { models: list(GOOGLE_MODEL) },
+  required: ['models'],
+}
+
+/** Whatever else Anthropic's own list says of it. */
+const ANTHROPIC_MODEL: Schema = {
+  type: 'object',
+  properties: {
+    type: { const: 'model' },
+    id: text('What calls name it by.'),
+    display_name: text('For people.'),
+  },
+  required: ['type', 'id', 'display_name'],
+}
+
+const ANTHROPIC_MODELS: Schema = {
+  type: 'object',
+  properties: { data: list(ANTHROPIC_MODEL), has_more: { const: false } },
+  required: ['data', 'has_more'],
+}
+
 const MODEL_ID: Parameter = {
   name: 'id',
   in: 'path',
@@ -81,13 +104,13 @@ function modelPaths(
 
 /** Everything under the clients' base URL. */
 export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
-  ...modelPaths('/v1/models', '', ref('ModelList'), ref('Model')),
   ...modelPaths(
-    '/v1beta/models',
-    'AsGoogle',
-    { type: 'object', properties: { models: list(GOOGLE_MODEL) }, required: ['models'] },
-    GOOGLE_MODEL,
+    '/v1/models',
+    '',
+    { anyOf: [ref('ModelList'), ANTHROPIC_MODELS, GOOGLE_MODELS] },
+    { anyOf: [ref('Model'), ANTHROPIC_MODEL, GOOGLE_MODEL] },
   ),
+  ...modelPaths('/v1beta/models', 'AsGoogle', GOOGLE_MODELS, GOOGLE_MODEL),
   '/v1/usage': {
     get: {
       operationId: 'getUsage',
