@@ -95,6 +95,7 @@ function kindsField(kinds: readonly string[]) {
     .meta({ description: `What the alerts are about: ${kinds.join(',')}.`, [VALUE]: 'kinds' })
 }
 
+const PERCENT = z.int().min(1).max(MAX_PERCENT)
 const PERCENTS_RULE = `must be ${THRESHOLDS_FORM}`
 
 const addAlerts = (alerted: Alerted) =>
@@ -119,11 +120,16 @@ const addAlerts = (alerted: Alerted) =>
       on: kindsField(alerted.map(({ kind }) => kind)),
       format: choiceField(ALERT_FORMATS, 'How alerts are written.', 'format').default('generic'),
       thresholds: z
-        .array(z.int(PERCENTS_RULE).min(1, PERCENTS_RULE).max(MAX_PERCENT, PERCENTS_RULE), PERCENTS_RULE)
+        .array(z.number(PERCENTS_RULE), PERCENTS_RULE)
         .min(1, PERCENTS_RULE)
         .max(MAX_THRESHOLDS, PERCENTS_RULE)
+        .refine((all) => all.every((one) => PERCENT.safeParse(one).success), PERCENTS_RULE)
         .default([...DEFAULT_THRESHOLDS])
-        .meta({ description: 'Percents of budgets that are alerted of.', [VALUE]: 'percents' }),
+        .meta({
+          description: 'Percents of budgets that are alerted of.',
+          items: { type: 'integer', minimum: 1, maximum: MAX_PERCENT },
+          [VALUE]: 'percents',
+        }),
       client: clientField(
         'The name of the only client that the alerts are about. Without it: all.',
       ).optional(),

@@ -1,5 +1,5 @@
 /** What cannot be seen: it would move a cursor or change the direction of what is shown in terminals, logs and pages. */
-const UNSEEN = String.raw`\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cn}`
+const UNSEEN = String.raw`\p{C}\u2028\u2029`
 
 /** The form of a name of a client or a label of a key: what can be seen, no spaces around it. */
 export const NAME_FORM = new RegExp(`^[^\\s${UNSEEN}](?:[^${UNSEEN}]*[^\\s${UNSEEN}])?$`, 'u')

@@ -177,9 +177,9 @@ function inputReader(fields: OperationFields, route: OperationRoute) {
     const given = request.query as Readonly<Record<string, unknown>>
     try {
       return {
-        ...parseFields(places.path, request.params),
         ...parseFields(places.query, readQuery(withoutAliases(places.query, given), queried), 'text'),
         ...parseFields(places.body, request.body),
+        ...parseFields(places.path, request.params),
       }
     } catch (error) {
       throw namedAsGiven(error, given)

@@ -241,7 +241,7 @@ describe('what cannot be', () => {
       ['limits', 'raise', '--client', 'wrong', '--rpm', '20', '--until', '2099-01-01T10:00'],
       '--until must be a time such as',
     ],
-    [['limits', 'top-up', '--client', 'wrong', '--add', '0'], '--add must be US dollars above 0'],
+    [['limits', 'top-up', '--client', 'wrong', '--add', '0'], '--add must be US dollars other than 0'],
     [['limits', 'remove', 'x'], '[ids...] must be a number that limits show shows'],
     [['limits', 'remove', '1', '--client', 'wrong'], '[ids...] does not go with options'],
     [['limits', 'remove'], '--client is missing: name a client'],

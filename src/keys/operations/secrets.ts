@@ -18,7 +18,12 @@ const showSecrets = operation({
   summary: 'Shows KEY_PEPPER, to be kept beside backups, and ADMIN_TOKEN, for the dashboard.',
   role: 'admin',
   http: { none: 'A server gives away no secret that opens it or its backups.' },
-  input: { name: choiceField(SECRET_NAMES, 'Its value alone. Without it: all.').optional() },
+  input: {
+    name: choiceField(
+      SECRET_NAMES,
+      `${SECRET_NAMES.join(' or ')}: its value alone. Without it: all.`,
+    ).optional(),
+  },
   answer: shownDocument('Secrets', {
     KEY_PEPPER: shownText('The secret of keys at rest.').optional(),
     ADMIN_TOKEN: shownText("The operator's token.").optional(),

@@ -10,7 +10,7 @@ import { startStack, type TestStack } from '../../support/servers/stack.ts'
 const CASES = 5_000
 const SEED = 1
 /** Of each operation, in each of the phases that make requests up. */
-const CASES_EACH = Number(process.env.FUZZ_CASES ?? 100)
+const CASES_EACH = Number(process.env.FUZZ_CASES ?? 80)
 const TOKEN = 'operator-token-of-the-tests'
 
 let stack: TestStack
@@ -38,6 +38,7 @@ const UNSAID: Readonly<Record<string, string>> = {
   listLimits: 'parameters of a query that need or exclude each other; a cursor is an item that is there',
   getUsageOfAll: 'parameters of a query that need each other; a cursor is of the same query',
   getUsage: 'period is in place of days',
+  exportUsage: 'the first day is not behind the last one',
   setLimit: 'what a limit may say, by its kind; days to come',
   changeLimit: 'the kind of the limit with this id says what it may say',
   raiseLimit: 'the kind of the limit with this id; moments gone by',

@@ -1,0 +1,37 @@
+import { globSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { CONDITIONS } from '../../src/doctor/conditions.ts'
+import { OPERATIONS } from '../../src/operator/chapters.ts'
+
+/** What chapters export from the files that declare, by file and name. */
+async function exported(pattern: string): Promise<readonly (readonly [string, unknown])[]> {
+  const found = await Promise.all(
+    globSync(pattern).map(async (file) => Object.entries(await import(resolve(file)))),
+  )
+  return found.flat()
+}
+
+const isLike = (value: unknown, members: readonly string[]): value is { readonly name: string } =>
+  typeof value === 'object' && value !== null && members.every((member) => member in value)
+
+// One that no list has compiles, and is nowhere to be seen.
+test('every operation that a chapter exports is in the list of operations', async () => {
+  const listed: ReadonlySet<unknown> = new Set(OPERATIONS)
+  const declared = (await exported('src/**/*operations/*.ts'))
+    .concat(await exported('src/**/*operations.ts'))
+    .flatMap(([name, value]) => (isLike(value, ['role', 'http', 'run', 'command']) ? [{ name, value }] : []))
+  expect(declared.length).toBeGreaterThan(20)
+  expect(declared.filter(({ value }) => !listed.has(value)).map(({ name }) => name)).toEqual([])
+})
+
+test('every condition that a chapter exports is in the list of conditions', async () => {
+  const listed: ReadonlySet<unknown> = new Set(CONDITIONS)
+  const declared = (await exported('src/**/conditions/*.ts'))
+    .concat(await exported('src/**/conditions.ts'))
+    .flatMap(([name, value]) =>
+      [value].flat().flatMap((one) => (isLike(one, ['place', 'severity']) ? [{ name, one }] : [])),
+    )
+  expect(declared.length).toBeGreaterThan(10)
+  expect(declared.filter(({ one }) => !listed.has(one)).map(({ name }) => name)).toEqual([])
+})
