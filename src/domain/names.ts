@@ -7,6 +7,11 @@ export const NAME_FORM = new RegExp(`^[^\\s${UNSEEN}](?:[^${UNSEEN}]*[^\\s${UNSE
 /** In characters. */
 export const MAX_NAME_LENGTH = 128
 
+/** Tells whether a text can be the name of a client or the label of a key. */
+export function isName(text: string): boolean {
+  return NAME_FORM.test(text) && [...text].length <= MAX_NAME_LENGTH
+}
+
 /** The form of a model pattern: an exact name, or a prefix followed by `*`. */
 export const MODEL_PATTERN_FORM = /^(?:[^*\s\p{Cc}]+\*?|\*)$/u
 

@@ -31,8 +31,14 @@ beforeAll(async () => {
 
 afterAll(() => stack?.stop())
 
+/** A name has characters that can be seen; of `\p{C}` schemathesis knows control characters alone. */
+const SEEN = 'characters that cannot be seen are more than those of control'
+
 /** What keeps to the JSON schema of these and may be refused with 400 all the same, since no schema can say why. */
 const UNSAID: Readonly<Record<string, string>> = {
+  createClient: SEEN,
+  createKey: SEEN,
+  importKeys: 'one of three places where rows are',
   listClients: 'a cursor is an item that is there',
   listKeys: 'a cursor is an item that is there',
   listLimits: 'parameters of a query that need or exclude each other; a cursor is an item that is there',
