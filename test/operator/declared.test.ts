@@ -19,7 +19,7 @@ const isLike = (value: unknown, members: readonly string[]): value is { readonly
 test('every operation that a chapter exports is in the list of operations', async () => {
   const listed: ReadonlySet<unknown> = new Set(OPERATIONS)
   const declared = (await exported('src/**/*operations/*.ts'))
-    .concat(await exported('src/**/*operations.ts'))
+    .concat(await exported('src/**/*operations.ts'), await exported('src/**/*-operation.ts'))
     .flatMap(([name, value]) => (isLike(value, ['role', 'http', 'run', 'command']) ? [{ name, value }] : []))
   expect(declared.length).toBeGreaterThan(20)
   expect(declared.filter(({ value }) => !listed.has(value)).map(({ name }) => name)).toEqual([])
