@@ -296,3 +296,15 @@ test('a session asks the target that its turn is, once, by its own name, and a l
   expect(doors.upstream.requests.map(({ url }) => url)).toEqual(['/v1/realtime?x=1&model=m-two'])
   expect([...doors.records.values()]).toMatchObject([{ upstream: 'two', status: 503 }])
 })
+
+test.each([
+  'background',
+  'b\\u0061ckground',
+  '\\u0062ackground',
+])('work behind its answer is not begun twice, however it is asked for: %s', async (name) => {
+  await open([ONE, TWO])
+  doors.upstream.answer((_request, response) => void response.writeHead(500).end())
+  const body = `{"model":"gpt-4o","input":"x","${name}":true}`
+  expect((await doors.knock('http', { target: '/gw/v1/responses', body })).status).toBe(500)
+  expect(asked()).toEqual(['m-one'])
+})

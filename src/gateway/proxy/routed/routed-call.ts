@@ -16,8 +16,11 @@ import { prepareBody } from '../prepare-body.ts'
 import { Attempt, type AttemptFailure, type AttemptOwner } from './attempt.ts'
 import { useOfGivenUp } from './attempt-use.ts'
 
-/** The member by which OpenAI's responses are made behind their answers; in a text it costs no more than a retry. */
-const BACKGROUND = '"background"'
+/**
+ * The member by which OpenAI's responses are made behind their answers, and its letters escaped, which no library does. In
+ * a text it costs no more than a retry.
+ */
+const BACKGROUND = ['"background"', '\\u006', '\\u007'] as const
 
 /**
  * A call by a name of `routes`: it asks one target after another until one answers, and leaves one record, of the one
@@ -131,7 +134,8 @@ export class RoutedCall implements AttemptOwner {
   #isRepeatable(attempt: Attempt): boolean {
     const { route, names } = this.#admission
     if (!this.#hasHeldBody || names.ids.length > 0) return false
-    const runsOn = route.reading === 'deferred' || this.#body.plain?.includes(BACKGROUND) === true
+    const runsOn =
+      route.reading === 'deferred' || BACKGROUND.some((part) => this.#body.plain?.includes(part) === true)
     return !runsOn || !attempt.isBegun
   }
 
