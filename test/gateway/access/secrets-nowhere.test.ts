@@ -385,7 +385,7 @@ async function usable(credential: string, path: string): Promise<void> {
       else callIds.push(id)
       return id !== undefined
     },
-    { timeout: 20_000, interval: 100 },
+    { interval: 100 },
   )
 }
 
