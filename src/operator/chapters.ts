@@ -34,6 +34,7 @@ import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
 import { COMPARE_CHAPTER } from '../litellm/compare/compare-operation.ts'
+import { CONFIG_CHAPTER } from '../litellm/config/config-operation.ts'
 import { importKeysOperation } from '../litellm/keys/import-operation.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
@@ -110,6 +111,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   },
   RECONCILE_CHAPTER,
   COMPARE_CHAPTER,
+  CONFIG_CHAPTER,
   JOBS_CHAPTER,
   {
     words: 'ledger',

@@ -1,0 +1,85 @@
+import { entryOf, PROVIDERS, type Provider } from '../../providers/registry.ts'
+
+/** An entry of `upstreams`, without its name. */
+export interface FoundUpstream {
+  readonly url: string
+  readonly provider: Provider
+  readonly api_key_env?: string
+}
+
+export type FoundDeployment =
+  | {
+      readonly kind: 'found'
+      readonly upstream: FoundUpstream
+      /** The model's name there. */
+      readonly model: string
+      /** The key stands in the file itself, and is not taken over. */
+      readonly hasWrittenKey: boolean
+    }
+  | { readonly kind: 'none'; readonly why: string }
+
+/** Names that LiteLLM writes before a model, and the provider here. Others are called alike. */
+const PREFIXES: ReadonlyMap<string, Provider> = new Map<string, Provider>([
+  ['azure', 'azure-openai'],
+  ['azure_ai', 'azure-ai'],
+  ['together_ai', 'together'],
+  ['fireworks_ai', 'fireworks'],
+  ['hosted_vllm', 'vllm'],
+  ['ollama_chat', 'ollama'],
+  ['vertex_ai', 'vertex'],
+  ['lm_studio', 'lmstudio'],
+  ['moonshot', 'moonshotai'],
+  ['litellm_proxy', 'litellm-proxy'],
+  ['voyage', 'voyageai'],
+])
+
+/** What stands behind the host where it is not nothing. */
+const BASE_PATHS: ReadonlyMap<Provider, string> = new Map<Provider, string>([
+  ['groq', '/openai'],
+  ['openrouter', '/api'],
+  ['fireworks', '/inference'],
+])
+
+/** They are proven by other things than a key; LiteLLM takes those from the environment. */
+const OWN_CREDENTIALS = new Set<Provider>(['bedrock', 'vertex'])
+
+/** Where a deployment is, by the parameters of `litellm_params`. */
+export function findUpstream(params: Readonly<Record<string, unknown>>): FoundDeployment {
+  const { model: written, api_base: base, api_key: key } = params
+  if (typeof written !== 'string' || written === '')
+    return { kind: 'none', why: 'it has no litellm_params.model' }
+  const slash = written.indexOf('/')
+  const prefix = slash === -1 ? 'openai' : written.slice(0, slash)
+  const provider = PREFIXES.get(prefix) ?? PROVIDERS.find((name) => name === prefix)
+  if (provider === undefined) return { kind: 'none', why: `there is no provider ${prefix} here` }
+  if (OWN_CREDENTIALS.has(provider))
+    return { kind: 'none', why: `write its upstream by hand: ${provider} needs credentials: and a region` }
+  const url = typeof base === 'string' && base !== '' ? base : urlOf(provider)
+  if (url === null || !URL.canParse(url) || !/^https?:/.test(url))
+    return { kind: 'none', why: `its address is not known, as api_base is not a URL` }
+  const hasWrittenKey = typeof key === 'string' && key !== '' && !key.startsWith('os.environ/')
+  const variable = typeof key === 'string' && !hasWrittenKey ? key.slice('os.environ/'.length) : null
+  const name = variable ?? `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`
+  const upstream = {
+    url: provider === 'azure-openai' ? `${new URL(url).origin}/openai/v1` : url.replace(/\/+$/, ''),
+    // An address of one's own that speaks OpenAI's API is not OpenAI.
+    provider:
+      provider === 'openai' && typeof base === 'string' && !isHostOf(provider, url)
+        ? 'openai-compatible'
+        : provider,
+    ...(/^[A-Za-z_]\w*$/.test(name) && (hasWrittenKey || variable !== null || typeof base !== 'string')
+      ? { api_key_env: name }
+      : {}),
+  } as const satisfies FoundUpstream
+  return { kind: 'found', upstream, model: slash === -1 ? written : written.slice(slash + 1), hasWrittenKey }
+}
+
+function urlOf(provider: Provider): string | null {
+  const host = entryOf(provider).hosts.find((name) => !name.includes('*'))
+  return host === undefined ? null : `https://${host}${BASE_PATHS.get(provider) ?? ''}`
+}
+
+function isHostOf(provider: Provider, url: string): boolean {
+  const { hostname } = new URL(url)
+  return entryOf(provider).hosts.some((name) => name === hostname)
+}
