@@ -8,18 +8,21 @@ const MAX_LENGTH = 4_096
 const MAX_HEADERS = 64
 const AUTHORIZATION = new RegExp(
   `^${ALGORITHM} {1,2}Credential=(\\w{1,64})/(\\d{8})/([\\w-]{1,64})/([\\w-]{1,64})/aws4_request, ?` +
-    "SignedHeaders=([a-z0-9;!#$%&'*+.^_`|~-]+), ?Signature=([0-9a-f]{64})$",
+    "SignedHeaders=(:?[a-z0-9;!#$%&'*+.^_`|~-]+), ?Signature=([0-9a-f]{64})$",
 )
 const TIME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/
 const HASH = /^[0-9a-f]{64}$/
 /** AWS wants all of these that a request has to be signed. */
 const OWN_HEADER = /^x-amz-/
 
+/** AWS's SDK for JavaScript signs the host by this name where it speaks HTTP/2. */
+const AUTHORITY = ':authority'
+
 /** What the `Authorization` header of a signed request says. */
 export interface Signature {
   readonly accessKeyId: string
   readonly scope: SignatureScope
-  /** In lower case and order, each once; `host` among them. */
+  /** In lower case and order, each once; `host` or `:authority` among them. */
   readonly names: readonly string[]
   readonly signature: string
 }
@@ -49,7 +52,8 @@ export function readSignature(authorization: string): Signature | null {
   const names = list.split(';')
   // In order, so that none is there twice.
   const isInOrder = names.every((name, i) => name !== '' && (i === 0 || (names[i - 1] ?? '') < name))
-  if (!isInOrder || names.length > MAX_HEADERS || !names.includes('host')) return null
+  if (!isInOrder || names.length > MAX_HEADERS) return null
+  if (names.includes('host') === names.includes(AUTHORITY)) return null
   return { accessKeyId, scope: { date, region, service }, names, signature }
 }
 
@@ -65,8 +69,10 @@ export function readClaims(
   const values = new Map<string, string>(names.map((name) => [name, '']))
   const seen = new Map<string, number>()
   let hash: string | null = null
+  const host = values.has(AUTHORITY) ? AUTHORITY : 'host'
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const name = (rawHeaders[i] ?? '').toLowerCase()
+    const sent = (rawHeaders[i] ?? '').toLowerCase()
+    const name = sent === 'host' ? host : sent
     const value = rawHeaders[i + 1] ?? ''
     const before = values.get(name)
     if (before === undefined) {
@@ -76,7 +82,7 @@ export function readClaims(
     const count = (seen.get(name) ?? 0) + 1
     seen.set(name, count)
     // Of two, a server may take either.
-    if (count > 1 && (name === 'host' || OWN_HEADER.test(name))) return `The header ${name} was sent twice.`
+    if (count > 1 && (name === host || OWN_HEADER.test(name))) return `The header ${name} was sent twice.`
     values.set(name, count === 1 ? value : `${before},${value}`)
     if (name === 'x-amz-content-sha256') hash = value
   }

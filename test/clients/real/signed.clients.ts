@@ -81,13 +81,14 @@ function isRightlySigned({ method, url, headers, rawHeaders }: UpstreamRequest):
 }
 
 test.each([
-  ['bedrock-sigv4.py', 5],
-  ['bedrock-sigv4.mjs', 4],
-])('%s signs for the gateway, which signs for AWS, and each call is counted', async (program, calls) => {
+  ['bedrock-sigv4.py', 'HTTP/1.1', 5],
+  ['bedrock-sigv4.mjs', 'HTTP/1.1', 4],
+  ['bedrock-sigv4.mjs', 'HTTP/2', 4],
+])('%s by %s signs for the gateway, which signs for AWS; each call is counted', async (program, PROTOCOL, calls) => {
   upstream.requests.length = 0
   const before = await stack.usage(client)
   const { node, python } = inject('installedClients')
-  const signing = { SIGNING_ID: client.keyId, SIGNING_SECRET: secret }
+  const signing = { SIGNING_ID: client.keyId, SIGNING_SECRET: secret, PROTOCOL }
   const { stdout } = await promisify(execFile)(
     program.endsWith('.py') ? 'python3' : process.execPath,
     [join(node, 'programs', program)],

@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-bedrock-runtime'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 
-const { BASE, SIGNING_ID, SIGNING_SECRET } = process.env
+const { BASE, SIGNING_ID, SIGNING_SECRET, PROTOCOL } = process.env
 const modelId = 'anthropic.claude-haiku-4-5-20251001-v1:0'
 const arn =
   'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0'
@@ -17,7 +17,8 @@ const client = (secretAccessKey = SIGNING_SECRET) =>
     endpoint: BASE,
     region: 'us-east-1',
     credentials: { accessKeyId: SIGNING_ID, secretAccessKey },
-    requestHandler: new NodeHttpHandler(),
+    // Its own one speaks HTTP/2.
+    ...(PROTOCOL === 'HTTP/1.1' && { requestHandler: new NodeHttpHandler() }),
     maxAttempts: 1,
   })
 
