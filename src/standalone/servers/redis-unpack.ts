@@ -1,12 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { putInPlace, SERVERS_FOLDER } from './servers-folder.ts'
 
-/** `npm ci` and a deleted `node_modules` take it away with them: nothing of it lies in the system. */
-export const UNPACKED_REDIS = fileURLToPath(
-  new URL('../../../node_modules/.cache/tallygate/redis', import.meta.url),
-)
+/** Nothing of it lies in the system. */
+export const UNPACKED_REDIS = join(SERVERS_FOLDER, 'redis')
 
 /** Below the 10 minutes after which continuous integration commonly ends a silent step. */
 const STEP_TIMEOUT_MS = 180_000
@@ -114,16 +112,6 @@ function aptOptions(work: string): string[] {
     // apt's own user cannot reach a project in root's home, and does not exist in a container without many users.
     ...(process.getuid?.() === 0 ? ['-o', 'APT::Sandbox::User=root'] : []),
   ]
-}
-
-/** Two may unpack at once: the one who comes second finds what the first put there, which is the same. */
-function putInPlace(tree: string, folder: string): void {
-  try {
-    renameSync(tree, folder)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : null
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
-  }
 }
 
 async function run(file: string, args: readonly string[], cwd?: string): Promise<Outcome> {

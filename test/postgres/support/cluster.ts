@@ -22,7 +22,7 @@ import {
   stopDetached,
 } from '../../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
-import { findPrograms } from '../../../src/standalone/servers/postgres.ts'
+import { findPrograms } from '../../../src/standalone/servers/postgres-programs.ts'
 import { chooseServerAccount, type RunAs } from '../../../src/standalone/servers/server-account.ts'
 import { type StopWithMe, stopWithMe } from '../../support/stop-with-me.ts'
 

@@ -105,7 +105,7 @@ test('without a redis-server it comes from the system’s packages, and runs wit
   expect([file, args]).toEqual([join(places.unpacked, 'usr/bin/redis-server'), ['/x/redis.conf']])
   expect(env?.LD_LIBRARY_PATH).toBe(join(places.unpacked, 'usr/lib/any-linux'))
   expect(spawnSync(file, [], { env, encoding: 'utf8' }).stdout).toContain('v=7.0.15')
-  expect(said).toEqual(['unpacking Redis beside the project, from the packages of this system'])
+  expect(said).toEqual([`unpacking Redis into ${places.unpacked}, from the packages of this system`])
 })
 
 test('only libraries that the system lacks are taken, and never a second C library', async () => {

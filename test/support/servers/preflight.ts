@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { shownAddress } from '../../../src/standalone/data-folder/settings.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
-import { findPrograms } from '../../../src/standalone/servers/postgres.ts'
+import { findPrograms } from '../../../src/standalone/servers/postgres-programs.ts'
 import { findRedisProgram } from '../../../src/standalone/servers/redis-program.ts'
 import { NEEDED_BYTES } from '../temporary-folder.ts'
 

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { lockfileOf } from '../../scripts/pack/lockfile.ts'
+import { stripTypes } from '../../scripts/pack/strip-types.ts'
+import { serversFolder } from '../../src/standalone/servers/servers-folder.ts'
+
+const files = new Set(['src/a/one.ts', 'src/a/two.ts', 'workers/main.ts'])
+const strip = (text: string) => stripTypes('src/a/one.ts', text, files)
+
+test('the package’s files have lines and columns of the source, and name each other as they are called there', () => {
+  const text = [
+    `import { two, type Two } from './two.ts'`,
+    'const thread: URL = new URL("../a/two.ts", import.meta.url)',
+    `start('workers/main.ts', 'two.ts is a word')`,
+  ].join('\n')
+  const made = strip(text).split('\n')
+  expect(made[0]?.trimEnd()).toMatch(/^import \{ two {0,11},? *\} from '.\/two.js'$/)
+  expect(made[1]).toBe('const thread      = new URL("../a/two.js", import.meta.url)')
+  expect(made[2]).toBe(`start('workers/main.js', 'two.ts is a word')`)
+})
+
+test('a file that the package lacks, or a name that is not found, ends the packing', () => {
+  expect(() => strip(`import './three.ts'`)).toThrow('src/a/one.ts names ./three.ts, which the package lacks')
+  expect(() => strip("start(name + '.ts')")).toThrow('in a way of its own')
+  expect(() => strip('// `names.ts` in a comment')).not.toThrow()
+})
+
+const asks = { name: 'tallygate', version: '1.0.0', license: 'MIT' }
+
+test('the package has what it asks for and what that asks for, as it is locked, and nothing else', () => {
+  const locked = {
+    'node_modules/asked': { version: '1.0.0', dependencies: { both: '1' }, peerDependencies: { peer: '1' } },
+    'node_modules/asked/node_modules/both': { version: '1.0.0', optionalDependencies: { elsewhere: '1' } },
+    'node_modules/both': { version: '2.0.0' },
+    'node_modules/peer': {
+      version: '1.0.0',
+      peerDependencies: { tests: '1' },
+      peerDependenciesMeta: { tests: { optional: true } },
+    },
+    'node_modules/tests': { version: '1.0.0', dev: true },
+  }
+  const { packages } = lockfileOf({ ...asks, dependencies: { asked: '1' } }, locked)
+  expect(Object.keys(packages)).toEqual([
+    '',
+    'node_modules/asked',
+    'node_modules/asked/node_modules/both',
+    'node_modules/peer',
+  ])
+  expect(() => lockfileOf({ ...asks, dependencies: { lost: '1' } }, locked)).toThrow(
+    'the lockfile lacks lost',
+  )
+})
+
+test('servers are kept in a checkout’s node_modules, and with the user where it is an installed package', () => {
+  const home = '/home/me'
+  expect(serversFolder('/src/tallygate/', {}, home, 'linux')).toBe(
+    '/src/tallygate/node_modules/.cache/tallygate',
+  )
+  const installed = '/x/node_modules/tallygate/'
+  expect(serversFolder(installed, {}, home, 'linux')).toBe('/home/me/.cache/tallygate')
+  expect(serversFolder(installed, { XDG_CACHE_HOME: '/c' }, home, 'linux')).toBe('/c/tallygate')
+  expect(serversFolder(installed, {}, home, 'darwin')).toBe('/home/me/Library/Caches/tallygate')
+})
