@@ -84,7 +84,7 @@ async function call(order: { calls?: readonly unknown[]; refused?: readonly unkn
       PATH: process.env.PATH,
       PYTHONPATH: inject('installedLiteLlm'),
       LITELLM_LOCAL_MODEL_COST_MAP: 'True',
-      BASE: `${stack.url}/v1`,
+      BASE: stack.url,
       TOKENS_OF: JSON.stringify(Object.values(KEYS)),
       CALLS: JSON.stringify(order.calls ?? []),
       REFUSED: JSON.stringify(order.refused ?? []),
