@@ -308,3 +308,19 @@ test.each([
   expect((await doors.knock('http', { target: '/gw/v1/responses', body })).status).toBe(500)
   expect(asked()).toEqual(['m-one'])
 })
+
+test("a credential of the gateway's that is refused leads to another target, and a client's own does not", async () => {
+  for (const [more, status] of [
+    [{ fetched: credentialThat(() => true) }, 200],
+    [{ takesClients: true }, 401],
+  ] as const) {
+    await open([{ ...ONE, ...more }, TWO])
+    answering((_request, response) => void response.writeHead(401).end('{}'))
+    expect((await post()).status).toBe(status)
+    expect(asked()).toEqual(status === 200 ? ['m-one', 'm-two'] : ['m-one'])
+    await doors.close()
+  }
+  await open([{ ...ONE, fetched: credentialThat(() => true) }])
+  answering((_request, response) => void response.writeHead(401).end('{}'))
+  expect([(await post()).status, asked()]).toEqual([502, ['m-one']])
+})

@@ -150,7 +150,7 @@ export class Attempt implements AttemptGate, AnswerHandler {
     this.#status = status
     this.#headers = headers
     this.#reason = reason
-    const cause = causeOfStatus(status)
+    const cause = causeOfStatus(status, this.context.hasOurCredential)
     if (cause !== null && this.#owner.mayRetry(this, cause)) {
       this.#fail({ cause, error: null })
       return

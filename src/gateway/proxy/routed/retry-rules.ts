@@ -2,8 +2,13 @@ import type { RetryCause } from '../../../config/yaml/routes.ts'
 import { UpstreamError } from '../../../http/client/answer-handler.ts'
 import { GatewayError } from '../../../http/errors.ts'
 
-/** Why an answer of this status is not the client's yet; `null`: it is, whatever it says. */
-export function causeOfStatus(status: number): RetryCause | null {
+/**
+ * Why an answer of this status is not the client's yet; `null`: it is, whatever it says.
+ *
+ * @param hasOurCredential What is refused with 401 is no client's then.
+ */
+export function causeOfStatus(status: number, hasOurCredential: boolean): RetryCause | null {
+  if (status === 401 && hasOurCredential) return '5xx'
   if (status === 408) return '408'
   if (status === 429) return '429'
   return status >= 500 ? '5xx' : null

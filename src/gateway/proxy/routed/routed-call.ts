@@ -15,6 +15,7 @@ import { failureCauseOf } from '../failures.ts'
 import { prepareBody } from '../prepare-body.ts'
 import { Attempt, type AttemptFailure, type AttemptOwner } from './attempt.ts'
 import { useOfGivenUp } from './attempt-use.ts'
+import { causeOfStatus } from './retry-rules.ts'
 
 /**
  * The member by which OpenAI's responses are made behind their answers, and its letters escaped, which no library does. In
@@ -88,7 +89,7 @@ export class RoutedCall implements AttemptOwner {
     const { retryOn, attempts } = this.#rules
     if (cause === null || !retryOn.includes(cause) || this.#number >= attempts) return false
     if (this.#response.destroyed || !this.#isRepeatable(attempt)) return false
-    return this.#nextPlace(cause) !== null
+    return this.#nextPlace(rulesOut(attempt, cause)) !== null
   }
 
   answered(attempt: Attempt): void {
@@ -96,7 +97,9 @@ export class RoutedCall implements AttemptOwner {
     this.#body = UNREAD_BODY
     const { status } = attempt
     const { upstream } = attempt.context.call
-    if (status !== null && status >= 500) this.#reportFailure(attempt, { cause: '5xx', error: null })
+    const { hasOurCredential } = attempt.context
+    if (status !== null && causeOfStatus(status, hasOurCredential) === '5xx')
+      this.#reportFailure(attempt, { cause: '5xx', error: null })
     else this.#circuits?.served(upstream, performance.now() - attempt.state.startedAt)
   }
 
@@ -140,10 +143,10 @@ export class RoutedCall implements AttemptOwner {
   }
 
   /** The candidate to be tried after this failure; `null`: none is left. */
-  #nextPlace(cause: RetryCause): number | null {
+  #nextPlace(isRuledOut: boolean): number | null {
     const candidates = this.#candidates
     const isOut = (route: Route, at: number) =>
-      this.#ruledOut.has(route) || (cause === '429' && at === this.#place)
+      this.#ruledOut.has(route) || (isRuledOut && at === this.#place)
     for (let step = 1; step <= candidates.length; step += 1) {
       const at = (this.#place + step) % candidates.length
       const route = candidates[at]
@@ -170,7 +173,8 @@ export class RoutedCall implements AttemptOwner {
       this.#endAway(attempt)
       return
     }
-    const place = willRetry && cause !== null ? this.#nextPlace(cause) : null
+    const isRuledOut = rulesOut(attempt, cause)
+    const place = willRetry ? this.#nextPlace(isRuledOut) : null
     const from = this.#candidates[this.#place]
     const to = place === null ? undefined : this.#candidates[place]
     if (place === null || from === undefined || to === undefined) {
@@ -178,9 +182,11 @@ export class RoutedCall implements AttemptOwner {
       attempt.giveUp(error ?? new UpstreamError('closed', 'no target answered'))
       return
     }
-    if (cause === '429') this.#ruledOut.add(from)
+    if (isRuledOut) this.#ruledOut.add(from)
     const { call } = attempt.context
-    const why = failureCauseOf(attempt.status, error) ?? 'server_error'
+    const why =
+      failureCauseOf(attempt.status, error) ??
+      (attempt.status === 401 ? 'credential_refused' : 'server_error')
     attempt.context.attemptSpan?.ended(attempt.status, why)
     services.observer.upstreamFailed(call, why)
     services.observer.attemptFailed(call, cause ?? 'connect')
@@ -250,4 +256,9 @@ export class RoutedCall implements AttemptOwner {
     else if (cause === null || isOwn || !this.#hasHeldBody) this.#circuits?.untold(upstream)
     else this.#circuits?.failed(upstream, clientId, attempt.isBegun ? 'answer' : 'connect')
   }
+}
+
+/** Whether its target is not asked again for the call: it wants patience, or refuses the gateway's credential. */
+function rulesOut({ status }: Attempt, cause: RetryCause | null): boolean {
+  return cause === '429' || status === 401
 }
