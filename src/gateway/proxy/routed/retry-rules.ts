@@ -5,7 +5,7 @@ import { GatewayError } from '../../../http/errors.ts'
 /**
  * Why an answer of this status is not the client's yet; `null`: it is, whatever it says.
  *
- * @param hasOurCredential What is refused with 401 is no client's then.
+ * @param hasOurCredential It is the gateway's credential that 401 refuses, and not the client's.
  */
 export function causeOfStatus(status: number, hasOurCredential: boolean): RetryCause | null {
   if (status === 401 && hasOurCredential) return '5xx'
