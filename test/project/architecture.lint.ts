@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { BENCH_FILES, BENCH_IMPORTS, findCircles, IMPORTS, linesOf, roomOf, SOURCES } from './imports.ts'
 
@@ -49,6 +49,26 @@ describe.each(ROOMS)('the room %s', (room) => {
     expect(inside.filter((folder) => !reported.includes(folder))).toEqual([])
     expect(reported.filter((folder) => !existsSync(join(folderOf(room), folder)))).toEqual([])
   })
+})
+
+/** What starts programs by their files' names. */
+const STARTERS = [
+  ...['package.json', 'Dockerfile', 'docker-compose.yml'],
+  ...SOURCES,
+  ...readdirSync('scripts', { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.m?[jt]s$/.test(name))
+    .map((name) => join('scripts', name)),
+]
+
+// A stage, a provider or a condition that no list has compiles, and does nothing.
+test('every file is imported, or named by what starts it', () => {
+  const imported = new Set(IMPORTS.map(({ what }) => what))
+  const alone = SOURCES.filter((file) => !imported.has(file))
+  const starters = STARTERS.map((file) => [file, readFileSync(file, 'utf8')] as const)
+  const isStarted = (file: string) =>
+    file.endsWith('/main.ts') ||
+    starters.some(([other, text]) => other !== file && text.includes(`/${basename(file)}`))
+  expect(alone.filter((file) => !isStarted(file))).toEqual([])
 })
 
 test.each([
