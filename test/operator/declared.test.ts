@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { CONDITIONS } from '../../src/doctor/conditions.ts'
 import { OPERATIONS } from '../../src/operator/chapters.ts'
+import { entryOf, PROVIDERS } from '../../src/providers/registry.ts'
 
 /** What chapters export from the files that declare, by file and name. */
 async function exported(pattern: string): Promise<readonly (readonly [string, unknown])[]> {
@@ -34,4 +35,13 @@ test('every condition that a chapter exports is in the list of conditions', asyn
     )
   expect(declared.length).toBeGreaterThan(10)
   expect(declared.filter(({ one }) => !listed.has(one)).map(({ name }) => name)).toEqual([])
+})
+
+test('every provider that a file exports is in the registry', async () => {
+  const listed: ReadonlySet<unknown> = new Set(PROVIDERS.map(entryOf))
+  const declared = (await exported('src/providers/**/*.ts')).flatMap(([name, value]) =>
+    isLike(value, ['credential', 'endpoints', 'openAi']) ? [{ name, value }] : [],
+  )
+  expect(declared.length).toBeGreaterThan(20)
+  expect(declared.filter(({ value }) => !listed.has(value)).map(({ name }) => name)).toEqual([])
 })
