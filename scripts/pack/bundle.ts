@@ -22,7 +22,7 @@ const ENCODING = /gpt-tokenizer\/esm\/(?:bpeRanks|encoding|model)\/(?!o200k_base
  * Copies what is installed here, so that who installs the package has each package as it is locked. npm takes no notice
  * of the lockfile in a package, unless it has the package from a registry.
  *
- * A package for one kind of machine is left to npm: its version is written out by who asks for it.
+ * A package for one kind of machine is left out: JavaScript does its work.
  *
  * @throws Error when another version is installed here than is locked
  */

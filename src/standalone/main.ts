@@ -95,9 +95,7 @@ function show(supervisor: Supervisor, folder: DataFolder, settings: Settings): v
   }
   terminal.print(renderScreen(context, terminal.paint))
   if (supervisor.models?.status === 403)
-    terminal.say(
-      'the demo key was switched off; another one: npm run -s tallygate -- key create --client demo',
-    )
+    terminal.say('the demo key was switched off; another one: tallygate key create --client demo')
 }
 
 /** Locks the folder, waiting for a run that stops. */
