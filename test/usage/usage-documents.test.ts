@@ -190,7 +190,7 @@ test.each([
   '?by=client',
   '?group_by=client',
   '?by=key,day&client=acme&days=1',
-  '?by=model,%20model',
+  '?by=model,%20key',
 ])('GET /admin/v1/usage%s', async (query) => {
   const { port } = stack.gateway.adminAddress
   expect(await asked(`http://127.0.0.1:${port}/admin/v1/usage${query}`, ADMIN_TOKEN)).toMatchSnapshot()
@@ -241,6 +241,7 @@ test.each([
 test.each([
   'by=hour',
   'by=',
+  'by=model,%20model',
   'by=day&by=model',
   'days=0',
   'days=1&days=2',
