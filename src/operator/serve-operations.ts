@@ -79,7 +79,7 @@ function serveOperation<Has extends Ports>(
       const run = async (own: Has) =>
         unfold(operation, await stored(runOperation(operation, own, input, tokenHolder(request))), input)
       if (operation.isLong !== true) return answer(await run(ports))
-      // A listener that ends would wait until its client lets go of the connection.
+      // A listener that ends would wait until its client closes the connection.
       reply.header('connection', 'close')
       const turn = takeTurn(turns, operation.name, served)
       let isStreamed = false
