@@ -9,7 +9,7 @@ import { startLagRig } from './rig.ts'
  * PostgreSQL, all of them durable, on this machine.
  *
  *   npm run bench:lag -- [--rates 200,1000] [--seconds 30] [--shards 1] [--workers 1] [--clients 10] [--gateways 2]
- *     [--processes 1]
+ *     [--processes 1] [--balanced]
  */
 const { values } = parseArgs({
   options: {
@@ -22,6 +22,8 @@ const { values } = parseArgs({
     gateways: { type: 'string', default: '2' },
     /** Of each gateway. */
     processes: { type: 'string', default: '1' },
+    /** Calls, and queries for usage, go through HAProxy as compose has it. */
+    balanced: { type: 'boolean', default: false },
     /** That call beside the probes. */
     clients: { type: 'string', default: '10' },
   },
@@ -36,9 +38,10 @@ const rig = await startLagRig({
   shards: Number(values.shards),
   gateways: Number(values.gateways),
   processes: Number(values.processes),
+  isBalanced: values.balanced,
 })
 await measureLags(rig, WARM_UP_RATE, WARM_UP_S)
-console.log(`${values.shards} shards, ${values.workers} workers, ${values.gateways} gateways of ${values.processes}; milliseconds
+console.log(`${values.shards} shards, ${values.workers} workers, ${values.gateways} gateways of ${values.processes}${values.balanced ? ' behind HAProxy' : ''}; milliseconds
 
 | calls/s | made | failed | lag p50 | p99 | max | of | own usage p50 | p99 | max | of | without the call | and not marked | usage of one without calls p50 | p99 | max | of |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|`)

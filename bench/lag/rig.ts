@@ -1,9 +1,10 @@
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { startUpstream } from '../../test/support/upstream.ts'
 import { type StandClient, startStand } from '../stand/stand.ts'
+import { startBalancer } from './balancer.ts'
 
 export interface LagRig {
-  /** One for each gateway. */
+  /** One for each gateway, or the balancer's alone. */
   readonly ports: readonly number[]
   readonly clients: readonly StandClient[]
   /** Straight to Postgres. */
@@ -14,7 +15,7 @@ export interface LagRig {
 /** How many there are of each part; `processes` are those of each gateway. */
 export type LagRigOptions = Readonly<
   Record<'clients' | 'workers' | 'shards' | 'gateways' | 'processes', number>
->
+> & { readonly isBalanced: boolean }
 
 export async function startLagRig(options: LagRigOptions): Promise<LagRig> {
   const upstream = await startUpstream()
@@ -33,5 +34,7 @@ export async function startLagRig(options: LagRigOptions): Promise<LagRig> {
   const gateways = await Promise.all(Array.from({ length: options.gateways }, () => stand.gateway()))
   const workers = Array.from({ length: options.workers }, () => stand.worker())
   await Promise.all([...gateways, ...workers].map((child) => child.start()))
-  return { ports: gateways.map(({ port }) => port), clients, pool: stand.pool, stop: stand.stop }
+  const own = gateways.map(({ port }) => port)
+  const ports = options.isBalanced ? [await startBalancer(stand.folder, own)] : own
+  return { ports, clients, pool: stand.pool, stop: stand.stop }
 }
