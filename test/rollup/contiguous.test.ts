@@ -59,6 +59,8 @@ test('a record that is there counts although a gap marker beside it says it is n
   expect(counted(decision)).toEqual([3, 5, 6])
   expect(unfilled(decision)).toEqual([[4, 4]])
   expect(decision.committedOffset).toBe(6)
+  // What began it was never missing, so it fills nothing.
+  expect(filled(decision)).toEqual([[5, 6]])
 })
 
 test('a gap is passed over only when it is the one that was given up, and entries stand behind it', () => {

@@ -12,7 +12,7 @@ export const ledger: Area = {
     {
       find: 'left.from - right.from || Number(left.gapReason !== null) - Number(right.gapReason !== null)',
       replace: 'left.from - right.from || Number(right.gapReason !== null) - Number(left.gapReason !== null)',
-      says: 'a record behind the marker of its gap is not counted',
+      says: 'a record that comes with the marker of its gap fills a gap that never was',
     },
     {
       find: '      waiting.push(entry)\n',
