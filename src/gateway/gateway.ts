@@ -41,6 +41,7 @@ export interface GatewayOptions {
   readonly listModels: ModelsOptions['listModels']
   readonly summariseUsage: UsageOptions['summarise']
   readonly listLimits: UsageOptions['listLimits']
+  readonly findReceipt: UsageOptions['findReceipt']
   readonly readiness: () => Readiness
   readonly forward: Omit<ForwardOptions, 'admission' | 'methods'>
   readonly webSockets: Omit<WebSocketOptions, 'admission'>
@@ -104,6 +105,7 @@ export function buildGateway(options: GatewayOptions): Gateway {
       basePath,
       summarise: options.summariseUsage,
       listLimits: options.listLimits,
+      findReceipt: options.findReceipt,
       now: admission.now,
       storageFailed: (err) =>
         app.log.error({ event: 'usage.query_failed', err }, 'the usage summary could not be read'),

@@ -27,6 +27,7 @@ import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { keepAnnounced } from '../store/processes/processes-table.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
 import { RedisWatch } from '../store/redis-probe/redis-probe.ts'
+import { findReceipt } from '../usage/calls/explain-cost.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
@@ -181,10 +182,10 @@ export async function runGateway(
   }
   const readiness = (): Readiness => readinessOf(state())
   const ownCalls = openOwnCalls({ config, name, pool: polls, redis, ledger, now, log })
-  const clientSummaries = new Summaries({
-    answer: (query) => answerClient(lanes.usage, query),
-    ping: () => polls.query('select'),
-    limitMs: SUMMARY_MS,
+  const summaries = new Summaries({ ping: () => polls.query('select'), limitMs: SUMMARY_MS })
+  const inTurn = async <Answer>(clientId: string, work: () => Promise<Answer>) => ({
+    wholeUntilMs: await ownCalls.wholeUntilMs(clientId),
+    answer: await summaries.answer(clientId, work),
   })
   const { knowsModel } = reloadable.pricing
   const metrics = buildGatewayMetrics({
@@ -246,11 +247,9 @@ export async function runGateway(
     },
     tls: certificate?.pem ?? null,
     listModels: () => reloadable.listModels(),
-    summariseUsage: async (query) => {
-      const wholeUntilMs = await ownCalls.wholeUntilMs(query.client.id)
-      return { summary: await clientSummaries.answer(query), wholeUntilMs }
-    },
+    summariseUsage: (query) => inTurn(query.client.id, () => answerClient(lanes.usage, query)),
     listLimits: (clientId, keyId) => withinDeadline(limits.answer(lanes.usage, clientId, keyId), SUMMARY_MS),
+    findReceipt: (clientId, id) => inTurn(clientId, () => findReceipt(lanes.usage, clientId, id)),
     readiness,
     forward: {
       services,

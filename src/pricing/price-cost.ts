@@ -34,7 +34,7 @@ const TOKEN_TERMS: readonly TokenTerm[] = TOKEN_CLASSES.filter((name) => name !=
  * (see `contradiction`); others may make a cost that means nothing, even one below 0.
  */
 export function costOf({ terms }: { terms: CostTerms }, usage: TokenUsage, units: BilledUnits): bigint {
-  return fastCost(terms.fast, usage, units) ?? exactCost(terms.exact, countsOf(usage, units))
+  return fastCost(terms.fast, usage, units) ?? exactCost(terms.exact, sumsOfCall(usage, units))
 }
 
 /** What many calls at one price counted, in all. Token classes and units as on the calls. */
@@ -116,7 +116,8 @@ function exactCost(terms: LinearTerms, sums: Readonly<Record<TermName, bigint>>)
   return cost
 }
 
-function countsOf(usage: TokenUsage, units: BilledUnits): UsageSums {
+/** The counts of one call as sums; `null` counts as 0. */
+export function sumsOfCall(usage: TokenUsage, units: BilledUnits): UsageSums {
   return {
     requests: 1n,
     ...countsBy(TOKEN_CLASSES, (name) => BigInt(usage[name] ?? 0)),

@@ -90,13 +90,24 @@ function perOf(rate: RateClass, name: string, times: bigint, unit: string) {
   return [rate, { name, times, unit }] as const
 }
 
+/** How people write a class of rates, and for how many. */
+export function rateShownAs(rateClass: RateClass): {
+  readonly name: string
+  readonly times: bigint
+  readonly unit: string
+} {
+  const per = PER.get(rateClass)
+  if (per === undefined) throw new Error(`no such class of rates: ${rateClass}`)
+  return per
+}
+
 /** Its rates by the names that the configuration has for them. */
 export function shownRates({ definition: { rates } }: LinearPrice) {
   return RATE_CLASSES.flatMap((rateClass) => {
     const pico = rates[rateClass]
-    const per = PER.get(rateClass)
-    if (pico === undefined || per === undefined) return []
-    return [{ name: per.name, unit: per.unit, usd: picoToUsdText(pico * per.times) }]
+    if (pico === undefined) return []
+    const { name, unit, times } = rateShownAs(rateClass)
+    return [{ name, unit, usd: picoToUsdText(pico * times) }]
   })
 }
 

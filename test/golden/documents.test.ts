@@ -34,7 +34,10 @@ const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['usage', 'export', '--format', 'csv'],
     ['usage', '--by', 'model', '--limit', '1'],
   ],
-  calls: [['calls', 'find', CALL]],
+  calls: [
+    ['calls', 'find', CALL],
+    ['calls', 'explain', CALL],
+  ],
   prices: [
     ['prices', 'show', 'our-model'],
     ['prices', 'check'],

@@ -106,8 +106,9 @@ test('every route of both listeners is described, and nothing else is', async ()
   models(app, { basePath: '', listModels: () => [] })
   usage(app, {
     basePath: '',
-    summarise: async () => ({ summary: {}, wholeUntilMs: null }),
+    summarise: async () => ({ answer: {}, wholeUntilMs: null }),
     listLimits: async () => [],
+    findReceipt: async () => ({ answer: null, wholeUntilMs: null }),
     now: Date.now,
     storageFailed: () => {},
   })

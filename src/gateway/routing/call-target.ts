@@ -49,7 +49,8 @@ export function isUnder(url: string, prefix: string): boolean {
  * Also where a client's base URL has no `/v1`, or one that its library adds again. Below `/models` alone, servers have
  * paths of their own.
  */
-const OWN = /^(?:\/v1)+\/(usage$|models(?:$|\/))|^\/(usage|models)$/i
+const OWN = /^(?:\/v1)+\/(usage(?=$|\/calls\/[^/]+$)|models(?:$|\/))|^\/(usage|models)$/i
+const RECEIPTS = /^\/calls\//i
 /** As Google's libraries ask; a colon begins one of its methods. */
 const OWN_AS_GOOGLE = /^\/v1beta\/models(?=$|\/[^:]+$)/i
 
@@ -60,7 +61,7 @@ export function isOwnOperation(canonical: string): boolean {
 
 /**
  * Writes the target of one of the gateway's own operations as the router knows it: `GET /v1/usage`, `GET
- * /v1/models` and `GET /v1/models/{id}`. Otherwise another spelling of them would go upstream as a call. All
+ * /v1/usage/calls/{id}`, `GET /v1/models` and `GET /v1/models/{id}`. Otherwise another spelling of them would go upstream as a call. All
  * other targets stay as they are.
  *
  * @param url the target as it came.
@@ -82,7 +83,8 @@ function findOwn(canonical: string): { readonly known: string; readonly id: stri
   const own = OWN.exec(canonical)
   const name = own?.[1] ?? own?.[2]
   if (own !== null && name !== undefined) {
-    return { known: `/v1/${name.toLowerCase()}`, id: canonical.slice(own[0].length) }
+    const id = canonical.slice(own[0].length).replace(RECEIPTS, (word) => word.toLowerCase())
+    return { known: `/v1/${name.toLowerCase()}`, id }
   }
   const asGoogle = OWN_AS_GOOGLE.exec(canonical)
   return asGoogle === null ? null : { known: '/v1beta/models', id: canonical.slice(asGoogle[0].length) }

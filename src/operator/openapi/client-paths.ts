@@ -28,6 +28,14 @@ const DAYS: Parameter = {
   schema: { type: 'integer', minimum: 1, maximum: 365, default: 30 },
 }
 
+const WHOLE_UNTIL = {
+  [AS_OF]: {
+    description:
+      'The answer has all calls that ended by then, and may lack later ones. Absent: it lacks none.',
+    schema: text('A moment, in UTC.', { format: 'date-time' }),
+  },
+}
+
 /** Whatever else Google's own list says of it. */
 const GOOGLE_MODEL: Schema = {
   type: 'object',
@@ -150,15 +158,31 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
       responses: {
         '200': {
           ...json('The summary.', ref('Usage')),
-          headers: {
-            [AS_OF]: {
-              description:
-                'The answer has all calls that ended by then, and may lack later ones. Absent: it lacks none.',
-              schema: text('A moment, in UTC.', { format: 'date-time' }),
-            },
-          },
+          headers: WHOLE_UNTIL,
         },
         ...errors('invalid_request', ...KEY_ERRORS, 'storage_unavailable', 'query_timeout'),
+      },
+    },
+  },
+  '/v1/usage/calls/{id}': {
+    parameters: [
+      {
+        name: 'id',
+        in: 'path',
+        required: true,
+        description: 'The id of x-tallygate-call-id, or of the answer.',
+        schema: { type: 'string', minLength: 1, maxLength: 100 },
+      },
+    ],
+    get: {
+      operationId: 'getReceipt',
+      tags: ['clients'],
+      summary: 'What one call of the client of this key used, and what it cost, line by line.',
+      description: 'A finished call has one within two seconds, as long as single calls are kept.',
+      security: CLIENT_KEY,
+      responses: {
+        '200': { ...json('The receipt.', ref('Receipt')), headers: WHOLE_UNTIL },
+        ...errors('invalid_request', ...KEY_ERRORS, 'not_found', 'storage_unavailable', 'query_timeout'),
       },
     },
   },

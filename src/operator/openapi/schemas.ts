@@ -10,6 +10,7 @@ import {
   shownText,
   shownTextOrNull,
 } from '../../operations/answers.ts'
+import { RECEIPT } from '../../usage/calls/call-operations.ts'
 import { GROUP_NAMES, optional, PERIOD_DAYS, shownFigures } from '../../usage/operations/usage.ts'
 import { FIGURES } from '../../usage/query/usage-figures.ts'
 
@@ -82,4 +83,4 @@ const READINESS = shownDocument('Readiness', {
 })
 
 /** Answers of health, and of what clients ask for themselves. */
-export const OTHER_ANSWERS = z.tuple([USAGE, MODEL_LIST, ALIVE, READINESS])
+export const OTHER_ANSWERS = z.tuple([USAGE, RECEIPT, MODEL_LIST, ALIVE, READINESS])

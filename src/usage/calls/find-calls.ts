@@ -30,10 +30,10 @@ const SHOWN = [
   'traceId',
 ] as const satisfies readonly (StoredField | 'client')[]
 
-const SHOWN_FIELDS = SHOWN.filter((field) => field !== 'client')
+const FOUND_FIELDS = [...SHOWN.filter((field) => field !== 'client'), 'units', 'usageRaw'] as const
 
 /** A single call that was found. Its `responseId` may be an id under which its answer cannot be fetched again. */
-export interface FoundCall extends Pick<CallRecord, (typeof SHOWN_FIELDS)[number]> {
+export interface FoundCall extends Pick<CallRecord, (typeof FOUND_FIELDS)[number]> {
   /** The client's name when the call was counted. */
   readonly client: string
 }
@@ -44,14 +44,20 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 /**
  * The calls of this id: their own, or the one that the upstream gave their answer, which several may have. The newest
  * first, at most 100, as far as single calls are kept.
+ *
+ * @param clientId `null`: of all clients.
  */
-export async function findCalls(pool: Postgres, id: string): Promise<FoundCall[]> {
+export async function findCalls(
+  pool: Postgres,
+  id: string,
+  clientId: string | null = null,
+): Promise<FoundCall[]> {
   const { rows } = await pool.query<CallRow & { readonly client: string }>(
-    `select * from ${SCHEMA}.calls where response_id = $1 or call_id = $2
+    `select * from ${SCHEMA}.calls where (response_id = $1 or call_id = $2) and ($3::text is null or client_id = $3)
      order by day desc, arrived_at desc limit ${SHOWN_CALLS}`,
-    [id, UUID.test(id) ? id : null],
+    [id, UUID.test(id) ? id : null, clientId],
   )
-  return rows.map((row) => ({ ...fieldsFrom(row, SHOWN_FIELDS), client: row.client }))
+  return rows.map((row) => ({ ...fieldsFrom(row, FOUND_FIELDS), client: row.client }))
 }
 
 export type CallDocument = Readonly<Record<string, string | number | boolean | null>>

@@ -135,8 +135,9 @@ export async function openTwoDoors(
       stageFailed: (error) => failures.push(error),
     },
     listModels: () => [],
-    summariseUsage: async () => ({ summary: {}, wholeUntilMs: null }),
+    summariseUsage: async () => ({ answer: {}, wholeUntilMs: null }),
     listLimits: async () => [],
+    findReceipt: async () => ({ answer: null, wholeUntilMs: null }),
     readiness: () => ({ ready: true, degraded: [] }),
     forward: {
       services,

@@ -1,0 +1,131 @@
+import { picoToUsdText } from '../../domain/pico-usd.ts'
+import { isLinear, type Price } from '../../pricing/price.ts'
+import { componentsOf } from '../../pricing/price-components.ts'
+import { sumsOfCall } from '../../pricing/price-cost.ts'
+import type { RateClass } from '../../pricing/price-rates.ts'
+import { rateShownAs } from '../../pricing/shown-prices.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { selectPrices } from '../price-definitions.ts'
+import { type FoundCall, findCalls } from './find-calls.ts'
+
+/** PostgreSQL refuses some of these in any text. */
+const NO_ID = /\p{Cc}/u
+
+/** One line of what a call cost. */
+export interface CostLine {
+  /** As the configuration names the price: `cached_input`; `as_reported`, `as_metered`: the whole cost, in one. */
+  readonly name: string
+  readonly quantity: bigint
+  /** What the price is for: `M tokens`. */
+  readonly unit: string
+  /** Integer pico-USD for `unit`. */
+  readonly unitPico: bigint
+  readonly amountPico: bigint
+}
+
+/** A call, its price, and the lines that its cost is the sum of. */
+export interface ExplainedCall {
+  readonly call: FoundCall
+  /** `null`: it has none, or its definition is not kept. */
+  readonly price: Price | null
+  /** None where the cost is not known or 0. */
+  readonly lines: readonly CostLine[]
+}
+
+/**
+ * What a call of this client cost, without what is the operator's business: upstream, price list and markup. Of several
+ * with an upstream's id the newest. `null`: the client has none that is kept.
+ */
+export async function findReceipt(pool: Postgres, clientId: string, id: string): Promise<object | null> {
+  if (NO_ID.test(id)) return null
+  const explained = await explainCalls(pool, id, clientId)
+  const [newest] = explained.map(renderExplained)
+  if (newest === undefined) return null
+  const { client, upstream, provider, price, ...receipt } = newest
+  return { ...receipt, service_tier: price?.service_tier ?? null, unpriced: price?.unpriced ?? [] }
+}
+
+/** As `findCalls`, each with the lines of its cost. */
+export async function explainCalls(
+  pool: Postgres,
+  id: string,
+  clientId: string | null = null,
+): Promise<ExplainedCall[]> {
+  const calls = await findCalls(pool, id, clientId)
+  const prices = await selectPrices(pool, new Set(calls.flatMap(({ priceId }) => priceId ?? [])))
+  return calls.map((call) => {
+    const price = prices.get(call.priceId ?? '') ?? null
+    return { call, price, lines: linesOf(call, price) }
+  })
+}
+
+/**
+ * The lines of a call's cost, by the price it was metered at. They add up to its cost to the pico-dollar: one whose
+ * figures do not give it (several models served it, or its upstream said the cost) has one line for the whole.
+ */
+export function linesOf(
+  { costPico, usage, units }: Pick<FoundCall, 'costPico' | 'usage' | 'units'>,
+  price: Price | null,
+): readonly CostLine[] {
+  const cost = BigInt(costPico ?? 0)
+  if (cost === 0n) return []
+  if (price !== null && isLinear(price)) {
+    const lines = componentsOf(price, sumsOfCall(usage, units)).map(
+      ({ class: rate, quantity, ratePico, amountPico }) => {
+        const { name, unit, times } = rateShownAs(rate)
+        return { name, quantity, unit, unitPico: ratePico * times, amountPico }
+      },
+    )
+    // What takes an estimate back counts as much and costs as much, below 0.
+    const sum = lines.reduce((all, { amountPico }) => all + amountPico, 0n)
+    if (sum === cost) return lines
+  }
+  const name = price?.definition.basis === 'reported' ? 'as_reported' : 'as_metered'
+  return [{ name, quantity: 1n, unit: 'call', unitPico: cost, amountPico: cost }]
+}
+
+/** The same as JSON. */
+export function renderExplained({ call, price, lines }: ExplainedCall) {
+  return {
+    call_id: call.callId,
+    response_id: call.responseId ?? null,
+    arrived_at: new Date(call.arrivedAtMs).toISOString(),
+    client: call.client,
+    upstream: call.upstream,
+    provider: call.provider,
+    model: call.model,
+    status: call.status,
+    outcome: call.outcome,
+    usage_source: call.usageSource,
+    usage: call.usageRaw ?? null,
+    cost_usd: call.costPico === null ? null : picoToUsdText(BigInt(call.costPico)),
+    unpriced_reason: call.unpricedReason ?? null,
+    price: price === null ? null : renderPrice(price),
+    components: lines.map(({ name, quantity, unit, unitPico, amountPico }) => ({
+      name,
+      quantity: Number(quantity),
+      unit,
+      unit_price_usd: picoToUsdText(unitPico),
+      amount_usd: picoToUsdText(amountPico),
+    })),
+  }
+}
+
+function renderPrice({ id, definition }: Price) {
+  const linear = definition.basis === 'linear' ? definition : null
+  const hasFactor = definition.basis === 'linear' || definition.basis === 'reported'
+  const isPartial = definition.basis === 'linear' || definition.basis === 'parts'
+  return {
+    price_id: id,
+    basis: definition.basis,
+    source: linear?.source ?? null,
+    provider: linear?.provider ?? null,
+    model: linear?.model ?? null,
+    from: linear?.from ?? null,
+    hours: linear?.hours ?? null,
+    service_tier: linear?.serviceTier ?? null,
+    factor: hasFactor ? definition.factor : null,
+    prices: definition.basis === 'parts' ? definition.prices : [],
+    unpriced: isPartial ? (definition.unpriced ?? []).map((rate: RateClass) => rateShownAs(rate).name) : [],
+  }
+}
