@@ -112,7 +112,7 @@ export function dispatch(
   const headerOptions = {
     host: upstream.host,
     credential: credentialFor(admission),
-    passesCredentials: upstream.takesClients && sendsProof(method),
+    passesCredentialsBeside: upstream.takesClients && sendsProof(method) ? (admission.key ?? '') : null,
     // A call to an unknown path is not changed for the sake of being read.
     askIdentity: (dialect !== null && dialect.isGeneric !== true) || taker !== call,
     isPlain: body.isEdited,

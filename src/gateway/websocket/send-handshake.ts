@@ -29,7 +29,7 @@ export interface HandshakeEvents {
 
 /** Sends a client's handshake to its upstream. */
 export function sendHandshake(
-  { request, route }: Admission,
+  { request, route, key }: Admission,
   timeoutMs: number,
   events: HandshakeEvents,
   attempt: AttemptSpan | null,
@@ -38,7 +38,7 @@ export function sendHandshake(
   const headers = forwardableRequestHeaders(request.rawHeaders, {
     host: upstream.host,
     credential: credentialOf(upstream),
-    passesCredentials: upstream.takesClients,
+    passesCredentialsBeside: upstream.takesClients ? (key ?? '') : null,
     // Frames are read as they come, as is an answer in the place of a session.
     askIdentity: dialect !== null,
     contentLength: null,

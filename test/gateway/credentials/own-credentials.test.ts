@@ -50,6 +50,7 @@ test.each([
     ['x-api-key: own'],
   ],
   ['nothing', [OURS], []],
+  ['nothing, with a key that another gateway made', ['Authorization: Bearer good'], []],
 ])("a client's own credential in %s goes on as it came, and its key does not", async (_, headers, expected) => {
   const others = ['cookie: a=b', 'x-amz-security-token: t', 'proxy-authorization: Basic x']
   expect((await exchange(doors.url, callText([...headers, ...others]))).status).toBe(200)
@@ -74,6 +75,11 @@ test('no other upstream gets it, and a signature for the gateway goes nowhere', 
   const call = { target: '/gw/seats/v1/messages', body: '{"model":"m"}' }
   expect((await exchange(doors.url, wireText(call, await signedHeaders(call)))).status).toBe(200)
   expect(sent()).toEqual([[], []])
+})
+
+test('a key that another gateway made goes upstream with no handshake', async () => {
+  await doors.knock('websocket', { target: '/gw/seats/v1/x', headers: ['x-api-key: good'], key: null })
+  expect(sent()).toEqual([[]])
 })
 
 test('a handshake takes it along, and TRACE does not', async () => {

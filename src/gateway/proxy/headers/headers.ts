@@ -26,8 +26,11 @@ export interface HeaderOptions {
   readonly host: string
   /** Our credential for the upstream; `null`: none is sent. */
   readonly credential: Header | null
-  /** The client's own credentials go upstream, and what is meant for this gateway does not. */
-  readonly passesCredentials?: boolean
+  /**
+   * The client's own credentials go upstream, and what is meant for this gateway does not: no header with the key that
+   * is given here. '': it signs. `null`, absent: none go.
+   */
+  readonly passesCredentialsBeside?: string | null
   /** Asks for an answer without content coding, in place of what the client accepts. */
   readonly askIdentity: boolean
   /** Which web page calls does not go upstream: that is for the gateway to judge. */
@@ -53,8 +56,16 @@ const UNREADABLE_TYPE = /proto/i
 
 /** The client's headers as they go upstream, with `host` first and our credential last. */
 export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: RequestHeaderOptions): string[] {
-  const { host, credential, askIdentity, contentLength, isPlain, ownsOrigins, passesCredentials, trace } =
-    options
+  const {
+    host,
+    credential,
+    askIdentity,
+    contentLength,
+    isPlain,
+    ownsOrigins,
+    passesCredentialsBeside,
+    trace,
+  } = options
   const connectionNamed = namedByConnection(rawHeaders)
   const forwarded = ['host', host]
   let hasType = false
@@ -68,7 +79,8 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
         continue
       }
       if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) {
-        if (passesCredentials !== true || (meaning & IS_CREDENTIAL) === 0 || isForUs(value)) continue
+        if (typeof passesCredentialsBeside !== 'string' || (meaning & IS_CREDENTIAL) === 0) continue
+        if (isForUs(value, passesCredentialsBeside)) continue
       }
       if ((meaning & IS_LENGTH) !== 0 && contentLength !== null) continue
       if ((meaning & IS_CODING) !== 0 && isPlain === true) continue
@@ -107,8 +119,9 @@ export function credentialHeader(provider: Provider, apiKey: string): Header {
 /** A key of ours, or what a client signed for this gateway. */
 const FOR_US = /\btg_[0-9A-Za-z]|^\s*AWS4-/i
 
-function isForUs(value: string): boolean {
-  return FOR_US.test(value)
+/** @param key The client's, which another gateway may have made: it has any form. */
+function isForUs(value: string, key: string): boolean {
+  return FOR_US.test(value) || (key !== '' && value.includes(key))
 }
 
 /** RFC 9110, 10.1.4: `trailers` is about the message and may pass. All else in TE is about the connection. */
