@@ -90,6 +90,11 @@ export class AnswerReader {
     else this.#pushEvent(chunk)
   }
 
+  /** The first event of a stream was read, and nothing that follows is, but for containers. */
+  get hasBegun(): boolean {
+    return this.#kind === 'over'
+  }
+
   /** The objects that were read until now. */
   get objects(): AnswerObjects {
     const whole = objectIn(this.#scanner.extracted.value) ?? {}
@@ -173,7 +178,10 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
 // Passes an answer on as it comes, and tells what it says of objects before its end is passed on.
 type OnObjects = (objects: AnswerObjects, isWhole: boolean, headers: AnswerHeaders) => void
 
-/** Calls back once, before `next` hears of the end: only for answers with a status of success. */
+/**
+ * Calls back before `next` hears of the end; of a stream also once its first event was read: what it made may be used, or
+ * deleted, while it goes on. Only for answers with a status of success.
+ */
 export class WatchedAnswer implements AnswerHandler {
   readonly #next: AnswerHandler
   readonly #onObjects: OnObjects
@@ -181,6 +189,7 @@ export class WatchedAnswer implements AnswerHandler {
   #headers: AnswerHeaders = {}
   #reader: AnswerReader | null = null
   #decoder: BodyDecoder | null = null
+  #hasReportedBeginning = false
 
   constructor(next: AnswerHandler, onObjects: OnObjects, seeksContainers = false) {
     this.#next = next
@@ -199,12 +208,11 @@ export class WatchedAnswer implements AnswerHandler {
     message: string,
   ): void {
     if (status >= 200 && status < 300) {
-      const reader = new AnswerReader(this.#seeksContainers)
-      this.#reader = reader
+      this.#reader = new AnswerReader(this.#seeksContainers)
       this.#headers = headers
       const encoding = headers['content-encoding']
       if (encoding !== undefined && encoding !== 'identity') {
-        this.#decoder = createDecoder(String(encoding), (decoded) => reader.push(decoded))
+        this.#decoder = createDecoder(String(encoding), (decoded) => this.#read(decoded))
       }
     }
     this.#next.onResponseStart(controller, status, headers, message)
@@ -212,7 +220,7 @@ export class WatchedAnswer implements AnswerHandler {
 
   onResponseData(controller: AnswerController, chunk: Buffer): void {
     if (this.#decoder !== null) this.#decoder.push(chunk)
-    else this.#reader?.push(chunk)
+    else this.#read(chunk)
     this.#next.onResponseData(controller, chunk)
   }
 
@@ -233,6 +241,14 @@ export class WatchedAnswer implements AnswerHandler {
     // Objects made before the answer broke off are there.
     this.#notify(false)
     this.#next.onResponseError(controller, error)
+  }
+
+  #read(chunk: Uint8Array): void {
+    const reader = this.#reader
+    reader?.push(chunk)
+    if (this.#hasReportedBeginning || reader?.hasBegun !== true) return
+    this.#hasReportedBeginning = true
+    this.#onObjects(reader.objects, false, this.#headers)
   }
 
   #notify(isWhole: boolean): void {

@@ -11,7 +11,12 @@ import { createRollUp } from '../../../src/rollup/roll-up.ts'
 import { createJobFetcher, type JobFetcher } from '../../../workers/job-fetcher.ts'
 import { quiet } from '../../rollup/records.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { type BackgroundUpstream, RESPONSE_USD, startBackgroundUpstream } from './background-upstream.ts'
+import {
+  type BackgroundUpstream,
+  RESPONSE_USAGE,
+  RESPONSE_USD,
+  startBackgroundUpstream,
+} from './background-upstream.ts'
 
 let folder: string
 let provider: BackgroundUpstream
@@ -238,6 +243,41 @@ describe('a job that its client deletes', () => {
     provider.endAll()
     expect((await ask('DELETE', `/v1/responses/${id}`)).status).toBe(200)
     expect((await stack.usageOf(client, 2)).cost_usd).toBe(RESPONSE_USD)
+  })
+
+  test('a response that still streams is fetched, too, though its client has left the stream', async () => {
+    const id = 'resp_bgStreams1'
+    const ended = { id, object: 'response', status: 'completed', model: 'gpt-4.1', usage: RESPONSE_USAGE }
+    provider.work.set(id, { id, running: true, ended })
+    let end = () => {}
+    provider.upstream.answer((request, response) => {
+      if (request.method !== 'POST') return provider.answer(request, response)
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const begun = { type: 'response.created', response: { ...ended, status: 'queued', usage: null } }
+      response.write(`event: response.created\ndata: ${JSON.stringify(begun)}\n\n`)
+      end = () => response.end()
+      return undefined
+    })
+    try {
+      const answer = await ask('POST', '/v1/responses', {
+        ...{ model: 'gpt-4.1', input: 'hi' },
+        ...{ background: true, stream: true },
+      })
+      const reader = answer.body?.getReader()
+      await reader?.read()
+      await reader?.cancel()
+      expect((await ask('DELETE', `/v1/responses/${id}`)).status).toBe(409)
+      provider.endAll()
+      expect((await ask('DELETE', `/v1/responses/${id}`)).status).toBe(200)
+    } finally {
+      end()
+      provider.upstream.answer(provider.answer)
+    }
+    // The stream that its client left was estimated, after the job had said what it used.
+    const { cost_usd: costUsd } = await stack.usageOf(client, 2)
+    expect(costUsd).toBeGreaterThanOrEqual(RESPONSE_USD)
+    expect(costUsd).toBeLessThan(RESPONSE_USD * 1.01)
+    await expectSound()
   })
 
   test('one of which the upstream says nothing now is not deleted: 502', async () => {
