@@ -62,12 +62,18 @@ export class ClientCounts {
     return [...this.#placed.keys()]
   }
 
-  /** With the names of clients, as far as they are known; an id stands for any other. */
+  /**
+   * With the names of clients, as far as they are known. An id stands for any other, and for a name that is the label of
+   * the rest: two series of one label would be one.
+   */
   *counts(
     names: ReadonlyMap<string, string>,
   ): Generator<{ client: string; calls: number; costPico: bigint }> {
-    for (const [clientId, { calls, costPico }] of this.#placed)
-      yield { client: names.get(clientId) ?? clientId, calls, costPico }
+    for (const [clientId, { calls, costPico }] of this.#placed) {
+      const name = names.get(clientId)
+      const hasLabel = name !== undefined && name !== OTHER_CLIENTS_LABEL
+      yield { client: hasLabel ? name : clientId, calls, costPico }
+    }
     yield { client: OTHER_CLIENTS_LABEL, calls: this.#other.calls, costPico: this.#other.costPico }
   }
 }
