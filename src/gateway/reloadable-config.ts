@@ -29,7 +29,6 @@ import {
 } from './routing/upstream-table.ts'
 import { configuredModels, type ModelListing, watchUpstreamModels, withRoutes } from './upstream-models.ts'
 
-const OLD_CONNECTIONS_MS = 60_000
 const UNSERVED_EVERY_MS = 3_600_000
 
 /** What one reading of the YAML file and of the price catalog decides. */
@@ -127,20 +126,12 @@ export class ReloadableConfig {
     this.#config = config
     before.listing.stop()
     const stay = new Set(this.#now.upstreams.map(({ fetched }) => fetched))
-    // A call may be routed already, without having its connection yet.
-    setTimeout(() => {
-      for (const { pool, name, fetched } of before.upstreams) {
-        if (!stay.has(fetched)) fetched?.stop()
-        pool
-          .close()
-          .catch((err: unknown) =>
-            this.#log.warn(
-              { event: 'upstream.connections_not_closed', err, upstream: name },
-              'connections of the former configuration could not be closed',
-            ),
-          )
-      }
-    }, OLD_CONNECTIONS_MS).unref()
+    for (const { pool, fetched } of before.upstreams) {
+      // A call that is routed already may go there at any time, at its last attempt: it keeps the rules that it began with.
+      pool.retire()
+      // It is valid still, for as long as it is good.
+      if (!stay.has(fetched)) fetched?.stop()
+    }
     this.#log.info(
       { event: 'config.reloaded', catalog: this.#now.catalog.source, upstreams: this.#now.upstreams.length },
       'the configuration was reloaded',

@@ -144,7 +144,6 @@ export const LOG_EVENTS = {
 
   'upstream.api_unserved':
     'calls speak an API that no upstream without a path prefix serves: they are refused',
-  'upstream.connections_not_closed': 'connections of a former configuration could not be closed',
   'upstream.credential_not_renewed': 'the credential of an upstream cannot be renewed; it is tried again',
   'upstream.credential_renewed': 'the credential of an upstream is renewed again',
   'upstream.credential_refused': 'an upstream refuses the credential that the gateway has for it',

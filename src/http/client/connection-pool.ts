@@ -28,6 +28,7 @@ export class ConnectionPool implements ConnectionOwner {
   #settling: Connection[] = []
   #isTurning = false
   #isClosed = false
+  #isRetired = false
   #onEmpty: (() => void)[] = []
 
   /**
@@ -64,13 +65,15 @@ export class ConnectionPool implements ConnectionOwner {
     else this.#assign(request)
   }
 
-  /** Takes no more requests; resolves when those under way have ended. */
-  async close(): Promise<void> {
-    this.#isClosed = true
+  /**
+   * Keeps no connection from now on. Requests may go on to come, each on a connection of its own:
+   * behind the last one, nothing of it is left.
+   */
+  retire(): void {
+    this.#isRetired = true
     const free = this.#free()
     this.#dropFree()
     for (const connection of free) connection.destroy(poolClosed())
-    await this.#empty()
   }
 
   /** Ends all requests; resolves when their connections are closed. */
@@ -90,7 +93,8 @@ export class ConnectionPool implements ConnectionOwner {
     if (keepAliveSeconds !== null || connection.keptUntil === 0) {
       connection.keptUntil = now + keptMsOf(keepAliveSeconds)
     }
-    if (this.#isClosed || !this.#keepAlive || connection.keptUntil <= now) connection.drop()
+    if (this.#isClosed || this.#isRetired || !this.#keepAlive || connection.keptUntil <= now)
+      connection.drop()
     else if (keepAliveSeconds === null) this.#kept.push(connection)
     else this.#settle(connection)
   }

@@ -326,15 +326,17 @@ test('where no server listens: the error of the socket, and nothing was begun', 
   expect([error, calls]).toMatchObject([{ code: 'ECONNREFUSED' }, ['error unsent']])
 })
 
-test('a pool that is closed ends what is under way, and takes nothing more', async () => {
-  const { pool, server } = await start(() => {})
-  const answer = send(pool)
-  await expect.poll(() => server.received[0]).toContain('GET')
-  const closed = pool.close()
-  expect((await send(pool).ended).error).toMatchObject({ code: 'pool_closed' })
-  server.sockets[0]?.write(answerOf('x'))
-  expect((await answer.ended).status).toBe(200)
-  await closed
+test('a pool that is retired takes requests for as long as anyone has it, and keeps no connection', async () => {
+  const { pool, server } = await start(echo)
+  await send(pool).ended
+  expect(pool.size.kept).toBe(1)
+  pool.retire()
+  for (const path of ['/late', '/later']) {
+    const { status, body } = await send(pool, { path }).ended
+    expect([status, body.toString()]).toEqual([200, path])
+  }
+  await expect.poll(() => pool.size).toEqual({ open: 0, kept: 0 })
+  expect(server.sockets).toHaveLength(3)
 })
 
 test('a pool that is destroyed fails what is under way', async () => {
