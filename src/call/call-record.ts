@@ -27,6 +27,8 @@ export interface OpenCall {
   readonly webSocket: boolean
   /** The trace that it is a part of, 32 hexadecimal digits; absent: of none that the gateway knows. */
   readonly traceId?: string | undefined
+  /** The name of `routes` that led it to its upstream; absent: none did. */
+  readonly route?: string | undefined
 }
 
 /** The use and the cost of one model. A call has one; so has each job that its answer reports. */

@@ -64,6 +64,8 @@ export const RECORD_FIELDS = {
   requestedModel: { part: 'open', form: 'text', absent: 'null', column: 'requested_model' },
   webSocket: { part: 'open', form: 'flag', absent: 'false', column: 'web_socket' },
   traceId: { part: 'open', form: 'trace', absent: 'undefined', column: 'trace_id' },
+  // In `route_spending`, summed up.
+  route: { part: 'open', form: 'text', absent: 'undefined', column: null },
   reportedModel: { part: 'use', form: 'text', absent: 'null', column: 'reported_model' },
   model: { part: 'use', form: 'text', absent: 'never', column: 'model' },
   status: { part: 'call', form: 'integer', absent: 'null', column: 'status', highest: HIGHEST_STATUS },

@@ -2,6 +2,7 @@ import type { CallRecord, CountedCall } from '../call/call-record.ts'
 import { addEntries } from '../corrections/adjustments.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { addCharges } from '../limits/spent/charges.ts'
+import { addRouteSpending } from '../limits/spent/route-spending.ts'
 import { renameUnpriced } from '../objects/table/jobs-table.ts'
 import type { NewObject } from '../objects/table/objects-table.ts'
 import { shareDays } from '../store/connection/advisory-locks.ts'
@@ -77,12 +78,13 @@ export async function countRecords(
     sink.add(session, limited.records, noLonger),
     addDefinitions(session, records),
     addCharges(session, limited.records),
+    addRouteSpending(session, limited.records),
     lateRepricing.plan(session, limited.records),
   ])
   // Awaited below: it may fail before that.
   adding.catch(() => {})
   const totals = totalByDay(limited.records, noLonger)
-  const [callsSkipped, , , late] = await adding
+  const [callsSkipped, , , , late] = await adding
   // 6. In the order of the key: two shards cannot wait for one another in a circle.
   for (const some of totals) await addUsage(session, some)
   // Rows that are locked now: what a repricing gives to calls that come in after it.

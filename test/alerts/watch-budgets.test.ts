@@ -233,6 +233,14 @@ test('what was spent of any budget is what its answers about usage say, over sum
      from generate_series(1, 60) n`,
     [TODAY],
   )
+  await pool.query(
+    `insert into tallygate.route_spending (client_id, day, key_id, model, upstream, price_id, route, requests, cost_pico,
+       unpriced_pico, without_figures_pico)
+     select 'acme', $1::date - n, 'acme-' || n % 3, case when n % 4 = 0 then 'gpt-4o' else 'other' end, 'routed', '',
+       'gpt-4o', 1, 1000 + n, 0, n
+     from generate_series(0, 60) n`,
+    [TODAY],
+  )
   const closed = await pool.query(`select count(*)::int as months from tallygate.summarised_months`)
   expect(closed.rows[0].months).toBeGreaterThan(0)
 

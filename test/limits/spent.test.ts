@@ -4,7 +4,7 @@ import type { CallRecord } from '../../src/call/call-record.ts'
 import type { ObjectEvent } from '../../src/call/object-event.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import { addCredit } from '../../src/corrections/adjustments.ts'
-import { addDays } from '../../src/domain/utc-day.ts'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { coversModel } from '../../src/limits/covers-model.ts'
 import { type SpendAccount, selectSpent } from '../../src/limits/spent/select-spent.ts'
 import { selectUsageSummary } from '../../src/usage/query/select-usage.ts'
@@ -27,10 +27,15 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(async () => {
   await emptyUsage(ledger.pool)
-  await emptyTables(ledger.pool, ['budget_charges'])
+  await emptyTables(ledger.pool, ['budget_charges', 'route_spending'])
+  added = []
 })
 
+/** Since the tables were empty. */
+let added: CallRecord[] = []
+
 async function add(records: readonly CallRecord[], producer = newProducer()): Promise<string> {
+  added.push(...records)
   await ledger.rollUp(
     'test:calls',
     records.map((record, index) => aCandidate(producer, index + 1, record)),
@@ -59,6 +64,7 @@ const record = fc
     ),
     costPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 20n })),
     charged: fc.option(fc.bigInt({ min: 1n, max: 10n ** 20n })),
+    route: fc.option(fc.constantFrom('smart', 'GPT-4o'), { nil: undefined }),
   })
   .map(({ day, key, costPico, charged, ...rest }) =>
     aRecord({
@@ -98,7 +104,7 @@ const account: fc.Arbitrary<SpendAccount> = fc
   .record({
     clientId,
     key: fc.option(key),
-    model: fc.option(fc.constantFrom('gpt-4o', 'GPT-4o*', 'claude', 'models/claude*', 'none')),
+    model: fc.option(fc.constantFrom('gpt-4o', 'GPT-4o*', 'claude', 'models/claude*', 'smart', 'none')),
     one: day,
     other: fc.option(day),
   })
@@ -109,7 +115,7 @@ const account: fc.Arbitrary<SpendAccount> = fc
     toDay: other === null || one < other ? other : one,
   }))
 
-/** From the rows of `daily_usage` and of `budget_charges` alone. */
+/** From the rows of `daily_usage` and of `budget_charges` alone, and of calls by routes from what was added. */
 async function spentByRows({ clientId, keyId, model, fromDay, toDay }: SpendAccount): Promise<bigint> {
   const { rows } = await ledger.pool.query<{ model: string; pico: string }>(
     `select model, pico from (
@@ -118,9 +124,20 @@ async function spentByRows({ clientId, keyId, model, fromDay, toDay }: SpendAcco
      where client_id = $1 and ($2::text is null or key_id = $2) and day between $3 and coalesce($4, 'infinity'::date)`,
     [clientId, keyId, fromDay, toDay],
   )
-  return rows
+  const ofModel = rows
     .filter((row) => model === null || coversModel(model, row.model))
     .reduce((sum, { pico }) => sum + BigInt(pico), 0n)
+  if (model === null) return ofModel
+  return added
+    .filter((call) => call.clientId === clientId && (keyId === null || call.keyId === keyId))
+    .filter((call) => {
+      const on = utcDayOf(call.arrivedAtMs)
+      return on >= fromDay && (toDay === null || on <= toDay)
+    })
+    .filter(
+      ({ route, model: of }) => route !== undefined && coversModel(model, route) && !coversModel(model, of),
+    )
+    .reduce((sum, { costPico, chargedPico }) => sum + BigInt(costPico ?? chargedPico ?? 0), ofModel)
 }
 
 test('what was spent is the sum of the rows, whatever is summed up, reopened and credited in between', async () => {
@@ -130,6 +147,8 @@ test('what was spent is the sum of the rows, whatever is summed up, reopened and
       fc.array(account, { minLength: 1, maxLength: 12 }),
       async (steps, accounts) => {
         await emptyUsage(ledger.pool)
+        await emptyTables(ledger.pool, ['budget_charges', 'route_spending'])
+        added = []
         for (const step of steps) {
           await take(step)
           const { spentPico } = await selectSpent(ledger.pool, accounts, [])
@@ -236,6 +255,32 @@ test('a call without a cost charges what it had reserved, until a repricing give
   expect(await read()).toEqual([7n + 5n + 224n, 224n])
   await price(1, 5n)
   expect(await read()).toEqual([7n + 10n + 23n, 23n])
+})
+
+test('a budget for the name of a route has what its calls cost, with their part of a repricing', async () => {
+  const call = (changes: Partial<CallRecord> = {}) =>
+    aRecord({ arrivedAtMs: noon('2026-02-03'), costPico: '100', priceId: 'p', ...changes })
+  const ofRoute = {
+    ...{ clientId: 'cli_a', keyId: null, model: 'smart' },
+    ...{ fromDay: '2026-02-03', toDay: null },
+  }
+  const read = async () => {
+    const { spentPico, chargedPico } = await selectSpent(ledger.pool, [ofRoute], [])
+    return [spentPico[0], chargedPico[0]]
+  }
+  const free = { costPico: null, priceId: null, unpricedReason: 'no_price', chargedPico: '40' }
+  await add([call({ route: 'smart' }), call({ costPico: '300' }), call({ route: 'else' })])
+  expect(await read()).toEqual([100n, 0n])
+  await add([call({ route: 'smart', ...free }), call(free)])
+  expect(await read()).toEqual([140n, 40n])
+  // Half as much again for the priced row, and a price for the calls of the other, of which there are two.
+  await ledger.pool.query(
+    `update tallygate.daily_usage set adjusted_pico = cost_pico / 2 where price_id = 'p'`,
+  )
+  await ledger.pool.query(
+    `update tallygate.daily_usage set adjusted_pico = 60, priced_later = 2 where price_id = ''`,
+  )
+  expect(await read()).toEqual([180n, 0n])
 })
 
 test('a charge counts once, however often its record comes, and by the model and key that budgets are of', async () => {

@@ -83,6 +83,7 @@ function openFields(call: OpenCall): string {
   if (call.requestedModel !== null) text += `,"requestedModel":${quote(call.requestedModel)}`
   if (call.webSocket) text += ',"webSocket":true'
   if (call.traceId !== undefined) text += `,"traceId":"${call.traceId}"`
+  if (call.route !== undefined) text += `,"route":${quote(call.route)}`
   return text
 }
 
@@ -169,6 +170,7 @@ function openCallFrom(json: JsonFields): Required<OpenCall> {
     requestedModel: textOrNull(json.requestedModel),
     webSocket: flagFrom(json.webSocket),
     traceId: traceOrAbsent(json.traceId),
+    route: textOrAbsent(json.route),
   }
 }
 
@@ -176,6 +178,7 @@ function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
   return {
     ...open,
     traceId: open.traceId,
+    route: open.route,
     reportedModel: textOrNull(json.reportedModel),
     model: textFrom(json.model),
     usageSource: wordFrom(USAGE_SOURCES, json.usageSource),

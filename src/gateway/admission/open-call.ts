@@ -32,6 +32,7 @@ export function buildOpenCall(admission: Admission, nowMs: number): Required<Ope
     requestedModel: cleanModel(admission.sentModel),
     webSocket: admission.webSocket,
     traceId: admission.span?.traceId ?? traceIdIn(admission.request.headers),
+    route: route.choice?.asked,
   }
 }
 

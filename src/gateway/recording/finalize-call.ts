@@ -73,6 +73,7 @@ function buildCallRecord(
     requestedModel: call.requestedModel,
     webSocket: call.webSocket,
     traceId: call.traceId,
+    route: call.route,
     reportedModel,
     model: billedModel(result, reportedModel, observed, usageSource, priced, pricing),
     status,

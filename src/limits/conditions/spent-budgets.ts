@@ -3,7 +3,9 @@ import { isClosed } from '../../usage/summaries/summarised.ts'
 import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
 import { coversModelInSql } from '../covers-model.ts'
 import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from '../spent/charges.ts'
-import { ACCOUNT_SHAPES, type AccountShape, COST_COLUMN, COST_OF_ROW } from '../spent/spent-statement.ts'
+import { COST_COLUMN, COST_OF_ROW } from '../spent/cost-of-row.ts'
+import { isOfRouteAlone, SPENT_BY_ROUTE } from '../spent/route-spending.ts'
+import { ACCOUNT_SHAPES, type AccountShape } from '../spent/spent-statement.ts'
 
 const MONTH_OF_DAY = `date_trunc('month', u.day::timestamp)::date`
 const CLOSED_MONTHS = 'array(select month from closed_month)'
@@ -13,6 +15,8 @@ const CLOSED_DAYS = 'array(select day from closed_day)'
 const IS_CLOSED_MONTH = `b.per = 'total' and u.day = any(${CLOSED_MONTHS})`
 const IN_CLOSED_MONTH = `(b.per = 'total' and ${MONTH_OF_DAY} >= b.from_day and ${MONTH_OF_DAY} = any(${CLOSED_MONTHS}))`
 
+const IS_WHOSE = `coalesce(b.client_id, u.client_id) = u.client_id
+    and (b.key_id is null or b.key_id = u.key_id or u.key_id = any(b.former_keys))`
 const IN_PERIOD = 'u.day >= b.from_day and (b.to_day is null or u.day <= b.to_day)'
 
 /** An array, so that Postgres looks into the partitions of these days alone. A gateway's clock may be ahead. */
@@ -76,17 +80,24 @@ closed_day as materialized (
   select day from ${SCHEMA}.summarised_days s
   where ${isClosed('s')} and day >= (select min(from_day) from budget)),
 charged as (
-  select c.client_id, c.key_id, c.model, c.day, charge.pico from ${SCHEMA}.budget_charges c cross join ${CHARGES_LEFT}
+  select c.client_id, c.key_id, c.model, null as route, c.day, charge.pico from ${SCHEMA}.budget_charges c cross join ${CHARGES_LEFT}
   where c.day >= (select min(from_day) from budget)
   union all
-  select o.client_id, o.key_id, o.model, (o.created_at at time zone 'UTC')::date, o.reserved_pico
+  select o.client_id, o.key_id, o.model, o.route, (o.created_at at time zone 'UTC')::date, o.reserved_pico
   from ${SCHEMA}.objects o where ${IS_UNTOLD_JOB} and not ${IS_WAITING_JOB}),
+routed as (
+  select c.client_id, c.key_id, c.model, c.route, c.day, spent.pico + charge.pico as pico
+  from ${SCHEMA}.route_spending c cross join ${SPENT_BY_ROUTE} cross join ${CHARGES_LEFT}
+  where c.day >= (select min(from_day) from budget where model is not null)),
 part as (
   ${allParts()}
   union all
-  select b.id, u.client_id, u.pico from budget b join charged u on coalesce(b.client_id, u.client_id) = u.client_id
-    and (b.key_id is null or b.key_id = u.key_id or u.key_id = any(b.former_keys))
-    and (b.model is null or u.model is null or ${coversModelInSql('b.model', 'u.model')}) and ${IN_PERIOD}),
+  select b.id, u.client_id, u.pico from budget b join routed u on ${IS_WHOSE}
+    and b.model is not null and ${isOfRouteAlone('b.model', 'u')} and ${IN_PERIOD}
+  union all
+  select b.id, u.client_id, u.pico from budget b join charged u on ${IS_WHOSE}
+    and (b.model is null or u.model is null or ${coversModelInSql('b.model', 'u.model')}
+      or (u.route is not null and ${coversModelInSql('b.model', 'u.route')})) and ${IN_PERIOD}),
 spent as (
   select p.id, p.client_id, ceil(sum(p.pico)) as pico from part p join budget b on b.id = p.id
   where b.client_id is not null or not exists (

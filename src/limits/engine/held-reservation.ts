@@ -1,7 +1,13 @@
 import type { BudgetAccount } from './budget-account.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { LimitedClient } from './limited-client.ts'
-import type { CallCharge, CallToLimit, LimitRefusal, Reservation } from './limiter.ts'
+import {
+  anyOfModels,
+  type CallCharge,
+  type CallToLimit,
+  type LimitRefusal,
+  type Reservation,
+} from './limiter.ts'
 import { countOf, type RateHolding } from './rate-holding.ts'
 import { refuseByBudget } from './refusals.ts'
 
@@ -124,9 +130,10 @@ export class HeldReservation implements Reservation {
     this.#isSettled = true
     if (!this.#isReleased) this.#giveBackMoney()
     if (Number.isSafeInteger(sequence) && sequence > 0) {
-      const { keyId, arrivedAtMs, model: named } = this.#call
+      const { keyId, arrivedAtMs, model: named, route } = this.#call
       for (const { model, costPico } of charges) {
-        if (costPico > 0n) this.#client.charge(keyId, model, arrivedAtMs, costPico, sequence)
+        const spentOf = route === undefined ? model : anyOfModels([model, route])
+        if (costPico > 0n) this.#client.charge(keyId, spentOf, arrivedAtMs, costPico, sequence)
         if (model !== named) this.#client.learnModel(named, model)
       }
       if (jobPico > 0n) this.#client.chargeJob(keyId, named, arrivedAtMs, jobPico, sequence)

@@ -44,6 +44,8 @@ export interface CallToLimit {
   readonly keyId: string
   /** As the call names it, cleaned, or `ANY_MODEL`, or `anyOfModels`; `null`: it runs none. */
   readonly model: string | null
+  /** The name of `routes` that it asks for: what it costs is spent of budgets for that, too. Absent: it asks for none. */
+  readonly route?: string | undefined
   /** Milliseconds since 1970: its UTC day is the day that the call is charged to. */
   readonly arrivedAtMs: number
   /** What it may cost, integer pico-USD: its prompt and the most it may generate; 0: it runs no model. */

@@ -21,7 +21,7 @@ export const IS_UNTOLD_JOB = `o.job and o.reserved_pico is not null
 export const IS_WAITING_JOB = `(o.settled_at is null and o.deleted_at is null and o.created_at >= now() - interval '${JOB_RESERVE_HOURS} hours')`
 
 /**
- * What the calls of a row `c` of `budget_charges` are charged now, as a column `pico` of `left`. Of calls with figures a
+ * What the calls of a row `c` of `budget_charges`, or of `route_spending`, are charged now, as a column `pico` of `left`. Of calls with figures a
  * repricing gives some a cost: they are charged no longer, each as the average of their row.
  */
 export const CHARGES_LEFT = `lateral (
@@ -63,11 +63,11 @@ export async function addCharges(session: PostgresSession, calls: readonly Count
 }
 
 /** What a call reported of another's job had reserved nothing. */
-function chargeOf({ costPico, chargedPico, settlement }: CountedCall): bigint {
+export function chargeOf({ costPico, chargedPico, settlement }: CountedCall): bigint {
   return costPico === null && chargedPico !== undefined && settlement === undefined ? BigInt(chargedPico) : 0n
 }
 
 /** Whether figures are known that a later price would fit. */
-function mayBePriced({ usageSource, unpricedReason }: CallRecord): boolean {
+export function mayBePriced({ usageSource, unpricedReason }: CallRecord): boolean {
   return usageSource !== 'invalid' && !reportedNoFigures(unpricedReason)
 }

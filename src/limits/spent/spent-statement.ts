@@ -1,9 +1,11 @@
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { offsetsStatement } from '../../store/ledger/committed-offsets.ts'
 import type { DimensionField } from '../../usage/dimensions.ts'
-import { findSummaryTables, SUMMARY_COLUMNS } from '../../usage/summaries/summary-tables.ts'
+import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
 import { coversModelInSql } from '../covers-model.ts'
 import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from './charges.ts'
+import { COST_COLUMN, COST_OF_ROW } from './cost-of-row.ts'
+import { isOfRouteAlone, SPENT_BY_ROUTE } from './route-spending.ts'
 
 /**
  * What a row of the statement is: the cost of an account's calls, what those without a cost are charged, what its jobs
@@ -23,11 +25,6 @@ export const ACCOUNT_SHAPES: readonly AccountShape[] = [
   { ofKey: false, ofModel: true },
   { ofKey: true, ofModel: true },
 ]
-
-/** What a row of `daily_usage` adds to the cost that `GET /v1/usage` shows, and the column of its sums. */
-const COST = SUMMARY_COLUMNS.filter(({ field }) => field === 'costPico')
-export const COST_OF_ROW = COST.map(({ ofRow }) => ofRow).join()
-export const COST_COLUMN = COST.map(({ column }) => column).join()
 
 /**
  * From where each day of each asked period is read, once: months that are summed up and lie in it as a whole, other
@@ -99,7 +96,8 @@ select a.place::text as name, sum(o.reserved_pico)::text as value,
 from accounts a
 join unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period) using (period)
 join ${SCHEMA}.objects o on o.client_id = a.client_id and (a.key_ids is null or o.key_id = any(a.key_ids))
-  and (a.model is null or o.model is null or ${coversModelInSql('a.model', 'o.model')})
+  and (a.model is null or o.model is null or ${coversModelInSql('a.model', 'o.model')}
+    or (o.route is not null and ${coversModelInSql('a.model', 'o.route')}))
   and o.created_at >= p.from_day::timestamp at time zone 'UTC'
   and o.created_at < coalesce((p.to_day + 1)::timestamp at time zone 'UTC', 'infinity')
 where ${IS_UNTOLD_JOB}
@@ -116,16 +114,30 @@ join ${SCHEMA}.budget_charges c on c.client_id = a.client_id and (a.key_ids is n
 cross join ${CHARGES_LEFT}
 group by 1`
 
+/** What calls by a route of the accounts' models cost and are charged that other models answered. */
+const ROUTES = `
+select a.place::text as name, ceil(sum(case kind.kind when 'spent' then spent.pico else charge.pico end))::text as value, kind.kind
+from accounts a
+join unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period) using (period)
+join ${SCHEMA}.route_spending c on c.client_id = a.client_id and (a.key_ids is null or c.key_id = any(a.key_ids))
+  and ${isOfRouteAlone('a.model', 'c')} and c.day between p.from_day and coalesce(p.to_day, 'infinity')
+cross join ${CHARGES_LEFT}
+cross join ${SPENT_BY_ROUTE}
+cross join (values ('spent'), ('charged')) kind (kind)
+where a.model is not null
+group by 1, 3`
+
 /**
  * One statement for accounts of these shapes, beside the committed offsets; an account may have several rows of a kind. Its parameters are the accounts' clients,
  * keys (of each in one text, with commas), models and numbers of periods from 1; the periods' first and last days; and the producers.
  */
 export function buildSpentStatement(shapes: readonly AccountShape[]): string {
   const offsets = `select id as name, mark::text as value, 'offset' as kind from (${offsetsStatement('$7')}) o`
+  const routes = shapes.some(({ ofModel }) => ofModel) ? [ROUTES] : []
   return `
 with accounts as materialized (
   select client_id, string_to_array(keys, ',') as key_ids, model, period, place
   from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) with ordinality
     a (client_id, keys, model, period, place)),${COVER}
-${[...shapes.map(spentOf), JOBS, CHARGES, offsets].join('\nunion all\n')}`
+${[...shapes.map(spentOf), JOBS, CHARGES, ...routes, offsets].join('\nunion all\n')}`
 }

@@ -60,6 +60,7 @@ function madeBy(records: readonly CallRecord[]): {
         // The paths below it, and that which tells its use, are found by this one form.
         path: canonicalPath(record.path) ?? record.path,
         model: record.requestedModel,
+        route: record.route ?? null,
         createdAtMs: record.arrivedAtMs,
         job,
         unpricedAs: job ? unpricedAs : null,

@@ -162,6 +162,7 @@ function settlementOf(
     ...submitterOf(making),
     arrivedAtMs: making.createdAtMs,
     requestedModel: making.model,
+    route: making.route ?? undefined,
     model: isNamed ? use.model : (making.unpricedAs ?? use.model),
     ...(isFetcher ? {} : { fetchedBy: { clientId, keyId } }),
   }

@@ -316,6 +316,34 @@ test('budgets reserve for the dearest target, and are charged what the answering
     .toBe('equal')
 })
 
+test('a budget for the name of a route is spent by the calls that ask for it, at whichever target', async () => {
+  const scope = { clientId: client.id, keyId: null, model: 'smart' }
+  const amount = COST.alpha + COST.beta
+  await setLimits(
+    targets.stack.pool,
+    scope,
+    [{ kind: 'budget', per: 'month', isSoft: false, amount }],
+    'test',
+  )
+  const spent = async () => {
+    const { limits = [] } = await targets.stack.usage(client, '?include=limits')
+    return limits.map(({ spent_usd: usd }) => Math.round(Number(usd) * 1e12))
+  }
+  await expect.poll(spent).toEqual([0])
+  // A call of another name costs the same, and is not spent of it.
+  expect((await targets.post(client, { ...CHAT, model: 'pinned' })).status).toBe(200)
+  expect((await targets.post(client, CHAT)).status).toBe(200)
+  answering(says(500))
+  expect((await targets.post(client, CHAT)).status).toBe(200)
+  const refused = await targets.post(client, CHAT)
+  expect(refused.status).toBe(429)
+  expect(await refused.text()).toContain('budget_exceeded')
+  answering()
+  expect((await targets.post(client, { ...CHAT, model: 'pinned' })).status).toBe(200)
+  await expect.poll(spent).toEqual([Number(amount)])
+  expect((await targets.post(client, CHAT)).status).toBe(429)
+})
+
 test('a limit for a model holds for the name that stands for it', async () => {
   const scope = { clientId: client.id, keyId: null, model: 'm-gamma' }
   await setLimits(

@@ -43,6 +43,7 @@ export function checkLimits(
     clientId,
     keyId,
     model,
+    route: admission.route.choice?.asked,
     arrivedAtMs,
     estimatedPico: expected.pico,
     estimatedTokens: expected.tokens,
