@@ -83,6 +83,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly keyGraceSeconds: number
   /** A single call that costs more is flagged; 0: none is. */
   readonly callAlertUsd: number
+  /** Whose programs are answered as they expect it; absent: no others than those of the APIs. */
+  readonly compat?: 'litellm'
   /** What calls reserve of their clients' limits; left out: `DEFAULT_ESTIMATES`. */
   readonly estimates?: EstimateConfig
 }
@@ -167,6 +169,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     bodyLimitBytes: values.BODY_LIMIT_BYTES,
     keyGraceSeconds: values.KEY_GRACE_SECONDS,
     callAlertUsd: values.CALL_ALERT_USD,
+    ...(file.compat === null ? {} : { compat: file.compat }),
     ...(file.estimates === null ? {} : { estimates: file.estimates }),
   }
 }

@@ -21,6 +21,7 @@ import { health, NO_SCHEMAS, type Readiness } from '../http/listener.ts'
 import type { AdmissionOptions } from './admission/admission.ts'
 import { admitArrivals, admitCallers } from './admission/http-hooks.ts'
 import { type ForwardOptions, forward } from './proxy/forward.ts'
+import { type LiteLlmOptions, liteLlm, liteLlmHealth } from './routes/litellm.ts'
 import { type ModelsOptions, models } from './routes/models.ts'
 import { type UsageOptions, usage } from './routes/usage.ts'
 import { ownOperationUrl, shapeOfRequest } from './routing/call-target.ts'
@@ -42,6 +43,8 @@ export interface GatewayOptions {
   readonly summariseUsage: UsageOptions['summarise']
   readonly listLimits: UsageOptions['listLimits']
   readonly findReceipt: UsageOptions['findReceipt']
+  /** What LiteLLM's programs ask; absent: they are answered by upstreams, as all others. */
+  readonly liteLlm?: LiteLlmOptions['answer'] | undefined
   readonly readiness: () => Readiness
   readonly forward: Omit<ForwardOptions, 'admission' | 'methods'>
   readonly webSockets: Omit<WebSocketOptions, 'admission'>
@@ -74,7 +77,7 @@ export function buildGateway(options: GatewayOptions): Gateway {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 4096, ignoreTrailingSlash: false, caseSensitive: true },
-    rewriteUrl: (request) => ownOperationUrl(request.method, request.url ?? '/', basePath),
+    rewriteUrl: (request) => ownOperationUrl(request.method, request.url ?? '/', admission.config),
     // Around all the rest: a page has to be able to read every refusal, too.
     serverFactory: (handler) =>
       createServer(options.tls, allowOrigins(handler, admission.config.corsOrigins)),
@@ -96,20 +99,24 @@ export function buildGateway(options: GatewayOptions): Gateway {
   admitArrivals(app, admission)
 
   for (const prefix of new Set(['', basePath])) health(app, prefix, options.readiness)
+  const { liteLlm: compat } = options
+  if (compat !== undefined) liteLlmHealth(app, basePath, options.readiness)
   app.register(async (keyed) => {
     admitCallers(keyed, admission)
     // What this gateway says itself; calls that go upstream are answered past Fastify.
     keyed.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
     models(keyed, { basePath, listModels: options.listModels })
+    const storageFailed = (err: unknown) =>
+      app.log.error({ event: 'usage.query_failed', err }, 'the usage summary could not be read')
     usage(keyed, {
       basePath,
       summarise: options.summariseUsage,
       listLimits: options.listLimits,
       findReceipt: options.findReceipt,
       now: admission.now,
-      storageFailed: (err) =>
-        app.log.error({ event: 'usage.query_failed', err }, 'the usage summary could not be read'),
+      storageFailed,
     })
+    if (compat !== undefined) liteLlm(keyed, { basePath, answer: compat, storageFailed })
     forward(keyed, { ...options.forward, admission, methods })
   })
   const webSockets = acceptWebSockets(app.server, { ...options.webSockets, admission })

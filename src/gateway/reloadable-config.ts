@@ -1,10 +1,12 @@
-import { NO_UNITS, NO_USAGE } from '../call/usage.ts'
+import { NO_UNITS, NO_USAGE, type TokenUsage } from '../call/usage.ts'
 import type { GatewayConfig } from '../config/config.ts'
 import { readCurrentCatalog } from '../config/current-catalog.ts'
 import { pricesOfUpstreams } from '../config/yaml/price-config.ts'
 import type { UpstreamConfig } from '../config/yaml/upstream.ts'
+import { picoToUsdNumber } from '../domain/pico-usd.ts'
 import type { Logger } from '../lib/log.ts'
 import { atMostEvery, type Gate } from '../lib/repeat.ts'
+import type { ModelPlace } from '../litellm/compat/model-answer.ts'
 import { buildCatalog, type Catalog } from '../pricing/catalog/catalog.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
 import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
@@ -106,6 +108,24 @@ export class ReloadableConfig {
     )
   }
 
+  /** Where calls that name the model may go, the first place first, and what a token of a usual call costs there. */
+  placesOf(model: string, clientName: string): readonly ModelPlace[] {
+    const { table } = this.#now
+    const served = table.choose({ model, family: null, path: '' })
+    const alone = served === null ? [] : [{ upstream: served, model, weight: 1 }]
+    return (table.routes?.find(model)?.targets ?? alone).map((target) => {
+      const usd = (usage: Partial<TokenUsage>) =>
+        usdEach(quoteTarget(this.pricing, target, clientName, { ...NO_USAGE, ...usage }))
+      return {
+        provider: target.upstream.provider,
+        model: target.model,
+        inputUsd: usd({ inputTokens: EACH_OF }),
+        outputUsd: usd({ outputTokens: EACH_OF }),
+        cacheReadUsd: usd({ inputTokens: EACH_OF, cacheReadTokens: EACH_OF }),
+      }
+    })
+  }
+
   listModels(): ReturnType<ModelListing['list']> {
     return this.#now.listing.list()
   }
@@ -152,10 +172,19 @@ export class ReloadableConfig {
 /** Tokens of a prompt and of an answer by which targets are compared: of a usual call. */
 const QUOTED_USAGE = { ...NO_USAGE, inputTokens: 3_000, outputTokens: 500 }
 
+/** Tokens of one class whose price is asked for: few enough for the price of short prompts. */
+const EACH_OF = 1_000
+
+function usdEach(pico: bigint | null): number | null {
+  return pico === null ? null : picoToUsdNumber(pico) / EACH_OF
+}
+
+/** `null`: it has no price, or a part of it has none. */
 function quoteTarget(
   pricing: QuotingPricing,
   { upstream, model }: RouteTarget,
   clientName: string,
+  usage: TokenUsage = QUOTED_USAGE,
 ): bigint | null {
   const priced = pricing.quoteCall({
     provider: upstream.provider,
@@ -163,14 +192,14 @@ function quoteTarget(
     clientName,
     model: null,
     requestedModel: model,
-    usage: QUOTED_USAGE,
+    usage,
     units: NO_UNITS,
     serviceTier: null,
     arrivedAtMs: Date.now(),
     reportedCostPico: null,
     parts: null,
   })
-  return priced.kind === 'priced' ? priced.costPico : null
+  return priced.kind === 'priced' && priced.isPartly !== true ? priced.costPico : null
 }
 
 function pricingOf(now: () => QuotingPricing): QuotingPricing {

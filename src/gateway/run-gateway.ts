@@ -9,7 +9,6 @@ import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/listener.ts'
 import { openKeyDirectory } from '../keys/key-directory.ts'
 import { announceKeyChange } from '../keys/key-version.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import { openLedger } from '../ledger/running-ledger.ts'
 import { withinDeadline } from '../lib/deadline.ts'
 import type { Activity } from '../lib/idle-memory.ts'
@@ -52,7 +51,9 @@ import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
 import { logCalls } from './recording/call-log.ts'
 import { buildInterrupted } from './recording/finalize-call.ts'
+import { recordsWritten } from './recording/records-written.ts'
 import { ReloadableConfig } from './reloadable-config.ts'
+import { answersForLiteLlm } from './routes/litellm-answers.ts'
 import { Summaries } from './routes/usage.ts'
 import { openTracing } from './tracing/open-tracing.ts'
 
@@ -66,8 +67,6 @@ const OWNERS_MS = 2_000
 /** A client's query is answered within this time, or refused. */
 const SUMMARY_MS = 4_000
 const REDIS_SILENCE_MS = 1_000
-/** After the last connection, the time to write the records of cut calls: their tokens may be estimated. */
-const RECORD_GRACE_MS = 5_000
 /** After the last call, the time to ship the records. */
 const SHIP_GRACE_MS = 3_000
 /** By then the stores are not needed any more: one that does not answer is abandoned. */
@@ -207,6 +206,7 @@ export async function runGateway(
   const services = {
     unattended,
     ownTime: metrics.ownTime,
+    shownLimits: config.compat === undefined ? undefined : limits.holding,
     tracer: tracing?.tracer,
     ratios,
     ledger:
@@ -221,6 +221,11 @@ export async function runGateway(
     },
     onClientAbort: config.onClientAbort,
   }
+  const liteLlm = answersForLiteLlm({
+    ...{ pool: lanes.usage, inTurn, limits, now },
+    listModels: () => reloadable.listModels(),
+    placesOf: (model, clientName) => reloadable.placesOf(model, clientName),
+  })
   const { app, webSockets, http2 } = buildGateway({
     logger: log,
     admission: {
@@ -250,6 +255,7 @@ export async function runGateway(
     summariseUsage: (query) => inTurn(query.client.id, () => answerClient(lanes.usage, query)),
     listLimits: (clientId, keyId) => withinDeadline(limits.answer(lanes.usage, clientId, keyId), SUMMARY_MS),
     findReceipt: (clientId, id) => inTurn(clientId, () => findReceipt(lanes.usage, clientId, id)),
+    liteLlm: config.compat === undefined ? undefined : liteLlm,
     readiness,
     forward: {
       services,
@@ -388,12 +394,4 @@ export async function runGateway(
       await spansSent
     },
   }
-}
-
-/**
- * Waits until no call is open; a call that still is gets its record from the process that adopts the journal.
- */
-async function recordsWritten(ledger: Ledger): Promise<void> {
-  const deadline = performance.now() + RECORD_GRACE_MS
-  while (ledger.stats().openCalls > 0 && performance.now() < deadline) await delay(10)
 }

@@ -41,6 +41,8 @@ export interface RunningLimits {
   readonly stats: Limiter['stats']
   /** Redis is away, or the limits were never read. */
   readonly isDegraded: () => boolean
+  /** The limits that hold for calls with this key. */
+  readonly holding: (clientId: string, keyId: string) => readonly Limit[]
   /** What a client is shown of the limits of its calls with this key. Rejects when Postgres is away. */
   readonly answer: (pool: Postgres, clientId: string, keyId: string) => Promise<readonly object[]>
   /** After the last call has its record. */
@@ -171,16 +173,18 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
   })
   const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now })
   await settledWithin(directory.whenReady(), FIRST_READ_MS)
+  const holding = (clientId: string, keyId: string) =>
+    directory.of(clientId).filter((limit) => isOfKey(limit, keyId))
   return {
     limiter,
     refused: (clientId, reason) => refusals.count(clientId, reason),
     refusals: () => refusals.totals,
     stats: () => limiter.stats(),
     isDegraded: () => !directory.ready || limiter.stats().isDegraded,
+    holding,
     answer: async (summaries, clientId, keyId) => {
-      const limits = directory.of(clientId).filter((limit) => isOfKey(limit, keyId))
       const rateOf = (limitId: string) => limiter.rateOf(clientId, limitId)
-      return await answerLimits(summaries, clientId, limits, rateOf, now())
+      return await answerLimits(summaries, clientId, holding(clientId, keyId), rateOf, now())
     },
     async close() {
       await limiter.close()

@@ -102,6 +102,8 @@ export interface ConfigFile {
   readonly markups: readonly TextEntry[]
   /** For upstreams that do not set it themselves. */
   readonly objects: 'owned' | 'shared'
+  /** Whose programs are answered as they expect it; `null`: no others than those of the APIs. */
+  readonly compat: 'litellm' | null
   /** `null`: the file has no `limits`. */
   readonly estimates: EstimateConfig | null
   /** Adds a problem found later, `line` counting from 1. */
@@ -124,6 +126,7 @@ const sections = z.strictObject({
   markups: z.unknown().optional(),
   objects: z.unknown().optional(),
   limits: z.unknown().optional(),
+  compat: z.unknown().optional(),
 })
 
 const objectSharing = z.enum(['owned', 'shared'])
@@ -187,6 +190,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     prices: source.textEntries('prices'),
     markups: [...source.textEntries('markups'), ...ownCredentialMarkups(upstreams)],
     objects: source.parse(objectSharing.default('owned'), ['objects']) ?? 'owned',
+    compat: source.parse(z.enum(['litellm']).optional(), ['compat']) ?? null,
     estimates: source.parse(fileEstimates, ['limits']) ?? null,
     report: (line, what) => source.report(line, what),
   }

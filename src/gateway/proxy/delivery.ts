@@ -4,6 +4,7 @@ import { cutAnswer } from '../../http/answer-error.ts'
 import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import type { ErrorShape } from '../../http/error-shape.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
+import { costHeaders, replaceLiteLlmHeaders } from '../../litellm/compat/answer-headers.ts'
 import type { ResponseHead } from '../../providers/dialect.ts'
 import type { AnswerRates } from '../admission/rate-headers.ts'
 import { attemptHeaders } from '../recording/attempt-state.ts'
@@ -35,6 +36,8 @@ export interface DeliveredCall extends CallContext {
   readonly ownsOrigins: boolean
   /** Absent: addresses of the upstream's own stay. */
   readonly mapAddress?: MapAddress
+  /** What programs of LiteLLM read, in place of the upstream's like it; absent: those stay. */
+  readonly liteLlm?: readonly string[] | undefined
 }
 
 /** Longer pieces are written by Node: copying them would cost more than it saves. */
@@ -143,6 +146,8 @@ export class Delivery implements HoldableDelivery {
     })
     this.#headers.push('x-tallygate-call-id', call.callId)
     if (attempt !== undefined) this.#headers.push(...attemptHeaders(call, attempt))
+    const { liteLlm } = this.#context
+    if (liteLlm !== undefined) this.#headers = replaceLiteLlmHeaders(this.#headers, liteLlm)
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
     if (hasNoBody || (this.#announcedBytes !== null && this.#announcedBytes <= HELD_ANSWER_BYTES)) {
@@ -207,8 +212,12 @@ export class Delivery implements HoldableDelivery {
     for (const piece of this.#filter.end()) this.#write(piece)
   }
 
-  /** The record is written, or could not be (`ledgerError`): the client gets the rest, a cut, or an error. */
-  finish(upstreamError: Error | null, ledgerError: Error | null): void {
+  /**
+   * The record is written, or could not be (`ledgerError`): the client gets the rest, a cut, or an error.
+   *
+   * @param costPico Of the call; `null`: it is not known.
+   */
+  finish(upstreamError: Error | null, ledgerError: Error | null, costPico: string | null): void {
     this.#finished = true
     const response = this.#response
     if (this.#clientGone || response.destroyed) return
@@ -223,7 +232,10 @@ export class Delivery implements HoldableDelivery {
       return
     }
     const isWhole = !this.#headWritten
-    if (isWhole) this.#writeHead()
+    if (isWhole) {
+      if (this.#context.liteLlm !== undefined) this.#headers.push(...costHeaders(costPico))
+      this.#writeHead()
+    }
     const last = this.#writeAllButLast(isWhole)
     if (this.#trailers.length > 0 && this.#announcedBytes === null) response.addTrailers(this.#trailers)
     if (last === undefined || last.length === 0) response.end()

@@ -6,6 +6,7 @@ import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { fetchWhole } from '../../http/client/fetch-answer.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
+import { callHeaders, type ShownCall } from '../../litellm/compat/answer-headers.ts'
 import { decodeList, MAX_LIST_BYTES } from '../../objects/lists/listed-answer.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
@@ -151,7 +152,7 @@ export function dispatch(
 }
 
 function exchangeContext(
-  { admission: { limits } }: DispatchOptions,
+  { services, admission: { limits, now } }: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
@@ -196,12 +197,22 @@ function exchangeContext(
     hasOurCredential: credentialFor(admission) !== null || route.upstream.fetched !== null,
     rates: admission.rates,
     mapAddress,
+    liteLlm: services.shownLimits && callHeaders(shownCall(admission, open, services.shownLimits), now()),
     span: admission.span,
     attemptSpan,
     endedUses: admission.reported?.uses ?? NONE,
     onEnd: () => admission.release(),
   }
   return gate === null ? context : { ...context, attempt: gate.state }
+}
+
+function shownCall(
+  { route, namedModel, caller }: Admission,
+  { callId }: OpenCall,
+  limitsOf: NonNullable<CallServices['shownLimits']>,
+): ShownCall {
+  const asked = cleanModel(route.choice?.asked ?? route.modelInPath ?? namedModel)
+  return { callId, asked, limits: limitsOf(caller.clientId, caller.keyId) }
 }
 
 function credentialFor({ method, route }: Admission): Upstream['credential'] {

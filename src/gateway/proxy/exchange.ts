@@ -4,6 +4,7 @@ import { cutAnswer } from '../../http/answer-error.ts'
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { HeldLimits } from '../../limits/engine/held-limits.ts'
+import type { Limit } from '../../limits/limit.ts'
 import { mayRefuseCredential } from '../../providers/refused-credential.ts'
 import type { LearnedRatios } from '../estimation/learning/learned-ratios.ts'
 import type { CallResult } from '../recording/call-result.ts'
@@ -247,7 +248,7 @@ export class Exchange implements AnswerHandler {
         this.#countOwnTime()
         this.#services.observer.callEnded(record)
         this.#context.span?.ended(record)
-        this.#finish(upstreamError, ledgerError)
+        this.#finish(upstreamError, ledgerError, record)
       },
       limits?.reservedPico,
     )
@@ -262,9 +263,9 @@ export class Exchange implements AnswerHandler {
   }
 
   /** The record is written: the client may have the rest. */
-  #finish(upstreamError: Error | null, ledgerError: Error | null): void {
+  #finish(upstreamError: Error | null, ledgerError: Error | null, record: CallRecord): void {
     try {
-      this.#delivery.finish(upstreamError, ledgerError)
+      this.#delivery.finish(upstreamError, ledgerError, record.costPico)
     } catch (error) {
       this.#services.observer.callFailed(this.#context.call, error)
       cutAnswer(this.#context.response)
@@ -288,4 +289,6 @@ export interface CallServices {
   readonly ownTime?: { add(us: number): void }
   /** Absent: estimates are as the constants say. */
   readonly ratios?: LearnedRatios
+  /** The limits that hold for a key's calls, for answers that show them to programs of LiteLLM; absent: none does. */
+  readonly shownLimits?: ((clientId: string, keyId: string) => readonly Limit[]) | undefined
 }

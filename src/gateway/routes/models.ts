@@ -90,8 +90,9 @@ export function models(app: FastifyInstance, options: ModelsOptions): void {
   }
 }
 
-async function allowedModels(
-  options: ModelsOptions,
+/** Those of the list that a key may use: its names or `prefix*`; `null`: all. */
+export async function allowedModels(
+  options: Pick<ModelsOptions, 'listModels'>,
   patterns: readonly string[] | null,
 ): Promise<readonly ShownModel[]> {
   const known = await options.listModels()

@@ -133,7 +133,7 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
   })
 }
 
-function queryOf(url: string): string {
+export function queryOf(url: string): string {
   const queryStart = url.indexOf('?')
   return queryStart === -1 ? '' : url.slice(queryStart + 1)
 }
@@ -148,8 +148,12 @@ async function answerFromStore(
     return await answer()
   } catch (error) {
     options.storageFailed(error)
-    const tookTooLong = error instanceof TookTooLong || isQueryTimeout(error)
-    sendError(reply, tookTooLong ? 'query_timeout' : 'storage_unavailable')
+    sendError(reply, refusalOf(error))
     return reply
   }
+}
+
+/** The refusal of a request that could not be answered. */
+export function refusalOf(error: unknown): 'query_timeout' | 'storage_unavailable' {
+  return error instanceof TookTooLong || isQueryTimeout(error) ? 'query_timeout' : 'storage_unavailable'
 }

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { GatewayConfig } from '../../config/config.ts'
 import { canonicalPath } from '../../domain/canonical-path.ts'
 import type { ErrorShape } from '../../http/error-shape.ts'
+import { findLiteLlmPath } from '../../litellm/compat/own-paths.ts'
 import { apiFamilyOf } from '../../providers/paths/family.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import type { Provider } from '../../providers/registry.ts'
@@ -55,8 +57,8 @@ const RECEIPTS = /^\/calls\//i
 const OWN_AS_GOOGLE = /^\/v1beta\/models(?=$|\/[^:]+$)/i
 
 /** Whether a canonical path is one of the gateway's own operations. */
-export function isOwnOperation(canonical: string): boolean {
-  return OWN.test(canonical) || OWN_AS_GOOGLE.test(canonical)
+export function isOwnOperation(canonical: string, compat: GatewayConfig['compat']): boolean {
+  return findOwn(canonical, compat) !== null
 }
 
 /**
@@ -66,12 +68,16 @@ export function isOwnOperation(canonical: string): boolean {
  *
  * @param url the target as it came.
  */
-export function ownOperationUrl(method: string | undefined, url: string, basePath: string): string {
+export function ownOperationUrl(
+  method: string | undefined,
+  url: string,
+  { basePath, compat }: Pick<GatewayConfig, 'basePath' | 'compat'>,
+): string {
   if ((method !== 'GET' && method !== 'HEAD') || !url.startsWith(basePath)) return url
   const queryStart = url.indexOf('?', basePath.length)
   const path = queryStart === -1 ? url.slice(basePath.length) : url.slice(basePath.length, queryStart)
   const canonical = canonicalPath(path)
-  const found = canonical === null ? null : findOwn(canonical)
+  const found = canonical === null ? null : findOwn(canonical, compat)
   if (canonical === null || found === null) return url
   const { known, id } = found
   if (canonical === path && path.startsWith(known)) return url
@@ -79,7 +85,10 @@ export function ownOperationUrl(method: string | undefined, url: string, basePat
 }
 
 /** `known`: the path as the router knows it, without the `id` that follows. */
-function findOwn(canonical: string): { readonly known: string; readonly id: string } | null {
+function findOwn(
+  canonical: string,
+  compat: GatewayConfig['compat'],
+): { readonly known: string; readonly id: string } | null {
   const own = OWN.exec(canonical)
   const name = own?.[1] ?? own?.[2]
   if (own !== null && name !== undefined) {
@@ -87,7 +96,9 @@ function findOwn(canonical: string): { readonly known: string; readonly id: stri
     return { known: `/v1/${name.toLowerCase()}`, id }
   }
   const asGoogle = OWN_AS_GOOGLE.exec(canonical)
-  return asGoogle === null ? null : { known: '/v1beta/models', id: canonical.slice(asGoogle[0].length) }
+  if (asGoogle !== null) return { known: '/v1beta/models', id: canonical.slice(asGoogle[0].length) }
+  const known = compat === 'litellm' ? findLiteLlmPath(canonical) : null
+  return known === null ? null : { known, id: '' }
 }
 
 const SHAPES: Readonly<Record<ApiFamily, ErrorShape>> = {

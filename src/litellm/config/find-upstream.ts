@@ -33,6 +33,17 @@ const PREFIXES: ReadonlyMap<string, Provider> = new Map<string, Provider>([
   ['voyage', 'voyageai'],
 ])
 
+const NAMES: ReadonlyMap<Provider, string> = new Map<Provider, string>([
+  ...[...PREFIXES].map(([name, provider]) => [provider, name] as const),
+  ['ollama', 'ollama'],
+  ['openai-compatible', 'openai'],
+])
+
+/** What LiteLLM calls a provider of ours. */
+export function liteLlmNameOf(provider: Provider): string {
+  return NAMES.get(provider) ?? provider
+}
+
 /** What stands behind the host where it is not nothing. */
 const BASE_PATHS: ReadonlyMap<Provider, string> = new Map<Provider, string>([
   ['groq', '/openai'],

@@ -138,6 +138,10 @@ export async function openTwoDoors(
     summariseUsage: async () => ({ answer: {}, wholeUntilMs: null }),
     listLimits: async () => [],
     findReceipt: async () => ({ answer: null, wholeUntilMs: null }),
+    liteLlm:
+      settings.compat === undefined
+        ? undefined
+        : async (path) => ({ answer: { kind: 'answer', document: { path } }, wholeUntilMs: null }),
     readiness: () => ({ ready: true, degraded: [] }),
     forward: {
       services,

@@ -35,8 +35,11 @@ export function readTarget(
 /**
  * Refuses a session with one of the gateway's own operations. Over HTTP they have routes, and never get here.
  */
-export function refuseOwnOperation({ webSocket, target }: Admission): CallRefusal | null {
-  return webSocket && isOwnOperation(target.canonicalPath) ? NO_SESSION : null
+export function refuseOwnOperation(
+  { webSocket, target }: Admission,
+  { config }: Pick<AdmissionOptions, 'config'>,
+): CallRefusal | null {
+  return webSocket && isOwnOperation(target.canonicalPath, config.compat) ? NO_SESSION : null
 }
 
 const FRAGMENT: CallRefusal = {
