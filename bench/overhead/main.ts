@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { describeTestbed, OtherWork, warningsFor } from '../stand/testbed.ts'
+import { eventsPart } from './parts/events.ts'
 import { jsonPart } from './parts/json.ts'
 import { latencyPart } from './parts/latency.ts'
 import { openStreamsPart } from './parts/open-streams.ts'
@@ -12,8 +13,8 @@ import { findNginx } from './targets/nginx.ts'
 import { parsePeer } from './targets/target.ts'
 
 /**
- * What the metered gateway costs beside an origin alone, nginx, and @fastify/http-proxy as it comes, in turn in one
- * run. Linux: reads /proc. docs/benchmarks.md describes the parts.
+ * What the metered gateway costs beside an origin alone, nginx, a relay of bytes, and @fastify/http-proxy as it comes,
+ * in turn in one run. Linux: reads /proc. docs/benchmarks.md describes the parts.
  *
  *   node bench/overhead/main.ts [--only json] [--match '1 KB, 32'] [--rounds 7] [--quick] [--out folder]
  *     [--beside another-checkout] [--origin-port 9000 --peer name=URL,key=…,pid=…]
@@ -30,7 +31,7 @@ const { values } = parseArgs({
     out: { type: 'string', default: 'bench/results' },
   },
 })
-const PARTS: readonly Part[] = [jsonPart, streamsPart, openStreamsPart, latencyPart, startPart]
+const PARTS: readonly Part[] = [jsonPart, streamsPart, eventsPart, openStreamsPart, latencyPart, startPart]
 /** As many as the gateway takes until its code is compiled as after hours of calls. */
 const WARM_UP_CALLS = 60_000
 /** Shows only that all of it works. */

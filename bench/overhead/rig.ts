@@ -27,6 +27,8 @@ export interface RigOptions {
 
 /** The target that is the gateway of another checkout. */
 export const BESIDE = 'beside'
+/** The target that passes bytes from socket to socket. */
+export const RELAY = 'relay'
 
 /** What a call leaves to do (syncing, shipping, freeing) is part of its cost. */
 const AFTERMATH_MS = 300
@@ -60,6 +62,7 @@ export class Rig {
     const at = { host: '127.0.0.1', key: 'none', takesAllWires: true, keepsBytes: true }
     const origin = { ...at, name: 'origin', port: started.port, pid: started.pid }
     const plain = findNginx() === null ? [] : [await startNginx(origin.port)]
+    const relay = await startOwnProcess('bench/overhead/targets/relay.ts', { ORIGIN_PORT: `${origin.port}` })
     const bare = await startOwnProcess('bench/overhead/targets/bare-proxy.ts', {
       UPSTREAM_URL: `http://127.0.0.1:${origin.port}`,
     })
@@ -75,6 +78,7 @@ export class Rig {
     const targets = [
       origin,
       ...plain,
+      { ...at, name: RELAY, port: relay.port, pid: relay.pid },
       { ...at, name: 'bare', port: bare.port, pid: bare.pid },
       ...gateways.map(({ target }) => target),
       ...peers,

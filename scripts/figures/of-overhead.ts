@@ -1,10 +1,20 @@
-import { type Figure, figureIn, rangeOf, readTable, renderTable, rounded, wrapped } from './tables.ts'
+import {
+  type Figure,
+  figureIn,
+  hasTable,
+  rangeOf,
+  readTable,
+  renderTable,
+  rounded,
+  wrapped,
+} from './tables.ts'
 
 const OWN = 'tallygate'
 const BARE = 'bare'
 const CPU = 'CPU of the proxy, µs'
 const CONNECTIONS = [1, 4, 32, 256]
 const SIZES = [1, 64]
+const EVENTS = 'Events of open streams'
 const STREAMS = ['30 events, paced', '1000 events, paced', '30 events in bursts', '1000 events in bursts']
 
 const json = () => readTable('overhead', 'JSON answers')
@@ -99,6 +109,21 @@ export function renderStreams(): string[] {
         rangeOf(all('an event, µs'), 0),
       ]
     }),
+  )
+}
+
+/** One more event on each wire, beside the floors. */
+export function renderEvents(): string[] {
+  if (!hasTable('overhead', EVENTS)) return wrapped('No whole run has these figures yet.')
+  const rows = readTable('overhead', EVENTS)
+  const names = [...new Set(rows.map(({ name }) => name))]
+  return renderTable(
+    ['wire', 'relay, µs an event', 'nginx', 'tallygate', 'of the relay'],
+    names.map((name) => [
+      name.replace(/ \(.*/, ''),
+      ...['relay', 'nginx', OWN].map((of) => figureIn(rows, name, of, 'an event, µs').median.toFixed(1)),
+      spread(figureIn(rows, name, OWN, 'of the relay')),
+    ]),
   )
 }
 

@@ -10,6 +10,7 @@ import {
 } from './of-growth.ts'
 import {
   renderConnections,
+  renderEvents,
   renderJson,
   renderLatency,
   renderOpenStreams,
@@ -28,6 +29,7 @@ export const FIGURES: Readonly<Record<string, () => readonly string[]>> = {
   'overhead:connections': renderConnections,
   'overhead:json': renderJson,
   'overhead:streams': renderStreams,
+  'overhead:events': renderEvents,
   'overhead:open-streams': renderOpenStreams,
   'overhead:latency': renderLatency,
   'overhead:start': renderStart,

@@ -22,6 +22,11 @@ export function readResults(bench: string): string {
   return readFileSync(new URL(`${bench}.md`, RESULTS), 'utf8')
 }
 
+/** Tells whether results have a heading that begins so. */
+export function hasTable(bench: string, heading: string): boolean {
+  return readResults(bench).includes(`\n## ${heading}`)
+}
+
 /**
  * The first table below a heading that begins with `heading`; '': of the page.
  *

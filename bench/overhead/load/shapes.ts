@@ -1,4 +1,4 @@
-import { CHAT_PATH, CHAT_REQUEST, chatUsage, INPUT_TOKENS, PROMPT_NAME, WIRES } from './wires.ts'
+import { CHAT_PATH, CHAT_REQUEST, chatUsage, INPUT_TOKENS, PROMPT_NAME, WIRES, type Wire } from './wires.ts'
 
 /** A request and the answer that the origin gives to it, byte for byte. */
 export interface Shape {
@@ -64,9 +64,9 @@ export function streamShape(wireName: string, events: number, pace: Pacing): Sha
   const wire = WIRES[wireName]
   if (wire === undefined) throw new Error(`no wire is called ${wireName}`)
   const name = `${wireName}:${events}:${pace.everyMs}:${pace.together}`
-  const written = (event: (index: number) => string, after: readonly string[]): readonly Buffer[] =>
+  const written = (event: Wire['event'], after: ReturnType<Wire['after']>): readonly Buffer[] =>
     [...(wire.before ?? []), ...Array.from({ length: events }, (_, index) => event(index + 1)), ...after].map(
-      (text) => Buffer.from(text),
+      (written) => (typeof written === 'string' ? Buffer.from(written) : written),
     )
   const asked = written(wire.event, wire.after(events))
   const { unasked: plain } = wire

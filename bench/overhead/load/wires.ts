@@ -1,3 +1,5 @@
+import { bedrockEvent } from '../../../test/fixtures/event-messages.ts'
+
 /** Stands in the prompt for the shape's name, by which the origin knows it: headers do not pass through every proxy. */
 export const PROMPT_NAME = 'shape<NAME>'
 export const INPUT_TOKENS = 25
@@ -49,9 +51,9 @@ export interface Wire {
   readonly request: object
   readonly contentType?: string
   /** `event` counts from 1. */
-  readonly event: (event: number) => string
-  readonly before?: readonly string[]
-  readonly after: (events: number) => readonly string[]
+  readonly event: (event: number) => string | Buffer
+  readonly before?: readonly (string | Buffer)[]
+  readonly after: (events: number) => readonly (string | Buffer)[]
   /** What is written to those who do not ask for usage; absent: the same. */
   readonly unasked?: { readonly event: string; readonly after: readonly string[] }
 }
@@ -136,6 +138,54 @@ export const WIRES: Readonly<Record<string, Wire>> = {
         '\r\n',
       ),
     after: () => [],
+  },
+  bedrock: {
+    path: '/at-bedrock/model/amazon.nova-lite-v1%3A0/converse-stream',
+    request: { messages: [{ role: 'user', content: [{ text: PROMPT }] }] },
+    contentType: 'application/vnd.amazon.eventstream',
+    before: [bedrockEvent('messageStart', { p: 'abcdefg', role: 'assistant' })],
+    event: () =>
+      bedrockEvent('contentBlockDelta', {
+        contentBlockIndex: 0,
+        delta: { text: TEXT },
+        p: 'abcdefghijklmnopqrstuvwxyz',
+      }),
+    after: (events) => [
+      bedrockEvent('contentBlockStop', { contentBlockIndex: 0, p: 'abcdefgh' }),
+      bedrockEvent('messageStop', { p: 'abc', stopReason: 'end_turn' }),
+      bedrockEvent('metadata', {
+        metrics: { latencyMs: 730 },
+        usage: {
+          inputTokens: INPUT_TOKENS,
+          outputTokens: events,
+          totalTokens: INPUT_TOKENS + events,
+        },
+      }),
+    ],
+  },
+  cohere: {
+    path: '/at-cohere/v2/chat',
+    request: { model: 'command-a-03-2025', stream: true, messages },
+    before: [
+      named('message-start', {
+        id: 'c14c80c3-18eb-4519-9460-6c92edd8cfb4',
+        delta: { message: { role: 'assistant', content: [], tool_plan: '', tool_calls: [] } },
+      }),
+      named('content-start', { index: 0, delta: { message: { content: { type: 'text', text: '' } } } }),
+    ],
+    event: () => named('content-delta', { index: 0, delta: { message: { content: { text: TEXT } } } }),
+    after: (events) => [
+      named('content-end', { index: 0 }),
+      named('message-end', {
+        delta: {
+          finish_reason: 'COMPLETE',
+          usage: {
+            billed_units: { input_tokens: INPUT_TOKENS, output_tokens: events },
+            tokens: { input_tokens: INPUT_TOKENS + 64, output_tokens: events },
+          },
+        },
+      }),
+    ],
   },
   ollama: {
     path: '/at-ollama/api/chat',

@@ -1,7 +1,7 @@
 import { type Percentiles, spreadOf } from '../../stand/figures.ts'
 import { type Cell, type Comparison, type Figures, measureCell } from '../cells.ts'
 import { jsonShape, type Shape, streamShape } from '../load/shapes.ts'
-import type { Rig } from '../rig.ts'
+import { RELAY, type Rig } from '../rig.ts'
 import type { Target } from '../targets/target.ts'
 import type { Part } from './part.ts'
 
@@ -48,7 +48,7 @@ export const latencyPart: Part = {
       const perSecond = Math.round(saturation / part)
       const whole = await measureCell({
         name: `JSON of 1 KB, whole answer, ${words}: ${perSecond} calls a second`,
-        targets: rig.targets,
+        targets: rig.targetsBut(RELAY),
         rounds,
         isNew: scale === 1 && part === LOADS[0].part,
         comparisons,
@@ -60,7 +60,7 @@ export const latencyPart: Part = {
     const { aSecond, seconds, events, pace } = STREAMS
     const first = await measureCell({
       name: `stream, first byte, ${aSecond} streams a second`,
-      targets: rig.targets,
+      targets: rig.targetsBut(RELAY),
       rounds,
       isNew: scale === 1,
       comparisons,

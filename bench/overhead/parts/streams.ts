@@ -1,7 +1,7 @@
 import { type Cell, type Figures, measureCell } from '../cells.ts'
 import type { Course } from '../load/loads.ts'
 import { type Pacing, type Shape, streamShape, WIRE_NAMES } from '../load/shapes.ts'
-import { BESIDE, type Measured, type Rig } from '../rig.ts'
+import { BESIDE, type Measured, RELAY, type Rig } from '../rig.ts'
 import type { Target } from '../targets/target.ts'
 import { cpuEach } from './json.ts'
 import type { Part } from './part.ts'
@@ -17,6 +17,9 @@ const CONNECTIONS = 16
 /** Models write an event in some 10 to 50 ms; at 2 each is a read of its own still, and more fit into a second. */
 const PACED = { everyMs: 2, together: 1 }
 const IN_BURSTS = { everyMs: 4, together: 8 }
+
+/** As many as each target takes until its code for a wire is compiled as after hours of streams. */
+const WARM_UP = { kind: 'closed', connections: 64, calls: 4_000 } as const
 
 function kindsFor(scale: number): readonly Kind[] {
   const [few, many] = [30, Math.max(1000 * scale, 100)]
@@ -53,16 +56,19 @@ export const streamsPart: Part = {
   async measure(rig, { rounds, scale, isAsked }) {
     const cells: Cell[] = []
     for (const wire of WIRE_NAMES) {
-      for (const [index, kind] of kindsFor(scale).entries()) {
+      const kinds = kindsFor(scale).filter(({ name }) => isAsked(`${wire}, ${name}`))
+      const warmUp = streamShape(wire, 30, IN_BURSTS)
+      for (const target of kinds.length === 0 ? [] : streamTargets(rig, warmUp))
+        await rig.run(target, warmUp, { ...WARM_UP, calls: WARM_UP.calls * scale })
+      for (const kind of kinds) {
         const name = `${wire}, ${kind.name}`
-        if (!isAsked(name)) continue
         const shape = streamShape(wire, kind.events, kind.pace)
         const course = { kind: 'closed', connections: CONNECTIONS, calls: kind.streams } as const
         const cell = await measureCell({
           name,
           targets: streamTargets(rig, shape),
           rounds,
-          isNew: index === 0 && scale === 1,
+          isNew: false,
           measure: (target) => measureStreams(rig, target, shape, course),
           comparisons: [
             { figure: 'cpuUs', with: 'bare', by: 'ratio' },
@@ -79,7 +85,7 @@ export const streamsPart: Part = {
 /** Peers have one upstream, at one wire. */
 function streamTargets(rig: Rig, shape: Shape): readonly Target[] {
   return rig
-    .targetsBut('origin', 'nginx')
+    .targetsBut('origin', 'nginx', RELAY)
     .filter(({ takesAllWires }) => takesAllWires || shape.name.startsWith('chat'))
 }
 

@@ -7,7 +7,7 @@ import type { Target } from './target.ts'
 
 const STOP_GRACE_MS = 20_000
 /** The paths of shapes.ts say which of them they are for; the first takes the rest. */
-const PROVIDERS = ['openai', 'anthropic', 'gemini', 'ollama', 'vllm']
+const PROVIDERS = ['openai', 'anthropic', 'gemini', 'ollama', 'vllm', 'bedrock', 'cohere']
 
 export interface TallygateOptions {
   readonly name: string
