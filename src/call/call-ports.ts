@@ -10,14 +10,24 @@ export interface KeptReserve {
   readonly by: 'job' | 'call'
 }
 
+/**
+ * Tells what is known of a call's usage now, as text for the journal; `null`: nothing that is to be kept. It is asked
+ * when the journal is written, so that running counts cost nothing until then, and never throws.
+ */
+export type SnapshotSource = () => string | null
+
 /** The ledger as a call needs it. Callbacks run when what they wait for survives a kill -9. */
 export interface CallLedger {
   readonly canTakeCalls: boolean
   open(call: OpenCall, onWritten: (error: Error | null) => void): void
-  /** Keeps `snapshot` as what is known of an open call's usage; written within about a second. */
-  saveSnapshot(call: CallName, snapshot: string): void
-  /** @param onWritten With an error: it is not written, and what depends on it must not happen. */
-  saveSnapshotNow(call: CallName, snapshot: string, onWritten: (error: Error | null) => void): void
+  /** Within about a second what is known of an open call's usage by then is written. Asked for once. */
+  saveSnapshot(call: CallName, snapshot: SnapshotSource): void
+  /**
+   * Writes it at the end of this turn of the event loop, unless the call has its record by then.
+   *
+   * @param onWritten With an error: it is not written, and what depends on it must not happen.
+   */
+  saveSnapshotNow(call: CallName, snapshot: SnapshotSource, onWritten: (error: Error | null) => void): void
   /**
    * The call ended with `record`.
    *

@@ -1,4 +1,4 @@
-import type { CallName } from '../call/call-ports.ts'
+import type { CallName, SnapshotSource } from '../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { RedisMemory } from '../store/connection/redis-state.ts'
@@ -58,10 +58,13 @@ export interface Ledger {
   readonly canTakeCalls: boolean
   /** Writes a call before its first byte goes upstream; `onWritten` with an error: it must not go upstream. */
   open(call: OpenCall, onWritten: OnWritten): void
-  /** Keeps the last usage seen in a call under way, as JSON for `buildInterrupted`; written within about a second. */
-  saveSnapshot(call: CallName, snapshot: string): void
-  /** As `saveSnapshot`, written in this turn of the event loop. `onWritten` runs then, or when the disk refuses. */
-  saveSnapshotNow(call: CallName, snapshot: string, onWritten: OnWritten): void
+  /** Writes the usage seen in a call under way, as JSON for `buildInterrupted`, as it is within about a second. */
+  saveSnapshot(call: CallName, snapshot: SnapshotSource): void
+  /**
+   * As `saveSnapshot`, written in this turn of the event loop, unless the call is closed in it. `onWritten` runs then, or
+   * when the disk refuses.
+   */
+  saveSnapshotNow(call: CallName, snapshot: SnapshotSource, onWritten: OnWritten): void
   /** Records a call that has ended; `onWritten` with an error: the client must not see a whole answer. */
   close(record: CallRecord, onWritten: OnWritten): void
   /** Drops a call that was opened and never sent upstream. */

@@ -1,4 +1,4 @@
-import type { CallName } from '../call/call-ports.ts'
+import type { CallName, SnapshotSource } from '../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import { serialiseRecord } from '../call/codec/record-codec.ts'
 import { Housekeeping, JournalCap } from './housekeeping.ts'
@@ -80,11 +80,11 @@ class RunningLedger implements Ledger {
     this.#own.of(call.clientId).journal.open(call, onWritten)
   }
 
-  saveSnapshot(call: CallName, snapshot: string): void {
+  saveSnapshot(call: CallName, snapshot: SnapshotSource): void {
     this.#own.of(call.clientId).journal.saveSnapshot(call.callId, snapshot)
   }
 
-  saveSnapshotNow(call: CallName, snapshot: string, onWritten: OnWritten): void {
+  saveSnapshotNow(call: CallName, snapshot: SnapshotSource, onWritten: OnWritten): void {
     this.#own.of(call.clientId).journal.saveSnapshotNow(call.callId, snapshot, onWritten)
   }
 

@@ -77,7 +77,7 @@ class Misfortunes {
     for (const number of numbers) {
       this.called.push(number)
       void open(ledger, number)
-      if (this.#random() < 0.1) ledger.saveSnapshot(openCall(number), '{"prompt_tokens":1}')
+      if (this.#random() < 0.1) ledger.saveSnapshot(openCall(number), () => '{"prompt_tokens":1}')
       if (this.#random() < 0.9) gateway.open.push(number)
       else gateway.abandoned.push(number)
     }

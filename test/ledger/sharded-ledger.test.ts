@@ -86,7 +86,7 @@ test('snapshots and discarded calls are of the journal that has the call', async
   await openAll(dying, numbers)
   for (const number of numbers) {
     if (number % 2 === 0) dying.discard(opened(number))
-    else await new Promise((done) => dying.saveSnapshotNow(opened(number), `{"n":${number}}`, done))
+    else await new Promise((done) => dying.saveSnapshotNow(opened(number), () => `{"n":${number}}`, done))
   }
   expect(dying.stats().openCalls).toBe(12)
   await dying.stop(0)

@@ -13,12 +13,6 @@ import type { CallContext } from './call-result.ts'
  * bytes.
  */
 const MAX_HOLDS = 3
-/**
- * Some streams have running counts in every event, and the journal writes snapshots about once a second.
- * They wait this long for later ones, so that the last before a pause is saved too.
- */
-const RUNNING_SNAPSHOT_MS = 250
-
 /** What passes an answer on to the client, as far as saving its usage depends on it. */
 export interface HoldableDelivery {
   /**
@@ -45,7 +39,9 @@ export class SnapshotSaver {
   readonly #ledger: CallLedger
   readonly #delivery: HoldableDelivery
   #holds = 0
-  #timer: NodeJS.Timeout | null = null
+  /** The journal is going to ask for what is known. */
+  #isAsked = false
+  #isReadable = true
   #stopped = false
 
   constructor(context: CallContext, ledger: CallLedger, delivery: HoldableDelivery) {
@@ -68,8 +64,10 @@ export class SnapshotSaver {
       return
     }
     this.#holds += 1
+    this.#isAsked = false
     this.#delivery.hold()
-    this.#ledger.saveSnapshotNow(this.#context.call, this.#encode(observed, status), () => {
+    const snapshot = () => this.#encode(observed, status)
+    this.#ledger.saveSnapshotNow(this.#context.call, snapshot, () => {
       // Once the body has ended, what is held waits for the record instead.
       if (!this.#stopped) this.#delivery.release()
     })
@@ -77,8 +75,7 @@ export class SnapshotSaver {
 
   /** The reader failed: what it saw last is not saved any more. */
   cancelRunning(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#timer = null
+    this.#isReadable = false
   }
 
   /** The answer has ended: its record comes next. */
@@ -88,12 +85,20 @@ export class SnapshotSaver {
   }
 
   #saveLater(reader: UsageReader, status: number): void {
-    this.#timer ??= setTimeout(() => this.#saveRunning(reader, status), RUNNING_SNAPSHOT_MS)
+    if (this.#isAsked) return
+    this.#isAsked = true
+    this.#ledger.saveSnapshot(this.#context.call, () => this.#running(reader, status))
   }
 
-  #saveRunning(reader: UsageReader, status: number): void {
-    this.#timer = null
-    this.#ledger.saveSnapshot(this.#context.call, this.#encode(reader.peek(), status))
+  #running(reader: UsageReader, status: number): string | null {
+    this.#isAsked = false
+    if (!this.#isReadable) return null
+    try {
+      return this.#encode(reader.peek(), status)
+    } catch {
+      // Its next push fails too, and reports it.
+      return null
+    }
   }
 
   #encode(observation: Observation, status: number): string {

@@ -230,7 +230,7 @@ export function openMeter(
         clientName: caller.clientName,
         responseUse: 'created',
       } as const
-      ledger.saveSnapshot(session.call, encodeUsageSnapshot(snapshot))
+      ledger.saveSnapshot(session.call, () => encodeUsageSnapshot(snapshot))
     },
     onFailed: (error) => observer.readingFailed(provider, error),
   })

@@ -1,3 +1,4 @@
+import type { SnapshotSource } from '../../call/call-ports.ts'
 import type { OpenCall } from '../../call/call-record.ts'
 
 /**
@@ -58,10 +59,13 @@ export interface Journal extends JournalRecords {
   onSynced(listener: () => void): void
   /** Writes a call before it goes upstream. After an error the journal does not know the call. */
   open(call: OpenCall, onWritten: OnWritten): void
-  /** Keeps the last usage seen in a call under way; written within about a second. */
-  saveSnapshot(callId: string, snapshot: string): void
-  /** As `saveSnapshot`, but in this turn's commit: for what the client must not see before it is written. */
-  saveSnapshotNow(callId: string, snapshot: string, onWritten: OnWritten): void
+  /** Asks for the usage seen in a call under way within about a second, and writes it then. */
+  saveSnapshot(callId: string, snapshot: SnapshotSource): void
+  /**
+   * As `saveSnapshot`, but in this turn's commit: for what the client must not see before it is written. Where the call is
+   * closed in the same turn, its record says all that the snapshot would.
+   */
+  saveSnapshotNow(callId: string, snapshot: SnapshotSource, onWritten: OnWritten): void
   /** The text that the call was opened with, where it would be the same now; `null`: otherwise. */
   openText(call: OpenCall): string | null
   /** The call ended: its record gets the next number and the call is open no longer, in one commit. */

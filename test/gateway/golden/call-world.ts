@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { CallName } from '../../../src/call/call-ports.ts'
+import type { CallName, SnapshotSource } from '../../../src/call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../../../src/call/call-record.ts'
 import { serialiseOpenCall, serialiseRecord } from '../../../src/call/codec/record-codec.ts'
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'
@@ -44,6 +44,9 @@ function countsOf(value: unknown): unknown {
 /** Monotonic milliseconds, as calls see them: they pass only when a test says so. */
 export const clock = { now: 1_000 }
 
+/** The time after which the journal asks `later`. */
+const WRITES_MS = 250
+
 /** A process around calls that keeps every byte which would have gone to its journal. */
 export class CallWorld {
   readonly lines: string[] = []
@@ -55,8 +58,8 @@ export class CallWorld {
   readonly limits = null
   readonly now = () => 1_700_000_000_000
   closeError: Error | null = null
-  /** Running counts are saved by a timer: on a slow machine also where a test does not wait for it. */
-  keepsRunning = true
+  /** The moment at which the journal asks for running counts. */
+  running: 'now' | 'later' | 'never' = 'now'
   ended = 0
   #open: OpenCall | null = null
 
@@ -73,11 +76,13 @@ export class CallWorld {
       this.lines.push(`open ${withoutId(serialiseOpenCall(call))}`)
       queueMicrotask(() => onWritten(null))
     },
-    saveSnapshot: (_call: CallName, snapshot: string) => {
-      if (this.keepsRunning) this.#saved('note', snapshot)
+    saveSnapshot: (_call: CallName, snapshot: SnapshotSource) => {
+      const save = () => this.#saved('note', snapshot() ?? '')
+      if (this.running === 'now') save()
+      else if (this.running === 'later') setTimeout(save, WRITES_MS)
     },
-    saveSnapshotNow: (_call: CallName, snapshot: string, onWritten: (error: null) => void) => {
-      this.#saved('note now', snapshot)
+    saveSnapshotNow: (_call: CallName, snapshot: SnapshotSource, onWritten: (error: null) => void) => {
+      this.#saved('note now', snapshot() ?? '')
       queueMicrotask(() => onWritten(null))
     },
     close: (record: CallRecord, onWritten: (error: Error | null, sequence: number) => void) => {

@@ -44,7 +44,7 @@ describe('a journal whose producer is gone', () => {
     const numbers = await makeCalls(first, 1, 50)
     await open(first, 51)
     await open(first, 52)
-    first.saveSnapshot(openCall(52), '{"prompt_tokens":9}')
+    first.saveSnapshot(openCall(52), () => '{"prompt_tokens":9}')
     await first.stop(0)
     const second = await site.ledger()
     await adopted(second)

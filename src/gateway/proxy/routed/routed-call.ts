@@ -210,16 +210,13 @@ export class RoutedCall implements AttemptOwner {
         this.#options.admission.now(),
       )
       const call = { ...before.context.call, upstream, provider, path, requestedModel }
-      const snapshot = encodeSnapshotOf(
-        {
-          call,
-          client: admission.caller,
-          dialect: to.dialect,
-          attempt: { number: this.#number + 1, uses: this.#uses, startedAt: 0 },
-        },
-        NOTHING_OBSERVED,
-        null,
-      )
+      const asked = {
+        call,
+        client: admission.caller,
+        dialect: to.dialect,
+        attempt: { number: this.#number + 1, uses: this.#uses, startedAt: 0 },
+      }
+      const snapshot = () => encodeSnapshotOf(asked, NOTHING_OBSERVED, null)
       ledger.saveSnapshotNow(call, snapshot, (refused) => {
         if (this.#response.destroyed) this.#endAway(before)
         else if (refused === null) this.#send(call)

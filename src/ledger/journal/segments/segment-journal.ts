@@ -1,3 +1,4 @@
+import type { SnapshotSource } from '../../../call/call-ports.ts'
 import type { OpenCall } from '../../../call/call-record.ts'
 import { serialiseOpenCall } from '../../../call/codec/record-codec.ts'
 import type { Logger } from '../../../lib/logger.ts'
@@ -116,7 +117,7 @@ export class SegmentJournal implements Journal {
     this.writer.enqueue(new LogOperation('open', opened, '', onWritten))
   }
 
-  saveSnapshot(callId: string, snapshot: string): void {
+  saveSnapshot(callId: string, snapshot: SnapshotSource): void {
     const call = this.#calls.find(callId)
     if (call === null) return
     this.#calls.saveSnapshot(call, snapshot)
@@ -127,7 +128,7 @@ export class SegmentJournal implements Journal {
     }, SNAPSHOT_INTERVAL_MS)
   }
 
-  saveSnapshotNow(callId: string, snapshot: string, onWritten: OnWritten): void {
+  saveSnapshotNow(callId: string, snapshot: SnapshotSource, onWritten: OnWritten): void {
     const call = this.#calls.find(callId)
     if (call !== null) this.#calls.discardSnapshot(call)
     this.writer.enqueue(new LogOperation('snapshot', call, snapshot, onWritten))
@@ -189,8 +190,7 @@ export class SegmentJournal implements Journal {
   }
 
   async flush(): Promise<void> {
-    this.writer.includeSnapshots()
-    this.writer.commit()
+    this.writer.commitAll()
     await this.#sync.sync()
   }
 

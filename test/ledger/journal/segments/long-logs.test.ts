@@ -64,7 +64,7 @@ describe('a long log', () => {
     const log = testJournal({ segmentBytes: SEGMENT_BYTES })
     await log.open(9_001)
     await log.open(9_002)
-    log.journal.saveSnapshot(callId(9_001), '{"n":1}')
+    log.journal.saveSnapshot(callId(9_001), () => '{"n":1}')
     let most = 0
     for (let round = 0; round < 6; round++) {
       await makeCalls(log, round * 100 + 1, round * 100 + 100)
@@ -86,13 +86,21 @@ describe('a long log', () => {
     for (let number = 1; number <= 20; number++) await log.open(number)
     for (let round = 0; round < 300; round++) {
       for (let number = 1; number <= 20; number++)
-        log.journal.saveSnapshotNow(callId(number), `{"n":${round}}`, () => {})
+        log.journal.saveSnapshotNow(
+          callId(number),
+          () => `{"n":${round}}`,
+          () => {},
+        )
       if (round % 10 === 0) await log.journal.flush()
       await new Promise((resolve) => setImmediate(resolve))
     }
     const bytes = () => segmentPaths(log.folder).reduce((sum, path) => sum + statSync(path).size, 0)
     await vi.waitFor(async () => {
-      log.journal.saveSnapshotNow(callId(1), '{"n":299}', () => {})
+      log.journal.saveSnapshotNow(
+        callId(1),
+        () => '{"n":299}',
+        () => {},
+      )
       await log.journal.flush()
       expect(bytes()).toBeLessThan(5 * SEGMENT_BYTES)
     }, SOON)
@@ -113,7 +121,9 @@ test('calls with long texts are carried forward a few at a time', async () => {
     return write(descriptor, bytes, offset, length, position)
   }
   const save = (call: number, round: number) =>
-    new Promise((resolve) => journal.saveSnapshotNow(callId(call), `${round}${'x'.repeat(60_000)}`, resolve))
+    new Promise((resolve) =>
+      journal.saveSnapshotNow(callId(call), () => `${round}${'x'.repeat(60_000)}`, resolve),
+    )
   for (let round = 0; round < 6; round++) for (const call of calls) await save(call, round)
   // A log that rests is tidied up with what comes next.
   await vi.waitFor(async () => {

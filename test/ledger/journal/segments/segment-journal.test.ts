@@ -129,10 +129,10 @@ test('usage seen is written once a second for all calls, the last of each', asyn
   await Promise.all([open(1), open(2), open(3)])
   const before = disk.writes
   for (let count = 1; count <= 500; count++) {
-    journal.saveSnapshot(callId(1), `{"n":${count}}`)
-    journal.saveSnapshot(callId(2), `{"m":${count}}`)
+    journal.saveSnapshot(callId(1), () => `{"n":${count}}`)
+    journal.saveSnapshot(callId(2), () => `{"m":${count}}`)
   }
-  journal.saveSnapshot(callId(3), '{}')
+  journal.saveSnapshot(callId(3), () => '{}')
   await close(3)
   await vi.waitFor(async () => expect((await contentsOf(folder)).seen).toEqual(['{"n":500}', '{"m":500}']))
   expect(disk.writes - before).toBe(2)
@@ -141,11 +141,56 @@ test('usage seen is written once a second for all calls, the last of each', asyn
 test('a snapshot saved now is in the file when its callback runs, and is not overtaken by an earlier one', async () => {
   const { journal, folder, open } = testJournal()
   await open(1)
-  journal.saveSnapshot(callId(1), '{"early":1}')
-  await new Promise((resolve) => journal.saveSnapshotNow(callId(1), '{"final":1}', resolve))
+  journal.saveSnapshot(callId(1), () => '{"early":1}')
+  await new Promise((resolve) => journal.saveSnapshotNow(callId(1), () => '{"final":1}', resolve))
   expect((await contentsOf(folder)).seen).toEqual(['{"final":1}'])
   await journal.flush()
   expect((await contentsOf(folder)).seen).toEqual(['{"final":1}'])
+})
+
+test('what was seen is asked for when it is written, and kept from none that has nothing', async () => {
+  const { journal, folder, open } = testJournal()
+  await Promise.all([open(1), open(2)])
+  let seen = 0
+  journal.saveSnapshot(callId(1), () => `{"n":${seen}}`)
+  journal.saveSnapshot(callId(2), () => null)
+  seen = 7
+  await journal.flush()
+  seen = 8
+  expect((await contentsOf(folder)).seen).toEqual(['{"n":7}', null])
+})
+
+test('of many running calls a part is written in each turn of the event loop, and all in a flush', async () => {
+  const { journal, disk, folder, open } = testJournal()
+  const calls = Array.from({ length: 200 }, (_, number) => number)
+  await Promise.all(calls.map(open))
+  const before = disk.writes
+  for (const number of calls) journal.saveSnapshot(callId(number), () => '{}')
+  await vi.waitFor(async () => expect((await contentsOf(folder)).seen).not.toContain(null), 20_000)
+  expect(disk.writes - before).toBe(4)
+  for (const number of calls) journal.saveSnapshot(callId(number), () => '{"n":1}')
+  await journal.flush()
+  expect(disk.writes - before).toBe(5)
+})
+
+test('a snapshot of a call that is closed in the same turn is left to its record', async () => {
+  const { journal, folder, open, close } = testJournal()
+  await open(1)
+  let asked = 0
+  const written = new Promise((resolve) =>
+    journal.saveSnapshotNow(
+      callId(1),
+      () => {
+        asked += 1
+        return '{}'
+      },
+      resolve,
+    ),
+  )
+  await close(1)
+  expect(await written).toBeNull()
+  expect(asked).toBe(0)
+  expect(await contentsOf(folder)).toEqual({ open: [], seen: [], calls: [[1, callId(1)]] })
 })
 
 describe('synced', () => {

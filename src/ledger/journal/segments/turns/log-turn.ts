@@ -1,3 +1,4 @@
+import type { SnapshotSource } from '../../../../call/call-ports.ts'
 import type { OnWritten } from '../../journal.ts'
 import type { LogRecords } from '../log-records.ts'
 import type { SegmentLog } from '../segment-log.ts'
@@ -8,8 +9,9 @@ export class LogOperation {
   readonly kind: 'open' | 'snapshot' | 'close' | 'discard'
   /** `null`: a record or a snapshot of a call that the journal does not have as open. */
   readonly call: JournalCall | null
-  /** The usage snapshot, or the record's body. */
-  readonly text: string
+  /** The record's body, or the usage snapshot once it was asked for; '': there is none. */
+  text: string
+  readonly #snapshot: SnapshotSource | null
   onWritten: OnWritten | null
   /** The sequence of a record that was written; else 0. */
   sequence = 0
@@ -17,13 +19,20 @@ export class LogOperation {
   constructor(
     kind: LogOperation['kind'],
     call: JournalCall | null,
-    text: string,
+    text: string | SnapshotSource,
     onWritten: OnWritten | null,
   ) {
     this.kind = kind
     this.call = call
-    this.text = text
+    this.text = typeof text === 'string' ? text : ''
+    this.#snapshot = typeof text === 'string' ? null : text
     this.onWritten = onWritten
+  }
+
+  /** Asks for the usage snapshot, unless the call's record, which says all of it, is handed in too. */
+  takeSnapshot(): string {
+    this.text = this.call?.isOver === false ? (this.#snapshot?.() ?? '') : ''
+    return this.text
   }
 }
 
@@ -66,31 +75,40 @@ export class LogTurn {
   /**
    * Writes the turn.
    *
-   * @param snapshots of these calls, the pending ones, are written too.
+   * @param snapshots of these calls, the pending ones, are asked for and written too.
    * @throws When the disk refuses: nothing of it is written, and nothing has changed.
    */
   write(operations: readonly LogOperation[], snapshots: readonly JournalCall[]): void {
+    const texts = snapshots.map((call) => call.pendingSnapshot?.() ?? null)
     this.#log.start()
     try {
-      this.#encode(operations, snapshots)
+      this.#encode(operations, snapshots, texts)
       this.#log.append()
     } catch (error) {
       for (const { kind, call } of operations) if (kind === 'open' && call !== null) call.number = 0
       throw error
     }
     this.#apply(operations)
-    for (const call of snapshots)
-      if (call.pendingSnapshot !== null) this.#calls.wroteSnapshot(call, call.pendingSnapshot)
+    for (const [at, call] of snapshots.entries()) {
+      const text = texts[at] ?? null
+      if (text !== null) this.#calls.wroteSnapshot(call, text)
+    }
   }
 
-  #encode(operations: readonly LogOperation[], snapshots: readonly JournalCall[]): void {
+  /** @param texts for each of `snapshots`, its text; `null`: nothing is to be written. */
+  #encode(
+    operations: readonly LogOperation[],
+    snapshots: readonly JournalCall[],
+    texts: readonly (string | null)[],
+  ): void {
     const { frames, counts } = this.#log
     const places = this.#places
     const totals = this.#totals
     let { nextCall, last, bytesTotal } = counts
     places.length = 0
     totals.length = 0
-    for (const { kind, call, text } of operations) {
+    for (const operation of operations) {
+      const { kind, call } = operation
       places.push(frames.length)
       const number = call === null ? 0 : call.number
       switch (kind) {
@@ -100,20 +118,24 @@ export class LogTurn {
           frames.open(call.number, call.text)
           break
         case 'close':
-          bytesTotal = frames.close(number, ++last, bytesTotal, text)
+          bytesTotal = frames.close(number, ++last, bytesTotal, operation.text)
           break
-        case 'snapshot':
-          if (number > 0) frames.snapshot(number, text)
+        case 'snapshot': {
+          const text = operation.takeSnapshot()
+          if (number > 0 && text !== '') frames.snapshot(number, text)
           break
+        }
         case 'discard':
           if (number > 0) frames.discard(number)
       }
       totals.push(bytesTotal)
     }
-    for (const { number, pendingSnapshot } of snapshots) {
-      if (number > 0 && pendingSnapshot !== null) frames.snapshot(number, pendingSnapshot)
+    for (const [at, { number }] of snapshots.entries()) {
+      const text = texts[at] ?? null
+      if (number > 0 && text !== null) frames.snapshot(number, text)
     }
-    // Nothing to write is tried only after a failure: to learn whether the disk takes writes again.
+    // Nothing to write is tried after a failure, to learn whether the disk takes writes again, and where no snapshot
+    // was to be had.
     if (frames.length === 0) frames.pruned(counts.prunedTo, counts.firstSegment)
   }
 
@@ -140,7 +162,7 @@ export class LogTurn {
           break
         }
         case 'snapshot':
-          if (call !== null) this.#calls.wroteSnapshot(call, text)
+          if (call !== null && text !== '') this.#calls.wroteSnapshot(call, text)
           break
         case 'discard':
           if (call === null || call.number === 0) break

@@ -1,3 +1,4 @@
+import type { SnapshotSource } from '../../../../call/call-ports.ts'
 import type { OpenCall } from '../../../../call/call-record.ts'
 import type { LogSegment } from '../log-segment.ts'
 
@@ -14,8 +15,10 @@ export class JournalCall {
   home: LogSegment | null = null
   /** The usage snapshot that was written last. */
   snapshot: string | null = null
-  /** The usage snapshot that is to be written. */
-  pendingSnapshot: string | null = null
+  /** Its record, if any, is handed in. */
+  isOver = false
+  /** Tells the usage snapshot that is to be written. */
+  pendingSnapshot: SnapshotSource | null = null
 
   constructor(callId: string, text: string, opened: OpenCall | null) {
     this.callId = callId
@@ -94,18 +97,24 @@ export class OpenCalls {
 
   /** As `release`. Another call of the same id stays. */
   drop(call: JournalCall): void {
+    call.isOver = true
     if (this.#calls.get(call.callId) === call) this.#calls.delete(call.callId)
     if (call.pendingSnapshot !== null) this.discardSnapshot(call)
   }
 
-  saveSnapshot(call: JournalCall, snapshot: string): void {
+  saveSnapshot(call: JournalCall, snapshot: SnapshotSource): void {
     call.pendingSnapshot = snapshot
     this.#pending.add(call)
   }
 
-  /** Calls whose usage snapshots must still be written. */
-  get pendingSnapshots(): readonly JournalCall[] {
-    return [...this.#pending]
+  /** How many calls have usage snapshots that must still be written. */
+  get pendingSnapshots(): number {
+    return this.#pending.size
+  }
+
+  /** The first `most` of these calls. */
+  firstPending(most: number): readonly JournalCall[] {
+    return [...this.#pending.values().take(most)]
   }
 
   /** The call's snapshot is written, or a later one is. */

@@ -11,6 +11,8 @@ export interface TurnWriterOptions {
 }
 
 const NO_CALLS: readonly JournalCall[] = []
+/** So many snapshots are made in one turn, and the rest in the next ones: they must not hold up what streams. */
+const MAX_SNAPSHOTS = 64
 
 /** Commits what happened in one turn of the event loop as one write, then runs the callbacks that waited. */
 export class TurnWriter {
@@ -40,7 +42,7 @@ export class TurnWriter {
     this.schedule()
   }
 
-  /** The next commit also writes the usage snapshots that wait. */
+  /** The next commits also write the usage snapshots that wait. */
   includeSnapshots(): void {
     this.#snapshotsDue = true
   }
@@ -52,11 +54,11 @@ export class TurnWriter {
     setImmediate(this.#onTurnEnd)
   }
 
-  /** Commits all that waits, as one write. */
-  commit(): void {
+  /** Commits all that waits, as one write; of usage snapshots a part. */
+  commit(maxSnapshots = MAX_SNAPSHOTS): void {
     if (this.#stopped) return
     const operations = this.#queue
-    const snapshots = this.#snapshotsDue ? this.#calls.pendingSnapshots : NO_CALLS
+    const snapshots = this.#snapshotsDue ? this.#calls.firstPending(maxSnapshots) : NO_CALLS
     if (operations.length === 0 && snapshots.length === 0 && !this.#failure.isFailing) return
     this.#queue = []
     try {
@@ -65,11 +67,18 @@ export class TurnWriter {
       this.#refused(operations, error instanceof Error ? error : new Error(String(error)))
       return
     }
-    this.#snapshotsDue = false
     for (const call of snapshots) this.#calls.discardSnapshot(call)
+    this.#snapshotsDue &&= this.#calls.pendingSnapshots > 0
+    if (this.#snapshotsDue) this.schedule()
     this.#sync.touch()
     this.#failure.committed()
     for (const operation of operations) operation.onWritten?.(null, operation.sequence)
+  }
+
+  /** Commits all that waits, and all usage snapshots with it. */
+  commitAll(): void {
+    this.includeSnapshots()
+    this.commit(Number.POSITIVE_INFINITY)
   }
 
   /** Commits nothing from now on. */

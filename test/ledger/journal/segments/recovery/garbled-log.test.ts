@@ -19,7 +19,7 @@ async function sample(): Promise<{ disk: MemoryDisk; log: SampleLog }> {
     await log.open(call)
     if (call % 4 === 3) log.discard(call)
     else if (call % 4 !== 0) await log.close(call)
-    if (call % 3 === 0) log.journal.saveSnapshot(callId(4), `{"n":${call}}`)
+    if (call % 3 === 0) log.journal.saveSnapshot(callId(4), () => `{"n":${call}}`)
     if (call % 5 === 0) await log.sync()
   }
   await log.close(8)

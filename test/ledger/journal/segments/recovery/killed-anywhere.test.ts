@@ -31,7 +31,7 @@ async function work(disk: MemoryDisk, random: () => number, steps: number): Prom
     if (what < 0.35 || call === undefined) await log.open(++number)
     else if (what < 0.6) await log.close(call)
     else if (what < 0.65) log.discard(call)
-    else if (what < 0.75) log.journal.saveSnapshot(callId(call), `{"n":${step}}`)
+    else if (what < 0.75) log.journal.saveSnapshot(callId(call), () => `{"n":${step}}`)
     else if (what < 0.8) disk.syncFailure = random() < 0.4 ? new Error('EIO') : null
     else if (what < 0.83) disk.room = random() < 0.4 ? Math.floor(random() * 400) : Number.POSITIVE_INFINITY
     else if (what < 0.92) await vi.advanceTimersByTimeAsync(random() * 2_000)
