@@ -105,6 +105,8 @@ export class Delivery implements HoldableDelivery {
   #chunks: ChunkWriter | null | undefined
   /** Pieces not to be written yet. */
   #held: Buffer[] = []
+  /** The last piece of the body, which goes out with the end behind it; `null`: there is none yet, or it went. */
+  #last: Buffer | null = null
   #holdsAll = false
   #isHolding = false
   #clientGone = false
@@ -191,6 +193,7 @@ export class Delivery implements HoldableDelivery {
     if (this.#clientGone || this.#finished) return false
     this.#clientGone = true
     this.#held = []
+    this.#last = null
     return true
   }
 
@@ -205,9 +208,17 @@ export class Delivery implements HoldableDelivery {
       this.#held.push(...this.#filter.end().map(withoutNullUsage))
   }
 
+  /** The record takes longer than this turn of the event loop: what need not wait for it goes out. */
+  goOn(): void {
+    const last = this.#last
+    this.#last = null
+    if (last !== null) this.#send(last)
+  }
+
   /** The upstream broke off. What came of the answer is the client's. */
   breakOff(): void {
     this.#controller = null
+    this.goOn()
     if (this.#filter === null || !this.#headWritten || this.#clientGone) return
     for (const piece of this.#filter.end()) this.#write(piece)
   }
@@ -231,6 +242,7 @@ export class Delivery implements HoldableDelivery {
       else answerFailure(response, this.#context, upstreamError)
       return
     }
+    this.#writeLast()
     const isWhole = !this.#headWritten
     if (isWhole) {
       if (this.#context.liteLlm !== undefined) this.#headers.push(...costHeaders(costPico))
@@ -260,6 +272,15 @@ export class Delivery implements HoldableDelivery {
       this.#held.push(piece)
       return
     }
+    if (this.#controller?.isWhole !== true) {
+      this.#send(piece)
+      return
+    }
+    this.goOn()
+    this.#last = piece
+  }
+
+  #send(piece: Buffer): void {
     const response = this.#response
     const controller = this.#controller
     const chunks = this.#chunksOnceBegun()
@@ -269,6 +290,18 @@ export class Delivery implements HoldableDelivery {
     controller.pause()
     setWriteIdleTimeout(response, 'drain', emitter)
     emitter.once('drain', () => controller.resume())
+  }
+
+  /** One write for it and the end. */
+  #writeLast(): void {
+    const last = this.#last
+    if (last === null) return
+    this.#last = null
+    // Until `end`, which uncorks.
+    this.#response.socket?.cork()
+    const chunks = this.#chunksOnceBegun()
+    if (chunks === null) this.#response.write(last)
+    else chunks.write(last)
   }
 
   /** The first piece is Node's, which writes it with the head. */
@@ -282,7 +315,7 @@ export class Delivery implements HoldableDelivery {
   }
 
   #flushHead(controller: AnswerController): void {
-    if (this.#headWritten || this.#clientGone || this.#finished) return
+    if (this.#headWritten || this.#clientGone || this.#finished || this.#last !== null) return
     try {
       this.#writeHead()
       this.#response.flushHeaders()

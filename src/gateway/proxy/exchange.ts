@@ -200,8 +200,10 @@ export class Exchange implements AnswerHandler {
     this.#answer.stop()
     const endedAt = performance.now()
     this.#endedAt = endedAt
-    if (this.#answer.isCoded) this.#answer.finishDecoding(() => this.#finalize(outcome, error, endedAt))
-    else this.#finalize(outcome, error, endedAt)
+    if (this.#answer.isCoded) {
+      this.#delivery.goOn()
+      this.#answer.finishDecoding(() => this.#finalize(outcome, error, endedAt))
+    } else this.#finalize(outcome, error, endedAt)
   }
 
   #finalize(outcome: Outcome, error: Error | null, endedAt: number): void {
@@ -228,6 +230,7 @@ export class Exchange implements AnswerHandler {
       this.#record(finalizeCall(result, pricing), error)
       return
     }
+    this.#delivery.goOn()
     finalizeWithEstimate(result, pricing).then(
       (record) => this.#record(record, error),
       (reason: unknown) => {

@@ -173,6 +173,7 @@ function relayAnswer(answer: IncomingMessage, call: Exchange): void {
   const controller: AnswerController = {
     aborted: false,
     paused: false,
+    isWhole: false,
     reason: null,
     rawHeaders: answer.rawHeaders,
     pause: () => answer.pause(),

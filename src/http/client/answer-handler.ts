@@ -7,6 +7,8 @@ export interface AnswerController {
   readonly rawHeaders: readonly string[]
   readonly aborted: boolean
   readonly paused: boolean
+  /** Nothing comes behind the bytes that were passed on last; of an answer that goes until the close it is not known. */
+  readonly isWhole: boolean
   /** Why it was aborted; `null`: it was not. */
   readonly reason: Error | null
   /** No more is read, and none of the `on...` methods but `onResponseError` is called, until `resume`. */

@@ -273,7 +273,9 @@ export class Connection implements Carrier, UploadListener {
     }
     if (request.paused) return
     const body = this.#parser.takeBody()
-    if (body !== null) request.handler.onResponseData(request, body)
+    if (body === null) return
+    request.isWhole = this.#parser.isComplete
+    request.handler.onResponseData(request, body)
   }
 
   #finish(request: UpstreamRequest): void {

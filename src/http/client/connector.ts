@@ -4,11 +4,14 @@ import { createSecureContext, type SecureContext, connect as tlsConnect } from '
 /** After a minute without a byte the kernel asks whether the server is still there. */
 const KEEP_ALIVE_PROBE_MS = 60_000
 
-/** One read brings this many bytes at most. */
-const READ_BYTES = 64 * 1024
+/**
+ * One read brings this many bytes at most: an answer that the gateway holds as a whole, with its head. In two reads it
+ * would be two pieces, in two turns of the event loop.
+ */
+const READ_BYTES = 136 * 1024
 
 /**
- * Every socket reads into the same memory, in its turn: Node would else allocate 64 KiB for each read, and give
+ * Every socket reads into the same memory, in its turn: Node would else allocate as much for each read, and give
  * most of it back.
  */
 const shared = Buffer.allocUnsafeSlow(READ_BYTES)

@@ -36,6 +36,7 @@ export class UpstreamRequest implements AnswerController {
   rawHeaders: readonly string[] = NO_HEADERS
   aborted = false
   paused = false
+  isWhole = false
   reason: Error | null = null
   /** The handler has heard of the end. */
   isOver = false

@@ -103,6 +103,7 @@ export class ListedAnswer implements AnswerHandler {
         return controller.reason
       },
       rawHeaders,
+      isWhole: true,
       abort: (reason) => controller.abort(reason),
       pause: () => controller.pause(),
       resume: () => controller.resume(),

@@ -27,6 +27,8 @@ const CHECKSUM_BYTES = 4
 const MAX_MESSAGE_BYTES = (24 * 1024 + 128) * 1024 + PRELUDE_BYTES + CHECKSUM_BYTES
 /** Messages with usage have a few hundred bytes, or some tens of KB with a guardrail's trace beside it. */
 const MAX_COLLECTED_BYTES = 256 * 1024
+/** Headers have a hundred bytes or so: longer ones are not kept. */
+const MAX_KEPT_BYTES = 1024
 
 /**
  * Splits an AWS event stream into its messages and checks both checksums of each.
@@ -43,6 +45,18 @@ export function createEventStreamReader(
   let toSkip = 0
   let corrupt = false
   let skipped = 0
+  /** The headers of the message before, and what they say: those of a stream's deltas are all alike. */
+  let known: Buffer = Buffer.alloc(0)
+  let kinds: MessageKinds = NO_KINDS
+
+  function kindsOf(message: Buffer, headersEnd: number): MessageKinds {
+    if (headersEnd > MAX_KEPT_BYTES) return readKinds(message.subarray(PRELUDE_BYTES, headersEnd))
+    if (known.compare(message, PRELUDE_BYTES, headersEnd) !== 0) {
+      known = Buffer.from(message.subarray(PRELUDE_BYTES, headersEnd))
+      kinds = readKinds(known)
+    }
+    return kinds
+  }
 
   /** Length of the message that begins `bytes`; 0 when its prelude is not all there, -1 when it is not a prelude. */
   function messageLength(bytes: Buffer): number {
@@ -87,7 +101,9 @@ export function createEventStreamReader(
         corrupt = true
         return rest.subarray(rest.length)
       }
-      onMessage(parseMessage(message))
+      const headersEnd = PRELUDE_BYTES + message.readUInt32BE(4)
+      const payload = message.subarray(headersEnd, length - CHECKSUM_BYTES)
+      onMessage({ ...kindsOf(message, headersEnd), payload })
       rest = rest.subarray(length)
     }
   }
@@ -105,7 +121,8 @@ export function createEventStreamReader(
         held.add(bytes)
         all = held.take()
       }
-      held.add(Buffer.from(readMessages(all)))
+      const rest = readMessages(all)
+      if (rest.length > 0) held.add(Buffer.from(rest))
     },
     get corrupt() {
       return corrupt
@@ -130,27 +147,31 @@ const FIXED_VALUE_BYTES: Readonly<Record<number, number>> = {
 const TYPE_BYTES = 6
 const TYPE_STRING = 7
 
-/** A message whose checksums were right. Headers that make no sense end the list of headers. */
-function parseMessage(message: Buffer): EventMessage {
-  const headersEnd = PRELUDE_BYTES + message.readUInt32BE(4)
+type MessageKinds = Pick<EventMessage, 'messageType' | 'eventType'>
+
+/** Of a message without headers. */
+const NO_KINDS: MessageKinds = { messageType: 'event', eventType: '' }
+
+/** Headers of a message whose checksums were right. Those that make no sense end their list. */
+function readKinds(headers: Buffer): MessageKinds {
   const text = new Map<string, string>()
-  let at = PRELUDE_BYTES
-  while (at < headersEnd) {
-    const nameEnd = at + 1 + message.readUInt8(at)
-    if (nameEnd + 1 > headersEnd) break
-    const type = message.readUInt8(nameEnd)
+  let at = 0
+  while (at < headers.length) {
+    const nameEnd = at + 1 + headers.readUInt8(at)
+    if (nameEnd + 1 > headers.length) break
+    const type = headers.readUInt8(nameEnd)
     let valueStart = nameEnd + 1
     let valueBytes = FIXED_VALUE_BYTES[type]
     if (type === TYPE_BYTES || type === TYPE_STRING) {
-      if (valueStart + 2 > headersEnd) break
-      valueBytes = message.readUInt16BE(valueStart)
+      if (valueStart + 2 > headers.length) break
+      valueBytes = headers.readUInt16BE(valueStart)
       valueStart += 2
     }
-    if (valueBytes === undefined || valueStart + valueBytes > headersEnd) break
+    if (valueBytes === undefined || valueStart + valueBytes > headers.length) break
     if (type === TYPE_STRING) {
       text.set(
-        message.toString('latin1', at + 1, nameEnd),
-        message.toString('utf8', valueStart, valueStart + valueBytes),
+        headers.toString('latin1', at + 1, nameEnd),
+        headers.toString('utf8', valueStart, valueStart + valueBytes),
       )
     }
     at = valueStart + valueBytes
@@ -158,6 +179,5 @@ function parseMessage(message: Buffer): EventMessage {
   return {
     messageType: text.get(':message-type') ?? 'event',
     eventType: text.get(':event-type') ?? text.get(':exception-type') ?? text.get(':error-code') ?? '',
-    payload: message.subarray(headersEnd, message.length - CHECKSUM_BYTES),
   }
 }

@@ -70,7 +70,7 @@ export async function driveAnswer(answer: Answer, way: Way): Promise<readonly st
   clock.now = 1_000
   const world = new CallWorld(way.onClientAbort ?? 'cancel', way.goesOn === true ? 10_000 : 5)
   world.closeError = way.closeError ?? null
-  world.keepsRunning = way.pauseMs !== undefined
+  world.running = way.pauseMs === undefined ? 'never' : 'later'
   const { provider, method, path, model, dialect } = answer
   const call: OpenCall = {
     callId: '0190c1d2-0000-7000-8000-000000000000',
@@ -138,7 +138,7 @@ async function play(
   { status, headers, body }: Answer,
   way: Way,
   exchange: Exchange,
-  controller: AnswerController,
+  controller: DrivenController,
   leave: () => void,
 ): Promise<void> {
   clock.now += 2.5
@@ -169,6 +169,7 @@ async function play(
     if (controller.aborted) return
     if (piece === null) break
     clock.now += 0.125
+    controller.isWhole = way.cut === undefined && index === pieces.length - 1
     exchange.onResponseData(controller, Buffer.from(piece))
     await Promise.resolve()
     await Promise.resolve()
@@ -178,7 +179,11 @@ async function play(
   exchange.onResponseEnd(controller, way.trailers ?? null)
 }
 
-function controllerOf({ headers }: Answer, exchange: Exchange): AnswerController {
+interface DrivenController extends AnswerController {
+  isWhole: boolean
+}
+
+function controllerOf({ headers }: Answer, exchange: Exchange): DrivenController {
   let aborted = false
   let paused = false
   return {
@@ -189,6 +194,7 @@ function controllerOf({ headers }: Answer, exchange: Exchange): AnswerController
       return paused
     },
     reason: null,
+    isWhole: false,
     rawHeaders: Object.entries(headers).flat(),
     pause: () => {
       paused = true

@@ -68,6 +68,7 @@ test('a call whose client leaves while the connection upstream is being made is 
   const controller = {
     aborted: false,
     paused: false,
+    isWhole: false,
     reason: null,
     rawHeaders: [],
     pause: () => {},
