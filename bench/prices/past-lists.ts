@@ -103,6 +103,8 @@ function compare({ text, held, from }: Read, offered: string, before: string) {
   for (const { id, models } of document) {
     for (const model of models) {
       const isHeld = waits.has(heldKey(id, model.id))
+      // A row without any price says nothing: what was known last stands.
+      if (model.prices.every(({ prices }) => Object.keys(prices).length === 0)) continue
       for (const name of namesOf(model)) {
         const isNew = textOf(now(id, name)) === textOf(newer(id, name))
         const wasSo = textOf(past(id, name)) === textOf(newer(id, name))

@@ -11,6 +11,8 @@ export interface RowDoubt {
 /** US dollars for a million tokens, or a thousand of what else is counted: sixteen times the dearest known one. */
 export const ABSURD_DOLLARS = 10_000
 
+export const PLAIN_TOKENS = ['input_mtok', 'output_mtok']
+
 /** Of a rate, its base and its tiers. */
 export function amountsOf(rate: unknown): readonly number[] {
   if (typeof rate === 'number') return [rate]

@@ -2,7 +2,8 @@ import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { type CatalogDocument, namesOf, type PricesDocument } from '../sources/catalog-document.ts'
 import { pricesFrom } from './catalog-history.ts'
 import type { FindBoth } from './catalog-past.ts'
-import { ABSURD_DOLLARS, amountsOf, type RowDoubt } from './row-doubt.ts'
+import { listedPrices, newRowDoubt } from './new-row-doubts.ts'
+import { ABSURD_DOLLARS, amountsOf, PLAIN_TOKENS, type RowDoubt } from './row-doubt.ts'
 import { variantDoubts } from './variant-doubts.ts'
 import type { Witness } from './witnesses.ts'
 
@@ -48,6 +49,7 @@ export function compareRows(query: RowsQuery): ComparedRows {
   const doubts: RowDoubt[] = []
   const changes: Change[] = []
   const names = namesByProvider(before, after)
+  const listed = listedPrices(before, after, from)
   for (const [provider, models] of names) {
     for (const [name, model] of models) {
       const past = find.before(provider, name)
@@ -61,7 +63,10 @@ export function compareRows(query: RowsQuery): ComparedRows {
       if (past === null || past.every(({ prices }) => Object.keys(prices).length === 0)) {
         const isBelieved = believed.has(provider)
         const contradiction = isBelieved ? null : witness.contradiction(provider, name, tail)
-        doubt(absurdOf(tail) ?? freeOf(name, tail) ?? contradiction)
+        const odd = newRowDoubt({ provider, name, now: tail }, listed, isBelieved)
+        // Nothing of its own speaks against it, so that one source that says the same is enough.
+        const isSaid = odd === null || witness.confirms(provider, name, tail, 1)
+        doubt(absurdOf(tail) ?? freeOf(name, tail) ?? contradiction ?? (isSaid ? null : odd))
         continue
       }
       counts.known += 1
@@ -142,8 +147,6 @@ function freeOf(name: string, now: readonly PricesDocument[]): string | null {
   return isFree && !name.endsWith(':free') ? 'is new, and costs nothing' : null
 }
 
-const PLAIN_TOKENS = ['input_mtok', 'output_mtok']
-
 /** The first amount that is far from all that the model has cost, in words; `null`: none is. */
 function jumpOf(
   past: readonly PricesDocument[],
@@ -159,9 +162,23 @@ function jumpOf(
     const far = now
       .flatMap(({ prices }) => amountsOf(prices[key]))
       .find((amount) => known.every((before) => amount > before * factor || amount < before / factor))
-    if (far !== undefined) return `${key} from $${known.at(-1)} to $${far}`
+    if (far !== undefined && !isMoved(key, known, past, base)) return `${key} from $${known.at(-1)} to $${far}`
   }
   return null
+}
+
+/** Whether a class that the model did not have before costs what this one did: what was one class is two. */
+function isMoved(
+  key: string,
+  known: readonly number[],
+  past: readonly PricesDocument[],
+  now: PricesDocument | undefined,
+): boolean {
+  const [kind] = key.split('_')
+  return Object.entries(now?.prices ?? {}).some(([other, rate]) => {
+    const isNew = other.startsWith(`${kind}_`) && past.every(({ prices }) => !(other in prices))
+    return isNew && amountsOf(rate)[0] === known.at(-1)
+  })
 }
 
 /** Output became cheaper than input, and was dearer: no maker has done that, and a line that was mixed up has. */

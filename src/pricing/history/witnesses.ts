@@ -4,11 +4,12 @@ import { pricesAt } from '../catalog/catalog-schedule.ts'
 import { agree, sharedClasses } from '../sources/catalog-agreement.ts'
 import type { PricesDocument } from '../sources/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
+import { PLAIN_TOKENS } from './row-doubt.ts'
 
 /** What other sources say of newer prices. */
 export interface Witness {
-  /** Whether two of them say the same, so that nothing is to be doubted. */
-  confirms(provider: string, name: string, now: readonly PricesDocument[]): boolean
+  /** Whether two of them say the same, or as many as are `enough`, so that nothing is to be doubted. */
+  confirms(provider: string, name: string, now: readonly PricesDocument[], enough?: number): boolean
   /** Where all that list the name say something else altogether; `null`: none does, or one agrees. */
   contradiction(provider: string, name: string, now: readonly PricesDocument[]): string | null
 }
@@ -28,9 +29,9 @@ export function witnessOf(others: readonly CatalogEntries[], atMs: number): Witn
       return prices === null || prices.prices.byKey.size === 0 ? [] : [prices.prices.byKey]
     })
   return {
-    confirms(provider, name, now) {
+    confirms(provider, name, now, enough = ENOUGH) {
       const prices = parsed(now)
-      return said(provider, name).filter((other) => prices !== null && says(other, prices)).length >= ENOUGH
+      return said(provider, name).filter((other) => prices !== null && says(other, prices)).length >= enough
     },
     contradiction(provider, name, now) {
       const prices = parsed(now)
@@ -51,10 +52,8 @@ export function witnessOf(others: readonly CatalogEntries[], atMs: number): Witn
 
 /** Whether a source agrees, and has no price of input or output that the other lacks. */
 function says(other: DatedPrices['byKey'], prices: DatedPrices['byKey']): boolean {
-  return agree(prices, other) && PLAIN_KEYS.every((key) => prices.has(key) || !other.has(key))
+  return agree(prices, other) && PLAIN_TOKENS.every((key) => prices.has(key) || !other.has(key))
 }
-
-const PLAIN_KEYS = ['input_mtok', 'output_mtok']
 
 /** The prices at a plain hour of the first day; `null`: they cannot be read. */
 function parsed([first]: readonly PricesDocument[]): DatedPrices['byKey'] | null {

@@ -1,0 +1,110 @@
+import type { UtcDay } from '../../domain/utc-day.ts'
+import { type CatalogDocument, namesOf, type PricesDocument } from '../sources/catalog-document.ts'
+import { pricesFrom } from './catalog-history.ts'
+import { amountsOf, PLAIN_TOKENS } from './row-doubt.ts'
+
+/** In a year of genai-prices' lists no new model cost ten times the dearest of its provider, nor of all others that have it. */
+const FAR = 10
+/** The same at hosts that say what each call cost. */
+const FAR_BELIEVED = 25
+/** Of fewer the dearest says little. */
+const ENOUGH_MODELS = 5
+
+/** Models that write nothing, at providers whose others all do. */
+const WRITES_NOTHING = /embed|rerank|(?:^|[-/])(?:bge|gte)-/
+
+type Plain = readonly [input: number, output: number]
+
+interface Listed {
+  readonly provider: string
+  readonly isInForce: boolean
+  readonly plain: Plain
+}
+
+/** What all providers' rows say, to hold a new one against that has no past of its own. */
+export interface ListedPrices {
+  /** By a model's name without its maker. */
+  readonly byName: ReadonlyMap<string, readonly Listed[]>
+  /** Of models that write, in force, by provider. */
+  readonly inForce: ReadonlyMap<string, readonly Plain[]>
+}
+
+export function listedPrices(before: CatalogDocument, after: CatalogDocument, from: UtcDay): ListedPrices {
+  const rows = (document: CatalogDocument, isInForce: boolean) =>
+    document.flatMap(({ id: provider, models }) =>
+      models.flatMap((model) => {
+        const plain = plainOf(pricesFrom(model.prices, from)[0]?.prices ?? {})
+        return plain[0] > 0 ? [{ provider, isInForce, plain, names: namesOf(model) }] : []
+      }),
+    )
+  const known = rows(before, true)
+  const named = [...known, ...rows(after, false)].flatMap(({ names, ...row }) =>
+    [...new Set(names.map(bareName))].map((name) => ({ name, ...row })),
+  )
+  const writing = known.filter(({ names }) => !names.some((name) => WRITES_NOTHING.test(name)))
+  const byProvider = Map.groupBy(writing, ({ provider }) => provider)
+  return {
+    byName: Map.groupBy(named, ({ name }) => name),
+    inForce: new Map([...byProvider].map(([provider, of]) => [provider, of.map(({ plain }) => plain)])),
+  }
+}
+
+/** Without its maker, and the way in which it is sold: `:batch`. Some write `4-5` for `4.5`. */
+function bareName(name: string): string {
+  return name
+    .slice(name.lastIndexOf('/') + 1)
+    .replace(/:[a-z]+$/, '')
+    .replaceAll('.', '-')
+}
+
+/**
+ * What is odd in the first prices of a model: input and output the wrong way round, far from what the model costs
+ * everywhere else or from the dearest of its provider, or no output where all others bill it. `null`: nothing.
+ *
+ * @param isBelieved The provider says what each call cost.
+ */
+export function newRowDoubt(
+  { provider, name, now }: { provider: string; name: string; now: readonly PricesDocument[] },
+  { byName, inForce }: ListedPrices,
+  isBelieved: boolean,
+): string | null {
+  const rates = now[0]?.prices ?? {}
+  const [input, output] = plainOf(rates)
+  if (input === 0) return null
+  if (output > 0 && input > output) return `is new, with input at $${input} and output at $${output}`
+  const factor = isBelieved ? FAR_BELIEVED : FAR
+  const others = (byName.get(bareName(name)) ?? []).filter((other) => other.provider !== provider)
+  // One that is new itself is no witness: it may be the one that is wrong.
+  const isKnown = others.some((other) => other.isInForce)
+  const elsewhere = isKnown || new Set(others.map((other) => other.provider)).size > 1 ? others : []
+  const isFar = ({ plain: [other] }: Listed) => input > other * factor || input < other / factor
+  if (elsewhere.length > 0 && elsewhere.every(isFar))
+    return `is new, with input at $${input}, and at $${elsewhere[0]?.plain[0]} elsewhere`
+  const ofProvider = inForce.get(provider) ?? []
+  if (!('output_mtok' in rates) && lacksOutput(name, elsewhere, ofProvider, isBelieved))
+    return 'is new, without the output that others bill'
+  if (ofProvider.length < ENOUGH_MODELS) return null
+  const dearest = [0, 1].map((at) => Math.max(...ofProvider.map((plain) => plain[at] ?? 0)))
+  const isDear = [input, output].some((amount, at) => amount > (dearest[at] ?? 0) * factor)
+  return isDear ? `is new, with input at $${input}, and the dearest there is at $${dearest[0]}` : null
+}
+
+function lacksOutput(
+  name: string,
+  elsewhere: readonly Listed[],
+  ofProvider: readonly Plain[],
+  isBelieved: boolean,
+): boolean {
+  const writing = ofProvider.filter(([, output]) => output > 0).length
+  // A provider of decisions alone bills no output, whatever others do with the model.
+  if (elsewhere.length > 0 && elsewhere.every(({ plain: [, output] }) => output > 0))
+    return writing * 2 > ofProvider.length
+  const isOnlyOne = ofProvider.length >= ENOUGH_MODELS && writing === ofProvider.length
+  return isOnlyOne && !isBelieved && !WRITES_NOTHING.test(name)
+}
+
+/** The base of input and output, US dollars for a million; 0: none. */
+function plainOf(rates: PricesDocument['prices']): Plain {
+  const [input = 0, output = 0] = PLAIN_TOKENS.map((key) => amountsOf(rates[key])[0] ?? 0)
+  return [input, output]
+}

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { judgeRefresh } from '../../../src/pricing/history/catalog-refresh.ts'
+import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
+
+type Prices = Readonly<Record<string, number>>
+type List = Readonly<Record<string, Prices>>
+
+const provider = (id: string, models: List) => ({
+  id,
+  models: Object.entries(models).map(([name, prices]) => ({ id: name, match: { equals: name }, prices })),
+})
+
+const rates = (input: number, output?: number): Prices =>
+  output === undefined ? { input_mtok: input } : { input_mtok: input, output_mtok: output }
+
+const MAKER: List = Object.fromEntries(['a', 'b', 'c', 'd', 'e', 'f'].map((name) => [name, rates(0.5, 2)]))
+const IN_FORCE = [
+  provider('mistral', { ...MAKER, 'x-embed': rates(0.1) }),
+  provider('groq', { 'maker/m-1.5': rates(1, 4) }),
+  provider('openrouter', { old: rates(10, 40) }),
+]
+
+/** What is held of rows that are new, each with why. */
+function heldOf(added: Readonly<Record<string, List>>, witness: Readonly<Record<string, List>> = {}) {
+  const newer = IN_FORCE.map((list) => {
+    const { models } = provider(list.id, added[list.id] ?? {})
+    return { ...list, models: [...list.models, ...models] }
+  })
+  const lists = Object.entries(witness).map(([id, list]) => provider(id, list))
+  const { entries } = parseCatalog(lists, 'witness')
+  const judged = judgeRefresh({ text: JSON.stringify(IN_FORCE), dataDay: null }, JSON.stringify(newer), {
+    nowMs: Date.parse('2026-11-22T12:00:00Z'),
+    others: entries === null ? [] : [entries],
+  })
+  if (judged.kind !== 'read') throw new Error(judged.problems.join('; '))
+  return judged.held.map(({ model, why }) => `${model}: ${why}`)
+}
+
+test('a new model whose output costs less than its input is held, but where another source says so', () => {
+  const turned = { mistral: { n: rates(2.5, 2) } }
+  expect(heldOf(turned)).toEqual(['n: is new, with input at $2.5 and output at $2'])
+  expect(heldOf(turned, turned)).toEqual([])
+})
+
+test('a new model far from its price everywhere else, or from the dearest of its provider, is held', () => {
+  expect(heldOf({ mistral: { 'm-1-5': rates(100, 400) } })).toEqual([
+    'm-1-5: is new, with input at $100, and at $1 elsewhere',
+  ])
+  expect(heldOf({ mistral: { 'm-1-5': rates(0.01, 0.04) } })).toHaveLength(1)
+  expect(heldOf({ mistral: { 'm-1-5': rates(3, 12) } })).toEqual([])
+  expect(heldOf({ mistral: { n: rates(50, 200) } })).toEqual([
+    'n: is new, with input at $50, and the dearest there is at $0.5',
+  ])
+  expect(heldOf({ mistral: { n: rates(4, 20) } })).toEqual([])
+})
+
+test('a new model is not held by what another new one costs, which may be the one that is wrong', () => {
+  expect(heldOf({ mistral: { n: rates(3, 12) }, groq: { n: rates(300, 1_200) } })).toEqual([])
+  const three = { mistral: { n: rates(3, 12) }, groq: { n: rates(300, 1_200) }, openrouter: { n: rates(3, 12) } }
+  expect(heldOf(three)).toEqual(['n: is new, with input at $300, and at $3 elsewhere'])
+})
+
+test('a new model without a price of output is held where all others write, unless it is one of embeddings', () => {
+  expect(heldOf({ mistral: { n: rates(1) } })).toEqual(['n: is new, without the output that others bill'])
+  expect(heldOf({ mistral: { 'n-embed': rates(1) } })).toEqual([])
+  expect(heldOf({ openrouter: { n: rates(1) } })).toEqual([])
+  expect(heldOf({ openrouter: { 'm-1.5': rates(1) } })).toHaveLength(1)
+})
+
+test('a host that says what each call cost moves further before a new model is held', () => {
+  expect(heldOf({ openrouter: { 'm-1.5': rates(20, 80) } })).toEqual([])
+  expect(heldOf({ openrouter: { 'm-1.5': rates(100, 400) } })).toHaveLength(1)
+})
+
+test('what was one class and is two is no jump', () => {
+  const before = [provider('openai', { picture: rates(0.3, 30) })]
+  const split = { input_mtok: 0.3, output_mtok: 2.5, output_image_mtok: 30 }
+  const judgeOf = (prices: Prices) =>
+    judgeRefresh({ text: JSON.stringify(before), dataDay: null }, JSON.stringify([provider('openai', { picture: prices })]), {
+      nowMs: Date.parse('2026-11-22T12:00:00Z'),
+    })
+  expect(judgeOf(split)).toMatchObject({ held: [] })
+  expect(judgeOf({ ...split, output_image_mtok: 20 })).toMatchObject({ held: [{ model: 'picture' }] })
+})
