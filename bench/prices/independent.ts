@@ -7,6 +7,7 @@ import { buildCatalog, type Catalog } from '../../src/pricing/catalog/catalog.ts
 import { readAzureCatalog } from '../../src/pricing/sources/azure/azure-catalog.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
 import { parseCatalog } from '../../src/pricing/sources/catalog-parse.ts'
+import { reasonOf } from './independent-reasons.ts'
 import { isSame } from './judge.ts'
 
 /** Lists that the bundle has nothing of, as their wheels have them; their code is not run. */
@@ -151,11 +152,16 @@ function judged(catalog: Catalog, asked: readonly Asked[], atMs: number): string
       else if (isSame(Number(pico) / 1e6, usd)) counts.right += 1
       else {
         counts.wrong += 1
-        wrong.push(
-          `      ${provider}/${model} ${tier ?? ''} ${rate}: ours ${Number(pico) / 1e6}, theirs ${usd}`,
-        )
+        wrong.push(`${provider}/${model} ${tier ?? ''} ${rate}: ours ${Number(pico) / 1e6}, theirs ${usd}`)
       }
     }
   }
-  return [`    right ${counts.right}  other ${counts.wrong}  unpriced ${counts.unpriced}`, ...wrong]
+  const byReason = Map.groupBy(wrong, (line) => reasonOf(line) ?? 'not looked into')
+  return [
+    `    right ${counts.right}  other ${counts.wrong}  unpriced ${counts.unpriced}`,
+    ...[...byReason].flatMap(([why, lines]) => [
+      `    ${lines.length}: ${why}`,
+      ...lines.map((line) => `      ${line}`),
+    ]),
+  ]
 }

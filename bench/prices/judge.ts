@@ -1,5 +1,6 @@
 import { MODEL_CORRECTIONS } from '../../src/pricing/corrections/models.ts'
 import { findSettled } from '../../src/pricing/corrections/settled.ts'
+import { PLACE_UNKNOWN } from '../../src/pricing/places/place-tiers.ts'
 import type { SourceName } from './listing.ts'
 import type { PriceCase } from './price-cases.ts'
 
@@ -41,6 +42,7 @@ export interface Verdict {
 
 /** More than half a percent apart is another price. */
 const TOLERANCE = 0.005
+const DEARER_IN_A_REGION = 1.1
 
 export function isSame(a: number, b: number): boolean {
   return Math.abs(a - b) <= TOLERANCE * Math.max(Math.abs(a), Math.abs(b))
@@ -60,7 +62,7 @@ export function judge(priceCase: PriceCase, answer: Answer): Verdict {
   const why =
     answer.taken === undefined || isRight || isAtListPrice
       ? null
-      : ownReason(priceCase.model, answer.taken, isOfFirst(priceCase, answer))
+      : (reasonOfPlace(said, answer) ?? ownReason(priceCase.model, answer.taken, isOfFirst(priceCase, answer)))
   const otherwise = why === null ? 'wrong' : 'settled'
   const kind = answer.usd === null ? 'unpriced' : isRight ? 'right' : otherwise
   return {
@@ -73,6 +75,14 @@ export function judge(priceCase: PriceCase, answer: Answer): Verdict {
     isAtListPrice,
     isDisputed,
   }
+}
+
+/** A name that says no place is at the global price, and says so; sources that differ have that of a region. */
+function reasonOfPlace(said: readonly (readonly [SourceName, number])[], answer: Answer): string | null {
+  const isOfPlace = said.every(([, usd]) => isAt(answer, usd) || isAt(answer, usd / DEARER_IN_A_REGION))
+  return isOfPlace && answer.reason.includes(PLACE_UNKNOWN)
+    ? 'the global price, as nothing says the place: a region costs a tenth more'
+    : null
 }
 
 /** Sources that know no hours say the price of one of them; ours is the one of now. */

@@ -74,60 +74,79 @@ const LONG = { inputTokens: 300_000 }
 const EU = 'eu.api.openai.com'
 const US = 'us.api.openai.com'
 
-test.each<[usd: string, Asked, Partial<TokenUsage>, tierInIdentity: string]>([
-  // https://developers.openai.com/api/docs/models/gpt-5.4: $2.50, $0.25, $15; a tenth more at regional endpoints.
-  ['2.5', openAi('api.openai.com', 'gpt-5.4'), IN, 'std'],
-  ['2.75', openAi(EU, 'gpt-5.4'), IN, 'eu'],
-  ['0.275', openAi(EU, 'gpt-5.4'), CACHED, 'eu'],
-  ['16.5', openAi(US, 'gpt-5.4-2026-03-05'), OUT, 'us'],
-  ['1.375', openAi(EU, 'gpt-5.4', 'batch'), IN, 'batch+eu'],
-  ['8.25', openAi(US, 'gpt-5.4', 'flex'), OUT, 'flex+us'],
-  ['33', openAi(EU, 'gpt-5.4', 'priority'), OUT, 'eu+priority'],
-  ['5.5', openAi(EU, 'gpt-5.4'), LONG, 'eu'],
-  // One source has it under the name of gpt-realtime-2, which costs the same everywhere.
-  ['4.4', openAi(EU, 'gpt-realtime-2.1'), IN, 'eu'],
-  ['0.66', openAi(EU, 'gpt-realtime-2.1-mini'), IN, 'eu'],
-  ['4', openAi(EU, 'gpt-realtime-2'), IN, 'std'],
-  ['2.5', openAi(EU, 'gpt-4o'), IN, 'std'],
-  ['1.25', openAi(US, 'gpt-5'), IN, 'std'],
-  // Azure's retail meters of 2026-08-11: "5.4 inp Dz 1M Tokens" 2.75, "5.4 Batch cd inp Dz" 0.143, "5.4 pp opt Dz" 33, ...
-  ['2.5', azure('global', 'gpt-5.4'), IN, 'std'],
-  ['2.75', azure('data-zone', 'gpt-5.4'), IN, 'data-zone'],
-  ['0.275', azure('data-zone', 'gpt-5.4'), CACHED, 'data-zone'],
-  ['0.143', azure('data-zone', 'gpt-5.4', 'batch'), CACHED, 'batch+data-zone'],
-  ['33', azure('data-zone', 'gpt-5.4', 'priority'), OUT, 'data-zone+priority'],
-  ['3', azure('data-zone-apac', 'gpt-5.4'), IN, 'data-zone-apac'],
-  ['5.5', azure('data-zone-eu', 'gpt-5.5'), IN, 'data-zone-eu'],
-  ['0.083', azure('data-zone', 'gpt-4o-mini'), CACHED, 'data-zone'],
-  ['0.303', azure('data-zone-us', 'o4-mini'), CACHED, 'data-zone-us'],
-  ['3.85', azure('data-zone', 'gpt-4.1', 'priority'), IN, 'data-zone+priority'],
-  ['2.75', azure('regional', 'gpt-4o-2024-11-20'), IN, 'regional'],
-  ['0.143', azure('regional', 'text-embedding-3-large'), IN, 'regional'],
-  // LiteLLM 1.109.1: "azure/us/gpt-6-astra" 11, "azure/eu/gpt-6-astra" 12 and 60.
-  ['11', azure('data-zone-us', 'gpt-6-astra'), IN, 'data-zone-us'],
-  ['60', azure('data-zone-eu', 'gpt-6-astra'), OUT, 'data-zone-eu'],
-  ['10', azure('data-zone', 'gpt-6-astra'), IN, 'place_unknown'],
-  // https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing: a tenth more but at `global`.
-  ['5', vertex('global', 'claude-opus-5'), IN, 'std'],
-  ['5.5', vertex('us-east5', 'claude-opus-5'), IN, 'regional'],
-  ['27.5', vertex('eu', 'claude-opus-5'), OUT, 'regional'],
-  ['0.55', vertex('europe-west1', 'claude-opus-5'), CACHED, 'regional'],
-  ['11', vertex('us-east5', 'claude-opus-5'), HOUR, 'regional'],
-  ['2.75', vertex('us-east5', 'claude-opus-5', 'batch'), IN, 'batch+regional'],
-  ['1.65', vertex('europe-west1', 'gemini-3.5-flash'), IN, 'regional'],
-  ['0.825', vertex('us-central1', 'gemini-3.5-flash', 'flex'), IN, 'flex+regional'],
-  ['0.3', vertex('us-central1', 'gemini-2.5-flash'), IN, 'std'],
-  // https://aws.amazon.com/bedrock/pricing, as LiteLLM 1.109.1 lists it by region.
-  ['3', bedrock('eu-west-1', 'global.anthropic.claude-sonnet-4-5-20250929-v1:0'), IN, 'std'],
-  ['3.3', bedrock('us-east-1', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'), IN, 'std'],
-  ['0.96', bedrock('us-gov-east-1', 'amazon.nova-pro-v1:0'), IN, 'us-gov-east-1'],
-  ['0.24', bedrock('us-gov-west-1', 'amazon.nova-pro-v1:0'), CACHED, 'us-gov-west-1'],
-  ['3.84', bedrock('us-gov-west-1', 'amazon.nova-pro-v1:0'), OUT, 'us-gov-west-1'],
-  ['0.36', bedrock('eu-central-1', 'minimax.minimax-m2.5'), IN, 'eu-central-1'],
-  ['1.8', bedrock('sa-east-1', 'moonshotai.kimi-k2.5', 'flex'), OUT, 'flex+sa-east-1'],
-  ['0.74', bedrock('ap-northeast-1', 'deepseek.v3.2'), IN, 'ap-northeast-1'],
-  ['2.22', bedrock('eu-north-1', 'deepseek.v3.2'), OUT, 'eu-north-1'],
-])('$%s a million: %o, %o', (usd, asked, usage, tier) => {
+type Row = readonly [usd: string, Asked, Partial<TokenUsage>, tierInIdentity: string]
+
+/** By source. */
+const TABLE: Readonly<Record<string, readonly Row[]>> = {
+  'https://developers.openai.com/api/docs/models/gpt-5.4: $2.50, $0.25, $15; a tenth more at regional endpoints': [
+    ['2.5', openAi('api.openai.com', 'gpt-5.4'), IN, 'std'],
+    ['2.75', openAi(EU, 'gpt-5.4'), IN, 'eu'],
+    ['0.275', openAi(EU, 'gpt-5.4'), CACHED, 'eu'],
+    ['16.5', openAi(US, 'gpt-5.4-2026-03-05'), OUT, 'us'],
+    ['1.375', openAi(EU, 'gpt-5.4', 'batch'), IN, 'batch+eu'],
+    ['8.25', openAi(US, 'gpt-5.4', 'flex'), OUT, 'flex+us'],
+    ['33', openAi(EU, 'gpt-5.4', 'priority'), OUT, 'eu+priority'],
+    ['5.5', openAi(EU, 'gpt-5.4'), LONG, 'eu'],
+    // One source has it under the name of gpt-realtime-2, which costs the same everywhere.
+    ['4.4', openAi(EU, 'gpt-realtime-2.1'), IN, 'eu'],
+    ['0.66', openAi(EU, 'gpt-realtime-2.1-mini'), IN, 'eu'],
+    ['4', openAi(EU, 'gpt-realtime-2'), IN, 'std'],
+    ['2.5', openAi(EU, 'gpt-4o'), IN, 'std'],
+    ['1.25', openAi(US, 'gpt-5'), IN, 'std'],
+  ],
+  'Azure’s retail meters of 2026-08-11: “5.4 inp Dz 1M Tokens” 2.75, “5.4 Batch cd inp Dz” 0.143, “5.4 pp opt Dz” 33, …': [
+    ['2.5', azure('global', 'gpt-5.4'), IN, 'std'],
+    ['2.75', azure('data-zone', 'gpt-5.4'), IN, 'data-zone'],
+    ['0.275', azure('data-zone', 'gpt-5.4'), CACHED, 'data-zone'],
+    ['0.143', azure('data-zone', 'gpt-5.4', 'batch'), CACHED, 'batch+data-zone'],
+    ['33', azure('data-zone', 'gpt-5.4', 'priority'), OUT, 'data-zone+priority'],
+    ['3', azure('data-zone-apac', 'gpt-5.4'), IN, 'data-zone-apac'],
+    ['5.5', azure('data-zone-eu', 'gpt-5.5'), IN, 'data-zone-eu'],
+    ['2.75', azure('data-zone-apac', 'gpt-4o-2024-11-20'), IN, 'data-zone-apac'],
+    ['3.3', azure('regional', 'computer-use-preview'), IN, 'regional'],
+    ['0.083', azure('data-zone', 'gpt-4o-mini'), CACHED, 'data-zone'],
+    ['0.303', azure('data-zone-us', 'o4-mini'), CACHED, 'data-zone-us'],
+    ['3.85', azure('data-zone', 'gpt-4.1', 'priority'), IN, 'data-zone+priority'],
+    ['2.75', azure('regional', 'gpt-4o-2024-11-20'), IN, 'regional'],
+    ['0.143', azure('regional', 'text-embedding-3-large'), IN, 'regional'],
+  ],
+  'LiteLLM 1.109.1: “azure/us/gpt-6-astra” 11, “azure/eu/gpt-6-astra” 12 and 60': [
+    ['11', azure('data-zone-us', 'gpt-6-astra'), IN, 'data-zone-us'],
+    ['60', azure('data-zone-eu', 'gpt-6-astra'), OUT, 'data-zone-eu'],
+    ['10', azure('data-zone', 'gpt-6-astra'), IN, 'place_unknown'],
+  ],
+  'https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing: a tenth more but at `global`': [
+    ['5', vertex('global', 'claude-opus-5'), IN, 'std'],
+    ['5.5', vertex('us-east5', 'claude-opus-5'), IN, 'regional'],
+    ['27.5', vertex('eu', 'claude-opus-5'), OUT, 'regional'],
+    ['0.55', vertex('europe-west1', 'claude-opus-5'), CACHED, 'regional'],
+    ['11', vertex('us-east5', 'claude-opus-5'), HOUR, 'regional'],
+    ['2.75', vertex('us-east5', 'claude-opus-5', 'batch'), IN, 'batch+regional'],
+    ['1.65', vertex('europe-west1', 'gemini-3.5-flash'), IN, 'regional'],
+    ['0.825', vertex('us-central1', 'gemini-3.5-flash', 'flex'), IN, 'flex+regional'],
+    ['0.3', vertex('us-central1', 'gemini-2.5-flash'), IN, 'std'],
+  ],
+  'https://aws.amazon.com/bedrock/pricing, as LiteLLM 1.109.1 lists it by region': [
+    ['3', bedrock('eu-west-1', 'global.anthropic.claude-sonnet-4-5-20250929-v1:0'), IN, 'std'],
+    ['3.3', bedrock('us-east-1', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'), IN, 'std'],
+    // A name that says no place: at the global price, and not known to be.
+    ['3', bedrock('us-east-1', 'anthropic.claude-sonnet-4-5-20250929-v1:0'), IN, 'place_unknown'],
+    ['0.3', bedrock('us-west-2', 'anthropic.claude-sonnet-4-5-20250929-v1:0'), CACHED, 'place_unknown'],
+    ['12.5', bedrock('us-east-1', 'anthropic.claude-opus-4-7', 'batch'), OUT, 'batch+place_unknown'],
+    ['5', bedrock('us-east-1', 'anthropic.claude-opus-4-6-v1'), IN, 'place_unknown'],
+    ['3', bedrock('us-east-1', 'anthropic.claude-sonnet-4-20250514-v1:0'), IN, 'std'],
+    ['0.96', bedrock('us-gov-east-1', 'amazon.nova-pro-v1:0'), IN, 'us-gov-east-1'],
+    ['0.24', bedrock('us-gov-west-1', 'amazon.nova-pro-v1:0'), CACHED, 'us-gov-west-1'],
+    ['3.84', bedrock('us-gov-west-1', 'amazon.nova-pro-v1:0'), OUT, 'us-gov-west-1'],
+    ['0.36', bedrock('eu-central-1', 'minimax.minimax-m2.5'), IN, 'eu-central-1'],
+    ['1.8', bedrock('sa-east-1', 'moonshotai.kimi-k2.5', 'flex'), OUT, 'flex+sa-east-1'],
+    ['0.74', bedrock('ap-northeast-1', 'deepseek.v3.2'), IN, 'ap-northeast-1'],
+    ['2.22', bedrock('eu-north-1', 'deepseek.v3.2'), OUT, 'eu-north-1'],
+  ],
+}
+const ROWS = Object.entries(TABLE).flatMap(([source, rows]) => rows.map((row) => [...row, source] as const))
+
+test.each(ROWS)('$%s a million: %o, %o, %s, by %s', (usd, asked, usage, tier) => {
   const priced = priceOf(asked, usage)
   if (priced.kind !== 'priced') throw new Error(priced.reason)
   const count = Math.max(usage.inputTokens ?? 0, usage.outputTokens ?? 0)
@@ -150,6 +169,7 @@ test('a place that decides and is not known stands in the identity of a price', 
 })
 
 test('a host elsewhere without a price of its own has none', () => {
+  expect(priceOf(bedrock('eu-west-3', 'anthropic.claude-opus-4-7'), IN)).toMatchObject({ kind: 'unpriced' })
   expect(priceOf(bedrock('eu-west-3', 'deepseek.v3.2'), IN)).toMatchObject({ kind: 'unpriced' })
 })
 

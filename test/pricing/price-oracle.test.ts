@@ -3,7 +3,7 @@ import { calcPrice, type Provider } from '@pydantic/genai-prices'
 import { beforeAll, expect, test } from 'vitest'
 import { BILLED_UNITS, NO_UNITS, TOKEN_CLASSES, type TokenUsage } from '../../src/call/usage.ts'
 import { buildCatalog } from '../../src/pricing/catalog/catalog.ts'
-import { findWithoutPrice } from '../../src/pricing/corrections/misnamed.ts'
+import { isPlaceless } from '../../src/pricing/places/usual-names.ts'
 import { isLinear, type LinearPrice } from '../../src/pricing/price.ts'
 import { componentsOf } from '../../src/pricing/price-components.ts'
 import { costOfSums, sumsOfCall, type UsageSums } from '../../src/pricing/price-cost.ts'
@@ -68,8 +68,8 @@ beforeAll(() => {
         .filter(({ name }) => !(provider === 'vertex' && name.includes('/')))
         // Others are sold at their makers' prices there.
         .filter(({ name }) => provider !== 'cloudflare' || name.startsWith('@cf/'))
-        // What no word is taken of has no price to compare; test/pricing/catalog/corrections.test.ts holds that.
-        .filter(({ name }) => findWithoutPrice(id, name) === null)
+        // What says no place has the price of another name; test/pricing/places.test.ts holds that.
+        .filter(({ name }) => !isPlaceless({ providerId: id, name }))
         // This source gives GovCloud any region's price, which is not taken; test/pricing/catalog/catalog-merge.test.ts holds that.
         .filter(({ name }) => !name.startsWith('us-gov.'))
         .map(({ name, model }) => ({ provider, name, oracle: oracleModel(provider, id, model) }))

@@ -163,7 +163,8 @@ export async function estimatePromptTokens(
   const prompt = readPrompt(request)
   if (isEmpty(prompt)) return null
   const usual = familyOf(model, format)
-  const family = prompt.isChat ? { ...usual, ...usual.inChat } : usual
+  const differing = prompt.isChat ? usual.inChat : prompt.isInput ? usual.inResponses : undefined
+  const family = differing === undefined ? usual : { ...usual, ...differing }
   const messages = Math.max(prompt.messages, format.isChat === true ? 1 : 0)
   return Math.round(
     (await countTokens(prompt.text, model, family)) * family.tokensPerOpenAiToken +

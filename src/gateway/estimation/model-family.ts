@@ -37,8 +37,9 @@ export interface ModelFamily {
   /** Of sound that says how long it plays, and of other. */
   readonly audioTokensPerSecond: number
   readonly audioBytesPerToken: number
-  /** What differs where the request is in the format of OpenAI's chat. */
+  /** What differs where the request is in the format of OpenAI's chat, and in that of its responses. */
   readonly inChat?: Partial<ModelFamily>
+  readonly inResponses?: Partial<ModelFamily>
 }
 
 /** https://platform.openai.com/docs/guides/images-vision: 765 for 1024 x 1024, 85 at low detail; sound 10 a second. */
@@ -202,15 +203,22 @@ const OTHER: ModelFamily = {
   tokensOfForcedCall: 7,
 }
 
-/** Its template explains how tools are called. */
+/** Its template explains how tools are called. Its responses begin with a prompt of its own. */
 const DEEPSEEK: ModelFamily = {
   ...OTHER,
   tokensPerGeneratedToken: 1.02,
   tokensPerAnswer: 0.4,
+  tokensPerChat: 0,
   tokensPerToolList: 250,
   tokensPerCall: 24,
   tokensPerArgument: 10,
+  tokensPerPastCall: 13,
+  tokensPerResult: 7,
+  inResponses: { tokensPerChat: 76, tokensPerToolList: 226, tokensPerPastCall: 18, tokensPerResult: 12 },
 }
+
+/** Its template explains calls at more length than that of its siblings. */
+const QWEN_CODER: ModelFamily = { ...OTHER, tokensPerToolList: 230 }
 
 const NOVA: ModelFamily = {
   ...OTHER,
@@ -273,6 +281,7 @@ const FAMILIES: readonly (readonly [word: RegExp, family: ModelFamily, name?: st
   [/gemini-(?:2\.5|3)/, GEMINI_SINCE_2_5, 'gemini-since-2-5'],
   [/gemini|imagen|veo/, GEMINI, 'gemini'],
   [/deepseek/, DEEPSEEK, 'deepseek'],
+  [/qwen.*coder/, QWEN_CODER, 'qwen-coder'],
   [/grok/, GROK, 'grok'],
   [/nova-2/, NOVA_2, 'nova-2'],
   [/nova-(?:micro|lite|pro|premier)/, NOVA, 'nova'],

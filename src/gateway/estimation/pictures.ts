@@ -96,6 +96,9 @@ const RULES: readonly (readonly [word: RegExp, tokens: PictureRule])[] = [
   [/(?:^|[/.:])o[13](?:-|$)/, tiles(75, 150)],
   [/gpt-5/, tiles(70, 140)],
   [/gpt-4|chatgpt-4o/, tiles(85, 170)],
+  // https://github.com/QwenLM/Qwen2.5-VL and …/Qwen3-VL: whole pieces of 28 pixels, of 32 since 3.
+  [/qwen-?2.*vl|qvq/, wholePieces(28)],
+  [/qwen-?3.*vl/, wholePieces(32)],
 ]
 
 /** Of a picture that is named by a URL or an id. */
@@ -110,6 +113,16 @@ export function tokensOfPicture(model: string, picture: Picture = USUAL): number
 
 function pieces({ width, height }: Picture, side: number): number {
   return Math.ceil(width / side) * Math.ceil(height / side)
+}
+
+const MOST_WHOLE_PIECES = 16_384
+
+/** The sides are rounded to whole pieces. */
+function wholePieces(side: number): PictureRule {
+  return (picture) => {
+    const { width, height } = within(picture, Number.POSITIVE_INFINITY, MOST_WHOLE_PIECES * side * side)
+    return Math.max(1, Math.round(width / side)) * Math.max(1, Math.round(height / side))
+  }
 }
 
 /** Made smaller, where it is too long or has too many pixels. */

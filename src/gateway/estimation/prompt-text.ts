@@ -12,6 +12,8 @@ export interface Prompt {
   readonly messages: number
   /** They stand under `messages`, as in OpenAI's chat. */
   readonly isChat: boolean
+  /** They stand under `input`, as in OpenAI's responses. */
+  readonly isInput: boolean
   readonly hasTools: boolean
   /** Tools that are defined. */
   readonly tools: number
@@ -88,6 +90,7 @@ export function readPrompt(request: unknown): Prompt {
   const reading = new PromptReading()
   for (const [key, value] of entriesOf(request)) {
     if (key === 'messages') reading.isChat = true
+    if (key === 'input') reading.isInput = true
     if (key === 'instructions') reading.messages++
     if (PROMPT_KEYS.has(key)) reading.read(key, value)
     else if (TOOL_KEYS.has(key)) reading.readTools(value)
@@ -101,6 +104,7 @@ class PromptReading implements Prompt {
   readonly #definitions: string[] = []
   messages = 0
   isChat = false
+  isInput = false
   hasTools = false
   tools = 0
   calls = 0

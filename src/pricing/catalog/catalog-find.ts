@@ -1,6 +1,8 @@
 import { type ModelName, readModelName, versionOf } from '../../domain/model-name.ts'
 import type { CatalogPlace } from '../../providers/catalog-lists.ts'
-import { findWithoutPrice, isMisnamed } from '../corrections/misnamed.ts'
+import { isMisnamed } from '../corrections/misnamed.ts'
+import { usualPlace } from '../places/usual-names.ts'
+import { isCorrections } from '../sources/catalog-corrections.ts'
 import type { CatalogEntries, CatalogModel, CatalogProvider } from './catalog-entries.ts'
 import type { NameFit } from './catalog-match.ts'
 
@@ -29,12 +31,8 @@ export function layersOf(entries: CatalogEntries): readonly CatalogEntries[] {
  * none of them. Where no source lists the name, it is looked for again with a compact date in it spelled out
  * (`-20250514` as `-2025-05-14`).
  */
-export function findListed(entries: CatalogEntries, place: CatalogPlace): readonly CatalogListing[] {
-  return findWithoutPrice(place.providerId, place.name) === null ? findListedAnyway(entries, place) : []
-}
-
-/** The same, also for a name of which no word is taken because they contradict each other. */
-export function findListedAnyway(entries: CatalogEntries, place: CatalogPlace): readonly CatalogListing[] {
+export function findListed(entries: CatalogEntries, asked: CatalogPlace): readonly CatalogListing[] {
+  const place = usualPlace(asked)
   const layers = layersOf(entries)
   const places = [place, ...(place.makers ?? makersOf(layers, place))]
   const listed = places.flatMap((at, rank) => listedAt(layers, at, rank, readModelName(at.name)))
@@ -75,10 +73,8 @@ function listedAt(
 }
 
 /** The lists of the host itself: where a source tells it apart from a like one, that which is its own. */
-function ownLists(
-  { providers }: CatalogEntries,
-  { providerId, lists = [], inheritedBy }: CatalogPlace,
-): CatalogProvider[] {
+function ownLists(layer: CatalogEntries, { providerId, lists = [], inheritedBy }: CatalogPlace): CatalogProvider[] {
+  const { providers } = layer
   // What a person has taken over of the maker's stands in the host's list, before the maker's own.
   const host = inheritedBy === undefined ? undefined : providers.get(inheritedBy)
   const taken = host?.models.filter(({ sellsFor }) => sellsFor === providerId) ?? []
@@ -87,9 +83,10 @@ function ownLists(
     return [{ ...host, models: taken }, ...(provider === undefined ? [] : [provider])]
   }
   const apart = lists.flatMap((id) => providers.get(id) ?? [])
-  if (apart.length > 0) return apart
+  // Our own facts are of single models, so that those of both lists hold.
+  if (apart.length > 0 && !isCorrections(layer)) return apart
   const provider = providers.get(providerId)
-  return provider === undefined ? [] : [provider]
+  return provider === undefined ? apart : [...apart, provider]
 }
 
 /** The first that fits exactly, else the first of which the name is a revision. */

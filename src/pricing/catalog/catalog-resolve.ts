@@ -7,7 +7,8 @@ import { addedRatesFor } from '../corrections/added-rates.ts'
 import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from '../corrections/media-prices.ts'
 import { findOverride, overrideRates } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
-import { joinPlace, placePriceOf, splitPlace } from '../places/place-tiers.ts'
+import { joinPlace, PLACE_UNKNOWN, placePriceOf, splitPlace } from '../places/place-tiers.ts'
+import { isPlaceless } from '../places/usual-names.ts'
 import type { Factor } from '../price-markups.ts'
 import type { RateClass } from '../price-rates.ts'
 import { byClass } from '../sources/catalog-agreement.ts'
@@ -177,7 +178,7 @@ function fromCatalog(
         model: listed.id,
         from: now.from,
         hours: now.hours,
-        serviceTier: joinPlace(service, there?.word ?? null),
+        serviceTier: joinPlace(service, there?.word ?? (isPlaceless(place) ? PLACE_UNKNOWN : null)),
         serviceTierPriced: true,
         factor: factor.text,
       },

@@ -15,12 +15,6 @@ const seen = '2026-11-25'
 export const KNOWN_GAPS: readonly KnownGap[] = [
   {
     provider: 'bedrock',
-    models: /^anthropic\.claude-(?:(?:opus|sonnet|haiku)-4-[5-9]|(?:opus|sonnet|haiku|fable|mythos)-5)/,
-    why: 'the name says no region: 10 % above the global price by one source, the global price by others',
-    seen,
-  },
-  {
-    provider: 'bedrock',
     models: /^(?:[a-z-]+\.)?(?:anthropic\.claude-(?:haiku|opus|sonnet)-5-5|openai\.gpt-6-(?:luna|sol))/,
     why: "at one place two prices in LiteLLM's list, of two of AWS's interfaces; others have none",
     seen,

@@ -47,39 +47,6 @@ export const MISNAMED: readonly Misnamed[] = [
   },
 ]
 
-/**
- * Names whose price is unknown, as the sources contradict each other and the provider's page settles nothing.
- */
-export const WITHOUT_PRICE: readonly {
-  readonly providerId: string
-  /** In lower case. */
-  readonly names: RegExp
-  readonly why: string
-  readonly source: string
-  readonly seen: string
-}[] = [
-  {
-    providerId: 'aws',
-    // Since Claude 4.5 a call to one region costs 10 % more than a global one. Older models have one price.
-    names:
-      /^anthropic\.claude-(?:(?:opus|sonnet|haiku)-4-(?:[5-9]|[1-9][0-9])(?![0-9])|(?:opus|sonnet|haiku|fable|mythos)-[5-9])/,
-    why: 'without a region in the name: 10 % above the global price by one source, the global price by two',
-    source: 'https://aws.amazon.com/bedrock/pricing',
-    seen: '2026-11-22',
-  },
-]
-
-/**
- * Why a name has no price at a provider of the catalog, whichever source lists it; `null`: it may have one.
- */
-export function findWithoutPrice(
-  providerId: string,
-  name: string,
-): Pick<(typeof WITHOUT_PRICE)[number], 'why' | 'source' | 'seen'> | null {
-  const lower = name.toLowerCase()
-  return WITHOUT_PRICE.find((entry) => entry.providerId === providerId && entry.names.test(lower)) ?? null
-}
-
 const REFUSED: ReadonlySet<string> = new Set(
   MISNAMED.map(({ providerId, name, model }) => `${providerId}\n${name}\n${model}`),
 )

@@ -189,6 +189,15 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     source: DEEPSEEK,
     seen,
   },
+  {
+    providerId: 'deepseek',
+    id: 'deepseek-v3.2',
+    prices: { input_mtok: 0.28, cache_read_mtok: 0.028, output_mtok: 0.42 },
+    replaces: { input_mtok: 0.2288, output_mtok: 0.3432 },
+    why: 'the source has the price of a router; LiteLLM has this one, its output rounded',
+    source: DEEPSEEK,
+    seen: '2026-11-26',
+  },
   ...['deepseek-chat', 'deepseek-reasoner'].map(
     (id): ModelCorrection => ({
       providerId: 'deepseek',
@@ -263,6 +272,19 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     why: 'the source has the price of the model of now for all days; by the log of changes it was 2.5, 3, 3.5, 3.6, 3.7',
     source: 'https://ai.google.dev/gemini-api/docs/changelog',
     seen,
+  },
+  {
+    providerId: 'google-vertex',
+    id: 'gemini-3.1-pro-preview-customtools',
+    prices: {
+      input_mtok: { base: 2, tiers: [{ start: 200_000, price: 4 }] },
+      cache_read_mtok: { base: 0.2, tiers: [{ start: 200_000, price: 0.4 }] },
+      output_mtok: { base: 12, tiers: [{ start: 200_000, price: 18 }] },
+    },
+    replaces: null,
+    why: 'models.dev has no price for long prompts there; at Gemini it has, and so has LiteLLM at both',
+    source: 'https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing',
+    seen: '2026-11-26',
   },
   {
     providerId: 'anthropic',

@@ -15,9 +15,7 @@ import { VALUE } from '../../operations/read-input.ts'
 import { notFound } from '../../operations/refuse.ts'
 import { printable } from '../../operations/table.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
-import { catalogPlaces } from '../catalog/catalog-providers.ts'
 import { findKnownGap } from '../corrections/known-gaps.ts'
-import { findWithoutPrice } from '../corrections/misnamed.ts'
 import {
   findShownPrices,
   pricedPlaces,
@@ -125,9 +123,6 @@ function withoutPrice({ query, by }: FoundPrices) {
 
 /** Why the sources' prices for a name are not used, where they have some. */
 function whyWithheld(providers: readonly string[], model: string): string {
-  const places = providers.flatMap((provider) => catalogPlaces(provider, model))
-  const [found] = places.flatMap(({ providerId, name }) => findWithoutPrice(providerId, name) ?? [])
-  if (found !== undefined) return `, as the sources contradict each other: ${found.why} (${found.source})`
   const [gap] = providers.flatMap((provider) => findKnownGap(provider, model) ?? [])
   return gap === undefined ? '' : `, as is known: ${gap.why} (${gap.seen})`
 }

@@ -68,6 +68,7 @@ export const PLACE_PRICES: readonly TierPrice[] = [
   ...inZone('data-zone-us', '1.1', SOLD_BY_AZURE),
   { ...AZURE, models: SINCE_GPT_6, tier: 'data-zone-eu', factor: '1.2' },
   ...inZone('data-zone-eu', '1.1', SOLD_BY_AZURE),
+  { ...AZURE, models: /^gpt-4o(?:-2024-11-20)?$/, tier: 'data-zone-apac', factor: '1.1' },
   { ...AZURE, models: SOLD_BY_AZURE, tier: 'data-zone-apac', factor: '1.2', from: '2026-06-01' },
   ...inZone(
     'data-zone',
@@ -75,7 +76,7 @@ export const PLACE_PRICES: readonly TierPrice[] = [
     new RegExp(`^(?!${SINCE_GPT_6.source.slice(1)})${SOLD_BY_AZURE.source.slice(1)}`),
   ),
   // In the United States; up to a third more elsewhere. Newer models are not sold so.
-  ...inZone('regional', '1.1', /^(?:gpt-(?:4o|4\.[15]|realtime)|chatgpt-4|o\d|codex-mini|text-embedding)/),
+  ...inZone('regional', '1.1', /^(?:gpt-(?:4o|4\.[15]|realtime)|chatgpt-4|o\d|codex-mini|computer-use|text-embedding)/),
 
   {
     ...VERTEX,

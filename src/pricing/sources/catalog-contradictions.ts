@@ -1,9 +1,8 @@
 import { decimalText } from '../../domain/decimal.ts'
 import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import type { CatalogEntries, CatalogRate } from '../catalog/catalog-entries.ts'
-import { findListed, findListedAnyway, layersOf } from '../catalog/catalog-find.ts'
+import { findListed, layersOf } from '../catalog/catalog-find.ts'
 import { MS_PER_DAY, pricesAt } from '../catalog/catalog-schedule.ts'
-import { findWithoutPrice } from '../corrections/misnamed.ts'
 import { MODEL_CORRECTIONS, type ModelCorrection } from '../corrections/models.ts'
 import { findSettled } from '../corrections/settled.ts'
 import type { RateClass } from '../price-rates.ts'
@@ -35,11 +34,6 @@ export function contradictionsOf(
   place: CatalogPlace,
   atMs: number,
 ): readonly CatalogContradiction[] {
-  const withheld = findWithoutPrice(place.providerId, place.name)
-  if (withheld !== null) {
-    const why = `no price: ${withheld.why} (${withheld.source}, ${withheld.seen})`
-    return unusedSourcePrices(entries, place, atMs, why)
-  }
   const merged = mergePrices(entries, place, atMs, () => new Set())
   if (merged === null || merged.byKey.size === 0) return []
   const others = findListed(entries, place).filter(
@@ -64,35 +58,6 @@ export function contradictionsOf(
     taken: { source: first, price: priceText(taken) },
     others: sourcePrices,
     why: whyTaken(merged.provider.id, merged.model.id, place.name, first),
-  }))
-}
-
-/** What the sources say of a name that has no price, by class. */
-function unusedSourcePrices(
-  entries: CatalogEntries,
-  place: CatalogPlace,
-  atMs: number,
-  why: string,
-): readonly CatalogContradiction[] {
-  const sourcePrices = new Map<RateClass, SourcePrice[]>()
-  for (const { layer, model, fit } of findListedAnyway(entries, place)) {
-    const prices = pricesAt(model, atMs)?.prices.byKey ?? new Map()
-    if (fit !== 'exact') continue
-    for (const { rate, one } of sharedClasses(prices, prices)) {
-      sourcePrices.set(rate, [
-        ...(sourcePrices.get(rate) ?? []),
-        { source: layer.source, price: priceText(one) },
-      ])
-    }
-  }
-  const taken = { source: 'none', price: 'unpriced' }
-  return [...sourcePrices].map(([rate, others]) => ({
-    provider: place.providerId,
-    model: place.name,
-    rate,
-    taken,
-    others,
-    why,
   }))
 }
 

@@ -50,8 +50,8 @@ async function checkPlaces(pool: Postgres): Promise<readonly Finding[]> {
     const named = `${models.slice(0, SHOWN).join(', ')}${others}`
     return warning(
       'places',
-      `${calls} calls of the last ${DAYS} days at ${upstream} are at the global price, and it is not known whether their deployments are global: ${named}`,
-      `set deployment of ${upstream} in TALLYGATE_CONFIG (global, data-zone, regional), then tallygate prices reprice`,
+      `${calls} calls of the last ${DAYS} days at ${upstream} are at the global price, and it is not known whether they were served so: ${named}`,
+      `at Azure set deployment of ${upstream} in TALLYGATE_CONFIG (global, data-zone, regional), then tallygate prices reprice; at Bedrock let clients name the place (global., us., eu.)`,
     )
   })
 }

@@ -56,13 +56,13 @@ test('at a host of Bedrock outside of the United States only names that say a re
   expect(await shown('bedrock-runtime.eu-central-1.amazonaws.com', profile)).toContain(profile)
 })
 
-test('a name whose sources contradict each other is said to have no price because of that', async () => {
+test('a model that is known to have no price is said to have none with the reason', async () => {
   const { code, err } = await run(
     { TALLYGATE_DATA_DIR: '/nonexistent' },
-    ...['prices', 'show', 'anthropic.claude-sonnet-4-5-20250929-v1:0', '--provider', 'bedrock'],
+    ...['prices', 'show', 'gemma-4-26b-a4b-it', '--provider', 'gemini'],
   )
   expect(code).toBe(1)
-  expect(err).toContain('as the sources contradict each other: without a region in the name')
+  expect(err).toContain('as is known: free at one source')
 })
 
 test('a price is shown with its rates, its source, and each tier that has one of its own', async () => {

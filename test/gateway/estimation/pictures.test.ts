@@ -55,6 +55,8 @@ test.each([
   ['gemini-2.0-flash', 3008, 2000, 3354],
   ['gemini-2.5-flash', 597, 566, 258],
   ['gemini-3-pro', 300, 300, 1120],
+  ['Qwen/Qwen2.5-VL-72B-Instruct', 597, 566, 420],
+  ['qwen/qwen3-vl-8b', 640, 480, 300],
 ])('%s makes a picture of %i x %i into %i tokens', (model, width, height, tokens) => {
   expect(Math.round(tokensOfPicture(model, { width, height }) ?? 0)).toBe(tokens)
 })

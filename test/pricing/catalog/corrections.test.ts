@@ -179,20 +179,3 @@ test('the reason of a choice that was looked into is said with its page', () => 
     ),
   })
 })
-
-test('a name whose sources contradict each other without an end has no price, and it is said what each says', () => {
-  const bare = { providerId: 'aws', name: 'anthropic.claude-fable-5' }
-  expect(findListed(bundledCatalog(), bare)).toEqual([])
-  expect(contradictionsOf(bundledCatalog(), bare, NOW)[0]).toMatchObject({
-    taken: { source: 'none', price: 'unpriced' },
-    others: expect.arrayContaining([
-      { source: expect.stringMatching(/^genai-prices@/), price: expect.any(String) },
-      { source: expect.stringMatching(/^models\.dev@/), price: expect.any(String) },
-    ]),
-    why: expect.stringMatching(/^no price: without a region .*aws\.amazon\.com/),
-  })
-  // Where the region is said, and of models of before, they agree.
-  for (const name of ['us.anthropic.claude-sonnet-4-6', 'anthropic.claude-3-5-haiku-20241022-v1:0']) {
-    expect(findListed(bundledCatalog(), { providerId: 'aws', name }).length, name).toBeGreaterThan(0)
-  }
-})

@@ -45,10 +45,35 @@ test.each([
   expect(pricesOf(provider, model) ?? findKnownGap(provider, model)?.why).toBeTruthy()
 })
 
+test('Gemini for long prompts costs twice as much at Vertex, too, by each of its names', () => {
+  for (const model of ['gemini-3.1-pro-preview', 'gemini-3.1-pro-preview-customtools'])
+    expect(pricesOf('vertex', model), model).toMatchObject([
+      { input: 2, cacheRead: 0.2, output: 12 },
+      { input: 4, cacheRead: 0.4, output: 18 },
+    ])
+})
+
 test('Claude Mythos Preview costs more than twice what its successor does', () => {
   expect(pricesOf('anthropic', 'claude-mythos-preview')).toMatchObject([
     { input: 25, cacheRead: 2.5, cacheWrite: 31.25, cacheWrite1h: 50, output: 125 },
   ])
+})
+
+test.each<[string, string, readonly object[]]>([
+  ['openai', 'gpt-4o-realtime-preview-2024-10-01', [{ audioInput: 100, audioOutput: 200 }]],
+  ['azure-openai', 'gpt-4o-realtime-preview-2024-10-01', [{ audioInput: 100, audioOutput: 200 }]],
+  ['fireworks', 'accounts/fireworks/routers/kimi-k3-us', [{ input: 4.5, output: 22.5 }]],
+  ['moonshotai', 'kimi-k3.1-pro', [{ cacheWrite: 2, cacheWrite1h: 4 }]],
+  [
+    'xai',
+    'grok-code-fast-1',
+    [
+      { input: 1, output: 2 },
+      { input: 2, output: 4 },
+    ],
+  ],
+])('%s/%s costs what its maker says, not what a source has of its like', (provider, model, prices) => {
+  expect(pricesOf(provider, model)).toMatchObject(prices)
 })
 
 test('tuned models have cached tokens and batches of their own', () => {
