@@ -62,7 +62,8 @@ export function judge(priceCase: PriceCase, answer: Answer): Verdict {
   const why =
     answer.taken === undefined || isRight || isAtListPrice
       ? null
-      : (reasonOfPlace(said, answer) ?? ownReason(priceCase.model, answer.taken, isOfFirst(priceCase, answer)))
+      : (reasonOfPlace(said, answer) ??
+        ownReason(priceCase.model, answer.taken, isOfFirst(priceCase, answer)))
   const otherwise = why === null ? 'wrong' : 'settled'
   const kind = answer.usd === null ? 'unpriced' : isRight ? 'right' : otherwise
   return {

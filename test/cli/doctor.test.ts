@@ -498,7 +498,9 @@ test('an upstream whose prices depend on where it serves is asked for its deploy
     expect(await runChecks('places', settings)).toMatchObject({
       state: 'note',
       detail: expect.stringMatching(/^1 calls .* at azure .*: gpt-5\.4$/),
-      mend: expect.stringMatching(/^at Azure set deployment of azure .*; at Bedrock let clients name the place/),
+      mend: expect.stringMatching(
+        /^at Azure set deployment of azure .*; at Bedrock let clients name the place/,
+      ),
     })
   } finally {
     await ledger.drop()

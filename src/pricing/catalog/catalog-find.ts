@@ -73,7 +73,10 @@ function listedAt(
 }
 
 /** The lists of the host itself: where a source tells it apart from a like one, that which is its own. */
-function ownLists(layer: CatalogEntries, { providerId, lists = [], inheritedBy }: CatalogPlace): CatalogProvider[] {
+function ownLists(
+  layer: CatalogEntries,
+  { providerId, lists = [], inheritedBy }: CatalogPlace,
+): CatalogProvider[] {
   const { providers } = layer
   // What a person has taken over of the maker's stands in the host's list, before the maker's own.
   const host = inheritedBy === undefined ? undefined : providers.get(inheritedBy)

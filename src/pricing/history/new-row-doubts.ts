@@ -74,7 +74,7 @@ export function newRowDoubt(
   if (output > 0 && input > output) return `is new, with input at $${input} and output at $${output}`
   const factor = isBelieved ? FAR_BELIEVED : FAR
   const others = (byName.get(bareName(name)) ?? []).filter((other) => other.provider !== provider)
-  // One that is new itself is no witness: it may be the one that is wrong.
+  // One that is new itself says little: it may be the one that is wrong.
   const isKnown = others.some((other) => other.isInForce)
   const elsewhere = isKnown || new Set(others.map((other) => other.provider)).size > 1 ? others : []
   const isFar = ({ plain: [other] }: Listed) => input > other * factor || input < other / factor

@@ -76,7 +76,11 @@ export const PLACE_PRICES: readonly TierPrice[] = [
     new RegExp(`^(?!${SINCE_GPT_6.source.slice(1)})${SOLD_BY_AZURE.source.slice(1)}`),
   ),
   // In the United States; up to a third more elsewhere. Newer models are not sold so.
-  ...inZone('regional', '1.1', /^(?:gpt-(?:4o|4\.[15]|realtime)|chatgpt-4|o\d|codex-mini|computer-use|text-embedding)/),
+  ...inZone(
+    'regional',
+    '1.1',
+    /^(?:gpt-(?:4o|4\.[15]|realtime)|chatgpt-4|o\d|codex-mini|computer-use|text-embedding)/,
+  ),
 
   {
     ...VERTEX,

@@ -56,7 +56,11 @@ test('a new model far from its price everywhere else, or from the dearest of its
 
 test('a new model is not held by what another new one costs, which may be the one that is wrong', () => {
   expect(heldOf({ mistral: { n: rates(3, 12) }, groq: { n: rates(300, 1_200) } })).toEqual([])
-  const three = { mistral: { n: rates(3, 12) }, groq: { n: rates(300, 1_200) }, openrouter: { n: rates(3, 12) } }
+  const three = {
+    mistral: { n: rates(3, 12) },
+    groq: { n: rates(300, 1_200) },
+    openrouter: { n: rates(3, 12) },
+  }
   expect(heldOf(three)).toEqual(['n: is new, with input at $300, and at $3 elsewhere'])
 })
 
@@ -72,13 +76,32 @@ test('a host that says what each call cost moves further before a new model is h
   expect(heldOf({ openrouter: { 'm-1.5': rates(100, 400) } })).toHaveLength(1)
 })
 
-test('what was one class and is two is no jump', () => {
+test('a known model without its price of cached tokens keeps what it had, but where each call says what it cost', () => {
+  const cached = { ...rates(1, 4), cache_read_mtok: 0.1 }
+  const heldAt = (id: string) => {
+    const [before, newer] = [cached, rates(1, 4)].map((prices) =>
+      JSON.stringify([provider(id, { m: prices, other: rates(1, 4) })]),
+    )
+    const judged = judgeRefresh({ text: before ?? '', dataDay: null }, newer ?? '', {
+      nowMs: Date.parse('2026-11-22T12:00:00Z'),
+    })
+    return judged.kind === 'read' ? judged.held.map(({ why }) => why) : null
+  }
+  expect(heldAt('openai')).toEqual(['cache_read_mtok has no price any more'])
+  expect(heldAt('openrouter')).toEqual([])
+})
+
+test('a class that is two since has not jumped', () => {
   const before = [provider('openai', { picture: rates(0.3, 30) })]
   const split = { input_mtok: 0.3, output_mtok: 2.5, output_image_mtok: 30 }
   const judgeOf = (prices: Prices) =>
-    judgeRefresh({ text: JSON.stringify(before), dataDay: null }, JSON.stringify([provider('openai', { picture: prices })]), {
-      nowMs: Date.parse('2026-11-22T12:00:00Z'),
-    })
+    judgeRefresh(
+      { text: JSON.stringify(before), dataDay: null },
+      JSON.stringify([provider('openai', { picture: prices })]),
+      {
+        nowMs: Date.parse('2026-11-22T12:00:00Z'),
+      },
+    )
   expect(judgeOf(split)).toMatchObject({ held: [] })
   expect(judgeOf({ ...split, output_image_mtok: 20 })).toMatchObject({ held: [{ model: 'picture' }] })
 })

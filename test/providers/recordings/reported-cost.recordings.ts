@@ -45,7 +45,8 @@ test('where a provider whose figure is believed says what a call cost, it is rea
       (reported === 0n
         ? priced.costPico > 0n || !priced.priceId.includes('/reported')
         : priced.costPico === reported && priced.priceId.startsWith(`${provider}/reported`))
-    if (!isTaken) unbelieved.push(`${id}: ${JSON.stringify(priced, (_, it) => (typeof it === 'bigint' ? `${it}` : it))}`)
+    if (!isTaken)
+      unbelieved.push(`${id}: ${JSON.stringify(priced, (_, it) => (typeof it === 'bigint' ? `${it}` : it))}`)
   }
   expect(unread).toEqual([])
   expect(unbelieved).toEqual([])
