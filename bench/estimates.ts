@@ -15,7 +15,7 @@ import {
   LearnedRatios,
   type RatioKey,
 } from '../src/gateway/estimation/learning/learned-ratios.ts'
-import { readPrompt } from '../src/gateway/estimation/prompt-text.ts'
+import { type Prompt, readPrompt } from '../src/gateway/estimation/prompt-text.ts'
 import { showsItsPrompt } from '../src/gateway/estimation/shown-prompt.ts'
 import { mayGenerateUnseen } from '../src/gateway/estimation/unseen-output.ts'
 import { dialectOf } from '../test/providers/recordings/dialect-of.ts'
@@ -25,8 +25,8 @@ import { quantile } from './stand/figures.ts'
 /** One comparison. */
 interface Compared {
   readonly maker: string
-  /** `answer`, or a prompt that is plain, has tools, or has media. */
-  readonly kind: 'answer' | 'plain' | 'tools' | 'media'
+  /** `answer`, or a prompt that is plain, has tools, or media: whose size the bytes hold, or not. */
+  readonly kind: 'answer' | 'plain' | 'tools' | 'media' | 'media of unknown size'
   readonly script: string
   readonly hasTools: boolean
   readonly estimate: number
@@ -77,7 +77,8 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
   if (isWhole && requestBody !== null && (isShown || hasMedia(request)) && (expected.input_tokens ?? 0) > 0) {
     const estimate = await estimatePromptTokens(requestBody, model, dialect)
     const prompt = readPrompt(request)
-    const kind = hasMedia(request) ? 'media' : prompt.hasTools ? 'tools' : 'plain'
+    const media = isOfUnknownSize(prompt) ? 'media of unknown size' : 'media'
+    const kind = hasMedia(request) ? media : prompt.hasTools ? 'tools' : 'plain'
     if (estimate !== null)
       compared.push({
         maker,
@@ -100,8 +101,14 @@ async function compare({ provider, path, body, meta }: Recording): Promise<reado
 }
 
 function hasMedia(request: unknown): boolean {
-  const { images, pictures, lowDetailImages, documents, videos, audioBytes, audioMs } = readPrompt(request)
-  return images + pictures.length + lowDetailImages + documents + videos + audioBytes + audioMs > 0
+  const { images, pictures, lowDetailImages, documents, pages, videos, videoMs, audioBytes, audioMs } =
+    readPrompt(request)
+  const seen = images + pictures.length + lowDetailImages + documents + pages + videos + videoMs
+  return seen + audioBytes + audioMs > 0
+}
+
+function isOfUnknownSize({ images, documents, videos, audioBytes }: Prompt): boolean {
+  return images + documents + videos + audioBytes > 0
 }
 
 const percent = (share: number) => `${(share * 100).toFixed(1)} %`.padStart(9)

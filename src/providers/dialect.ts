@@ -88,7 +88,7 @@ export interface ClientMessage {
 }
 
 /** The tokenizers that estimates distinguish. */
-export type TokenizerFamily = 'openai' | 'claude' | 'gemini'
+export type TokenizerFamily = 'openai' | 'claude' | 'gemini' | 'vertex'
 
 /**
  * The place where a request bounds its answer: under `max_output_tokens`, in an object of settings, in one of the two

@@ -164,7 +164,8 @@ export async function estimatePromptTokens(
   if (isEmpty(prompt)) return null
   const usual = familyOf(model, format)
   const differing = prompt.isChat ? usual.inChat : prompt.isInput ? usual.inResponses : undefined
-  const family = differing === undefined ? usual : { ...usual, ...differing }
+  const there = format.tokenizerFamily === 'vertex' ? usual.atVertex : undefined
+  const family = differing === undefined && there === undefined ? usual : { ...usual, ...differing, ...there }
   const messages = Math.max(prompt.messages, format.isChat === true ? 1 : 0)
   return Math.round(
     (await countTokens(prompt.text, model, family)) * family.tokensPerOpenAiToken +
@@ -182,7 +183,9 @@ export async function estimatePromptTokens(
       picturesIn(prompt, model ?? '', family) +
       prompt.lowDetailImages * family.tokensPerLowDetailImage +
       prompt.videos * family.tokensPerVideo +
+      (prompt.videoMs / 1000) * family.videoTokensPerSecond +
       prompt.documents * family.tokensPerDocument +
+      prompt.pages * family.tokensPerPage +
       (prompt.audioMs / 1000) * family.audioTokensPerSecond +
       prompt.audioBytes / family.audioBytesPerToken,
   )
@@ -201,7 +204,9 @@ function isEmpty(prompt: Prompt): boolean {
     images,
     lowDetailImages,
     videos,
+    videoMs,
     documents,
+    pages,
     audioBytes,
     audioMs,
   } = prompt
@@ -209,6 +214,7 @@ function isEmpty(prompt: Prompt): boolean {
   return (
     text === '' &&
     definitions === '' &&
-    messages + tokenIds + pictures + lowDetailImages + videos + documents + audioBytes + audioMs === 0
+    messages + tokenIds + pictures + lowDetailImages + videos + videoMs + documents + pages === 0 &&
+    audioBytes + audioMs === 0
   )
 }

@@ -32,14 +32,19 @@ export interface ModelFamily {
   readonly tokensPerResult: number
   readonly tokensPerImage: number
   readonly tokensPerLowDetailImage: number
+  /** Of a film and a file that say neither length nor pages, and of those that do. */
   readonly tokensPerVideo: number
+  readonly videoTokensPerSecond: number
   readonly tokensPerDocument: number
+  readonly tokensPerPage: number
   /** Of sound that says how long it plays, and of other. */
   readonly audioTokensPerSecond: number
   readonly audioBytesPerToken: number
   /** What differs where the request is in the format of OpenAI's chat, and in that of its responses. */
   readonly inChat?: Partial<ModelFamily>
   readonly inResponses?: Partial<ModelFamily>
+  /** The same where Google's cloud serves it. */
+  readonly atVertex?: Partial<ModelFamily>
 }
 
 /** https://platform.openai.com/docs/guides/images-vision: 765 for 1024 x 1024, 85 at low detail; sound 10 a second. */
@@ -63,7 +68,9 @@ const OPENAI: ModelFamily = {
   tokensPerImage: 765,
   tokensPerLowDetailImage: 85,
   tokensPerVideo: 3000,
+  videoTokensPerSecond: 263,
   tokensPerDocument: 3000,
+  tokensPerPage: 750,
   audioTokensPerSecond: 10,
   audioBytesPerToken: 3200,
 }
@@ -94,6 +101,7 @@ const CLAUDE: ModelFamily = {
   tokensPerResult: 28,
   tokensPerImage: 1500,
   tokensPerLowDetailImage: 1500,
+  tokensPerPage: 2200,
 }
 
 /** What naming tools adds has grown since Claude 4.5. */
@@ -138,26 +146,31 @@ const GEMINI: ModelFamily = {
   tokensPerDefinitionToken: 0.23,
   tokensPerCall: 0,
   tokensPerSeveralCalls: 0,
-  tokensPerPastCall: 10,
-  tokensPerResult: 10,
+  tokensPerPastCall: 2,
+  tokensPerResult: 2,
   tokensPerImage: 258,
   tokensPerLowDetailImage: 258,
+  tokensPerPage: 258,
   audioTokensPerSecond: 32,
   audioBytesPerToken: 750,
 }
 
-/** At Google's own API definitions count nearly as they are written since 2.5, and wholly since 3.1; at routers a third. */
+/** At Google's own API definitions count nearly as they are written since 2.5, and wholly since 3 Pro; elsewhere a third. */
 const GEMINI_SINCE_2_5: ModelFamily = {
   ...GEMINI,
   tokensPerOpenAiToken: 1.06,
   tokensPerAnswer: 0,
   tokensPerToolList: 0,
-  tokensPerDefinitionToken: 0.8,
+  tokensPerDefinitionToken: 0.87,
   tokensPerCall: 13,
+  tokensPerPastCall: 10,
+  tokensPerResult: 10,
   inChat: { tokensPerDefinitionToken: 0.33 },
+  atVertex: { tokensPerDefinitionToken: 0.38, audioTokensPerSecond: 25 },
 }
+const GEMINI_SINCE_3: ModelFamily = { ...GEMINI_SINCE_2_5, tokensPerPage: 540, audioTokensPerSecond: 25 }
 const GEMINI_SINCE_3_1: ModelFamily = {
-  ...GEMINI_SINCE_2_5,
+  ...GEMINI_SINCE_3,
   tokensPerOpenAiToken: 1.08,
   tokensPerDefinitionToken: 1.09,
 }
@@ -277,8 +290,9 @@ const FAMILIES: readonly (readonly [word: RegExp, family: ModelFamily, name?: st
   [/claude-(?:opus|sonnet|haiku)-4-[56]/, CLAUDE_SINCE_4_5, 'claude-since-4-5'],
   [/claude/, CLAUDE, 'claude'],
   [/gpt-oss/, GPT_OSS, 'gpt-oss'],
-  [/gemini-(?:3\.[1-9]|[4-9]|\d\d)/, GEMINI_SINCE_3_1, 'gemini-since-3-1'],
-  [/gemini-(?:2\.5|3)/, GEMINI_SINCE_2_5, 'gemini-since-2-5'],
+  [/gemini-(?:3-pro|3\.[1-9]|[4-9]|\d\d)/, GEMINI_SINCE_3_1, 'gemini-since-3-1'],
+  [/gemini-3/, GEMINI_SINCE_3, 'gemini-since-3'],
+  [/gemini-2\.5/, GEMINI_SINCE_2_5, 'gemini-since-2-5'],
   [/gemini|imagen|veo/, GEMINI, 'gemini'],
   [/deepseek/, DEEPSEEK, 'deepseek'],
   [/qwen.*coder/, QWEN_CODER, 'qwen-coder'],
@@ -300,6 +314,7 @@ const FAMILY_OF_DIALECT: Readonly<Record<TokenizerFamily, ModelFamily>> = {
   openai: OPENAI,
   claude: CLAUDE,
   gemini: GEMINI,
+  vertex: GEMINI,
 }
 
 /** The family of `model`; of an unnamed one, the family of its dialect. */

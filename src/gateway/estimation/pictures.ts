@@ -97,8 +97,17 @@ const RULES: readonly (readonly [word: RegExp, tokens: PictureRule])[] = [
   [/gpt-5/, tiles(70, 140)],
   [/gpt-4|chatgpt-4o/, tiles(85, 170)],
   // https://github.com/QwenLM/Qwen2.5-VL and …/Qwen3-VL: whole pieces of 28 pixels, of 32 since 3.
-  [/qwen-?2.*vl|qvq/, wholePieces(28)],
+  [/qwen-?2.*vl|qvq|glm-4.*v/, wholePieces(28)],
   [/qwen-?3.*vl/, wholePieces(32)],
+  // https://docs.mistral.ai/capabilities/vision: each row of pieces has one token more.
+  [/pixtral/, rows(16, 1024)],
+  [/stral/, rows(28, 1540)],
+  [/llama-?4/, llamaTiles],
+  // By recorded calls.
+  [/nova-2/, ({ width, height }) => (width * height) / 784 + 16],
+  [/nova-/, () => 1826],
+  [/command/, ({ width, height }) => pieces({ width, height }, 512) * 256 + 2],
+  [/grok/, () => 256],
 ]
 
 /** Of a picture that is named by a URL or an id. */
@@ -113,6 +122,35 @@ export function tokensOfPicture(model: string, picture: Picture = USUAL): number
 
 function pieces({ width, height }: Picture, side: number): number {
   return Math.ceil(width / side) * Math.ceil(height / side)
+}
+
+function rows(side: number, longest: number): PictureRule {
+  return (picture) => {
+    const { width, height } = within(picture, longest, Number.POSITIVE_INFINITY)
+    return (Math.ceil(width / side) + 1) * Math.ceil(height / side)
+  }
+}
+
+const LLAMA_SIDE = 336
+const LLAMA_TILES = 16
+
+/**
+ * Tiles of 336 pixels, and one of the whole: the grid that enlarges the picture least, else shrinks it least.
+ * https://github.com/meta-llama/llama-models, models/llama4.
+ */
+function llamaTiles({ width, height }: Picture): number {
+  const grids = Array.from({ length: LLAMA_TILES }, (_, at) => at + 1).flatMap((across) =>
+    Array.from({ length: Math.floor(LLAMA_TILES / across) }, (_, at) => {
+      const scale = Math.min((across * LLAMA_SIDE) / width, ((at + 1) * LLAMA_SIDE) / height)
+      return { scale, tiles: across * (at + 1) }
+    }),
+  )
+  const larger = grids.filter(({ scale }) => scale >= 1)
+  const [best] = (larger.length > 0 ? larger : grids).sort(
+    (a, b) => (larger.length > 0 ? a.scale - b.scale : b.scale - a.scale) || a.tiles - b.tiles,
+  )
+  const tiles = best?.tiles ?? 1
+  return (tiles > 1 ? tiles + 1 : 1) * 144 + tiles + 9
 }
 
 const MOST_WHOLE_PIECES = 16_384

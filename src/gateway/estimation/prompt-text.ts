@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { soundLengthMs } from '../forms/sound-length.ts'
 import { argumentsIn } from './called-tools.ts'
+import { pdfPages } from './pdf-pages.ts'
 import { base64Of, type Picture, pictureSize } from './pictures.ts'
 
 /** What in a request a model reads as its prompt, for an estimate of its tokens. */
@@ -27,8 +29,12 @@ export interface Prompt {
   readonly images: number
   readonly pictures: readonly Picture[]
   readonly lowDetailImages: number
+  /** Files that do not say how many pages they have, and the pages of those that do. */
   readonly documents: number
+  readonly pages: number
+  /** Films that do not say how long they play, and the length of those that do. */
   readonly videos: number
+  readonly videoMs: number
   /** How long the sound plays that says so, and the bytes of what does not, decoded from base64. */
   readonly audioMs: number
   readonly audioBytes: number
@@ -50,7 +56,7 @@ const FORM_KEYS = new Set(['response_format', 'output_format', 'format', 'text']
 const UNREAD_KEYS = new Set([
   ...['type', 'role', 'id', 'index', 'status', 'phase', 'title', 'model', 'detail', 'format'],
   ...['call_id', 'tool_call_id', 'tool_use_id', 'toolUseId', 'tool_name', 'cache_control', 'cachePoint'],
-  ...['citations', 'signature', 'thoughtSignature', 'encrypted_content'],
+  ...['citations', 'signature', 'thoughtSignature', 'thought_signature', 'encrypted_content'],
   ...['task_type', 'taskType', 'embeddingPurpose', 'truncationMode'],
 ])
 
@@ -93,7 +99,7 @@ export function readPrompt(request: unknown): Prompt {
     if (key === 'input') reading.isInput = true
     if (key === 'instructions') reading.messages++
     if (PROMPT_KEYS.has(key)) reading.read(key, value)
-    else if (TOOL_KEYS.has(key)) reading.readTools(value)
+    else if (TOOL_KEYS.has(key)) reading.readTools(key, value)
     else if (FORM_KEYS.has(key)) reading.readForm(value)
   }
   return reading
@@ -115,7 +121,9 @@ class PromptReading implements Prompt {
   readonly pictures: Picture[] = []
   lowDetailImages = 0
   documents = 0
+  pages = 0
   videos = 0
+  videoMs = 0
   audioMs = 0
   audioBytes = 0
 
@@ -137,7 +145,7 @@ class PromptReading implements Prompt {
       } else if (Array.isArray(value)) {
         if (typeof value[0] === 'number') this.tokenIds += value.length
         else for (const item of value.toReversed()) waiting.push([key, item])
-      } else if (typeof value === 'object' && value !== null && !this.#readMedia(value)) {
+      } else if (typeof value === 'object' && value !== null && !isHidden(value) && !this.#readMedia(value)) {
         if ('role' in value) this.messages++
         this.#countCall(value)
         for (const [name, inner] of entriesOf(value).toReversed()) {
@@ -147,7 +155,9 @@ class PromptReading implements Prompt {
     }
   }
 
-  readTools(tools: unknown): void {
+  readTools(key: string, tools: unknown): void {
+    // Bedrock has the tools there, Gemini only how they are to be called.
+    if (key === 'toolConfig' && memberOf(tools, 'tools') === undefined) return
     if (entriesOf(tools).length === 0) return
     this.hasTools = true
     this.tools += toolsIn(tools)
@@ -208,9 +218,24 @@ class PromptReading implements Prompt {
   #addMedia(kind: MediaKind, part: unknown, detail: unknown): void {
     if (kind === 'image' && detail === 'low') this.lowDetailImages++
     else if (kind === 'image') this.#addPicture(pictureSize(longestString(part)))
-    else if (kind === 'document') this.documents++
-    else if (kind === 'video') this.videos++
-    else this.#addSound(Buffer.from(base64Of(longestString(part)), 'base64'))
+    else {
+      const file = Buffer.from(base64Of(longestString(part)), 'base64')
+      if (kind === 'document') this.#addDocument(file)
+      else if (kind === 'video') this.#addVideo(soundLengthMs(file))
+      else this.#addSound(file)
+    }
+  }
+
+  #addDocument(file: Buffer): void {
+    const pages = pdfPages(file)
+    if (pages !== null) this.pages += pages
+    else if (isText(file)) this.#texts.push(file.toString())
+    else this.documents++
+  }
+
+  #addVideo(ms: number | null): void {
+    if (ms === null) this.videos++
+    else this.videoMs += ms
   }
 
   #addSound(sound: Buffer): void {
@@ -225,12 +250,24 @@ class PromptReading implements Prompt {
   }
 }
 
+/** Thoughts of earlier turns that only their maker can read. */
+function isHidden(part: object): boolean {
+  return 'type' in part && (part.type === 'redacted_thinking' || part.type === 'reasoning.encrypted')
+}
+
 function entriesOf(value: unknown): [string, unknown][] {
   return typeof value === 'object' && value !== null ? Object.entries(value) : []
 }
 
 function memberOf(value: unknown, key: string): unknown {
   return entriesOf(value).find(([name]) => name === key)?.[1]
+}
+
+/** No id or address that is taken for base64 comes out as one. */
+const SHORTEST_TEXT = 16
+
+function isText(file: Buffer): boolean {
+  return file.length >= SHORTEST_TEXT && isUtf8(file) && !file.includes(0)
 }
 
 /** Gemini has lists of functions in one tool, Bedrock a list of tools beside the choice. */

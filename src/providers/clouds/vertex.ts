@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, Endpoint } from '../dialect.ts'
 import { endpoint } from '../dialect.ts'
 import {
   GEMINI_ENDPOINTS,
@@ -57,7 +57,7 @@ export const vertex: HostedProvider = {
   ownPaths: ['**/v1beta1/**'],
   openAi: VERTEX_OVERRIDES,
   endpoints: [
-    ...GEMINI_ENDPOINTS,
+    ...GEMINI_ENDPOINTS.map(countedByVertex),
     ...VERTEX_PARTNER_ENDPOINTS,
     endpoint('POST', /\/rankingConfigs\/[^/]+:rank$/, vertexRanking),
   ],
@@ -70,6 +70,15 @@ export const vertex: HostedProvider = {
   collections: {
     batchpredictionjobs: 'batch',
   },
+}
+
+/** It counts definitions of tools and sound otherwise than Google's own API does. */
+function countedByVertex({ dialect, ...rest }: Endpoint): Endpoint {
+  const { tokenizerFamily } = dialect
+  return {
+    ...rest,
+    dialect: tokenizerFamily === 'gemini' ? { ...dialect, tokenizerFamily: 'vertex' } : dialect,
+  }
 }
 
 /** Full resource names, and `google/...` at its OpenAI-compatible endpoint. */

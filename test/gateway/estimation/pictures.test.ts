@@ -57,10 +57,16 @@ test.each([
   ['gemini-3-pro', 300, 300, 1120],
   ['Qwen/Qwen2.5-VL-72B-Instruct', 597, 566, 420],
   ['qwen/qwen3-vl-8b', 640, 480, 300],
+  ['glm-4.6v', 597, 566, 420],
+  ['pixtral-12b-latest', 597, 566, 1404],
+  ['mistral-medium-latest', 400, 301, 176],
+  ['meta-llama/llama-4-scout-17b-16e-instruct', 3008, 2000, 2328],
+  ['us.meta.llama4-maverick-17b-instruct-v1:0', 597, 566, 733],
+  ['us.amazon.nova-2-lite-v1:0', 597, 566, 447],
 ])('%s makes a picture of %i x %i into %i tokens', (model, width, height, tokens) => {
   expect(Math.round(tokensOfPicture(model, { width, height }) ?? 0)).toBe(tokens)
 })
 
 test('of a model whose maker says no rule nothing is known', () => {
-  expect(tokensOfPicture('llama-4-scout', { width: 100, height: 100 })).toBeNull()
+  expect(tokensOfPicture('phi-4-multimodal', { width: 100, height: 100 })).toBeNull()
 })
