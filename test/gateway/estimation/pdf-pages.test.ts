@@ -19,7 +19,7 @@ test('the pages of a PDF are counted by its objects, also where these are compre
   expect(pdfPages(pdf('<< /Linearized 1 /L 900 /N 12 >>'))).toBe(12)
 })
 
-test('what is no PDF, or does not say, has no known pages, and what is made to break it breaks nothing', () => {
+test('another file, and one that does not say, has no known pages, and what is made to break it breaks nothing', () => {
   for (const file of ['', 'hello', '<< /Type /Page >>']) expect(pdfPages(Buffer.from(file))).toBeNull()
   for (const body of ['', '/Type /Catalog', '/Type /ObjStm stream\nnot compressed'])
     expect(pdfPages(pdf(body))).toBeNull()
@@ -36,7 +36,7 @@ test('a document counts by its pages, one of text by its text, and one that is o
   expect(readPrompt({ contents: [{ parts: [named] }] })).toMatchObject({ pages: 0, documents: 1 })
 })
 
-test('thoughts that only their maker can read are no text', () => {
+test('thoughts that only their maker can read do not count as text', () => {
   const parts = [
     { text: 'Hi', thought_signature: 'x'.repeat(999) },
     { type: 'redacted_thinking', data: 'y'.repeat(999) },
