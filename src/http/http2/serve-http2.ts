@@ -37,6 +37,8 @@ const MAX_INVALID_FRAMES = 100
 /** PING and SETTINGS, each of which is answered. */
 const MAX_ANSWERED_FRAMES = 200
 const ANSWERED_FRAMES_MS = 10_000
+/** The time that a client has to close its end of a session that is over. */
+const CLOSE_MS = 2_000
 
 export interface Http2Front {
   /**
@@ -57,7 +59,8 @@ export interface Http2Front {
  * @param idleMs a session without a stream is closed after it
  */
 export function serveHttp2(server: Server, idleMs: number): Http2Front {
-  const sessions = new Set<ServerHttp2Session>()
+  /** Each with its connection, and what closes it once it has no stream. */
+  const sessions = new Map<ServerHttp2Session, { readonly socket: Socket; close(): void }>()
   let draining = false
   const adopt = server instanceof TlsServer ? serveByAlpn(server, begin) : adoptPlain
 
@@ -78,10 +81,26 @@ export function serveHttp2(server: Server, idleMs: number): Http2Front {
       maxSessionRejectedStreams: MAX_STREAMS,
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
-    sessions.add(session)
+    sessions.set(session, {
+      socket,
+      close() {
+        session.close()
+        if (streams === 0) onLastStream()
+      },
+    })
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     let streams = 0
-    let idle = setTimeout(() => session.close(), idleMs)
+    let timer = setTimeout(onIdle, idleMs)
+    function onIdle(): void {
+      session.close()
+      onLastStream()
+    }
+    // Node ends the socket of a session that is closed, and waits for its client without an end.
+    function onLastStream(): void {
+      clearTimeout(timer)
+      if (!sessions.has(session)) return
+      timer = session.closed ? setTimeout(() => socket.destroy(), CLOSE_MS) : setTimeout(onIdle, idleMs)
+    }
     const budget = new FrameBudget(MAX_ANSWERED_FRAMES, ANSWERED_FRAMES_MS)
     const onAnswered = () => {
       if (!budget.take(performance.now())) session.destroy(new Error('too many frames'), EXCESSIVE_LOAD)
@@ -91,15 +110,15 @@ export function serveHttp2(server: Server, idleMs: number): Http2Front {
     session.on('error', () => {}) // the client learns of it by GOAWAY
     session.on('close', () => {
       sessions.delete(session)
-      clearTimeout(idle)
+      clearTimeout(timer)
     })
     session.on('stream', (stream, _headers, flags, rawHeaders: string[]) => {
       streams += 1
-      clearTimeout(idle)
+      clearTimeout(timer)
       stream.on('error', () => {})
       stream.once('close', () => {
         streams -= 1
-        if (streams === 0 && !session.closed) idle = setTimeout(() => session.close(), idleMs)
+        if (streams === 0) onLastStream()
       })
       // Its next one is for another gateway.
       if (draining) session.close()
@@ -137,11 +156,14 @@ export function serveHttp2(server: Server, idleMs: number): Http2Front {
     },
     beginDrain() {
       draining = true
-      for (const session of sessions) session.close()
+      for (const { close } of sessions.values()) close()
     },
     closeAll() {
       draining = true
-      for (const session of sessions) session.destroy()
+      for (const [session, { socket }] of sessions) {
+        session.destroy()
+        socket.destroy()
+      }
     },
   }
 }

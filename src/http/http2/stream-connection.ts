@@ -132,7 +132,11 @@ export class StreamConnection extends Duplex {
     for (const piece of pieces) {
       this.#answer.read(piece)
       const body = this.#answer.takeBody()
-      this.#passHead(body !== null)
+      if (!this.#passHead(body !== null)) {
+        stream.uncork()
+        this.destroy()
+        return
+      }
       if (body === null) continue
       if (last !== null) stream.write(last)
       last = body
@@ -154,16 +158,19 @@ export class StreamConnection extends Duplex {
     if (last === null) callback()
   }
 
-  #passHead(hasBody: boolean): void {
+  /** False: HTTP/2 cannot carry it. */
+  #passHead(hasBody: boolean): boolean {
     const stream = this.#stream
     const { head, interimAnswers, isComplete, trailers } = this.#answer
-    if (this.#hasHead) return
+    if (this.#hasHead) return true
     if (interimAnswers > this.#interimAnswers) {
       this.#interimAnswers = interimAnswers
       stream.additionalHeaders({ ':status': 100 })
     }
-    if (head === null) return
+    if (head === null) return true
     this.#hasHead = true
+    // RFC 9110, 15: HTTP/1.1 has more of them, and Node throws.
+    if (head.status > 599) return false
     const endStream = isComplete && !hasBody && trailers === null
     const waitForTrailers = head.isChunked && !endStream
     if (waitForTrailers) {
@@ -179,6 +186,7 @@ export class StreamConnection extends Duplex {
     fields[':status'] = head.status
     // HTTP/1.1 has written a date, where there is to be one.
     stream.respond(fields, { endStream, waitForTrailers, sendDate: false } as ServerStreamResponseOptions)
+    return true
   }
 
   #endAnswer(): void {

@@ -1,6 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { openSession, send } from '../../http/http2/front.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { chatAnswer, startUpstream, type TestUpstream } from '../../support/upstream.ts'
@@ -11,6 +12,8 @@ const TLS = {
 }
 const CHAT = '{"model":"gpt-4o-mini","messages":[]}'
 const STREAM = '{"model":"gpt-4o-mini","messages":[],"stream":true,"stream_options":{"include_usage":true}}'
+
+const BODY_LIMIT = 100_000
 
 let upstream: TestUpstream
 
@@ -36,7 +39,7 @@ describe.each([
 
   beforeAll(async () => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-    stack = await startStack(upstream.url, { env })
+    stack = await startStack(upstream.url, { env: { ...env, BODY_LIMIT_BYTES: `${BODY_LIMIT}` } })
     client = await stack.addClient('framed')
     session = openSession(stack.url)
   })
@@ -104,6 +107,57 @@ describe.each([
     const text = (bytes: string) => bytes.replace(/"as_of":"[^"]*"|"uptime.*/, '')
     expect([framed.status, text(framed.body.toString())]).toEqual([plain.status, text(await plain.text())])
     expect(framed.headers['content-type'] ?? null).toBe(plain.headers.get('content-type'))
+  })
+
+  test.each([
+    ['announced', { 'content-length': 4 * BODY_LIMIT }],
+    ['not announced', { 'content-length': undefined }],
+  ])('a body over the limit, its length %s, is refused as by HTTP/1.1, and its session goes on', async (_how, length) => {
+    const before = upstream.requests.length
+    const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [], user: 'x'.repeat(4 * BODY_LIMIT) })
+    const headers = Object.fromEntries(
+      Object.entries({
+        ...post(body),
+        ...length,
+        ...(length['content-length'] && { 'content-length': body.length }),
+      }).filter(([, value]) => value !== undefined),
+    )
+    const framed = await send(session, headers, body)
+    expect([framed.status, JSON.parse(framed.body.toString()).error.code]).toEqual([413, 'body_too_large'])
+    expect((await send(session, { ':path': '/healthz' })).status).toBe(200)
+    expect(upstream.requests).toHaveLength(before)
+  })
+
+  test('a rate that is spent is refused as by HTTP/1.1, with the time to wait', async () => {
+    const limited = await stack.addClient('limited')
+    const scope = { clientId: limited.id, keyId: null, model: null }
+    await setLimits(stack.pool, scope, [{ kind: 'requests', per: null, isSoft: false, amount: 1n }], 'a test')
+    const headers = post(CHAT, { authorization: `Bearer ${limited.key}` })
+    await expect.poll(async () => (await send(session, headers, CHAT)).status).toBe(429)
+    const framed = await send(session, headers, CHAT)
+    const { ':method': _, ':path': path, ...plainHeaders } = headers
+    const plain = await fetch(`${stack.url}${path}`, {
+      method: 'POST',
+      headers: { ...plainHeaders, 'content-length': `${CHAT.length}` },
+      body: CHAT,
+    })
+    expect([framed.status, JSON.parse(framed.body.toString()).error.code]).toEqual([
+      429,
+      'rate_limit_exceeded',
+    ])
+    expect(JSON.parse(await plain.text()).error.code).toBe('rate_limit_exceeded')
+    expect(Number(framed.headers['retry-after'])).toBeGreaterThan(0)
+  })
+
+  test('an upload that is reset in its middle goes nowhere', async () => {
+    const before = upstream.requests.length
+    const stream = session.request(post(CHAT, { 'content-length': 1_000 }))
+    stream.on('error', () => {})
+    stream.write(CHAT)
+    stream.close(8)
+    await new Promise((resolve) => stream.once('close', resolve))
+    expect((await send(session, post(CHAT), CHAT)).status).toBe(200)
+    expect(upstream.requests).toHaveLength(before + 1)
   })
 
   test('a stream that is reset in the middle is a call whose client left, at both ends', async () => {

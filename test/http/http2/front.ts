@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import {
   type ClientHttp2Session,
   connect,
@@ -15,6 +15,7 @@ import { ALPN_PROTOCOLS, type Http2Front, serveHttp2 } from '../../../src/http/h
 export interface TestFront {
   readonly url: string
   readonly front: Http2Front
+  readonly server: Server
   /** Codes of what the server took for errors of its clients. */
   readonly errors: string[]
   close(): Promise<void>
@@ -45,6 +46,7 @@ export async function startFront(
   return {
     url: `${tls === null ? 'http' : 'https'}://127.0.0.1:${port}`,
     front,
+    server,
     errors,
     async close() {
       front.closeAll()

@@ -45,12 +45,18 @@ export class RawClient {
   readonly frames: { readonly type: number; readonly streamId: number; readonly code: number | null }[] = []
   #bytes = Buffer.alloc(0)
   isClosed = false
+  /** The server has closed its end. */
+  isEnded = false
 
-  constructor(url: string, settings: Buffer = Buffer.alloc(0)) {
-    this.socket = connect(Number(new URL(url).port), '127.0.0.1')
+  /** @param allowHalfOpen it does not close its own end when the server does */
+  constructor(url: string, settings: Buffer = Buffer.alloc(0), allowHalfOpen = false) {
+    this.socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen })
     this.socket.on('error', () => {})
     this.socket.on('close', () => {
       this.isClosed = true
+    })
+    this.socket.on('end', () => {
+      this.isEnded = true
     })
     this.socket.on('data', (bytes) => this.#read(bytes))
     this.socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
