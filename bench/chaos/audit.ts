@@ -1,10 +1,10 @@
 import { verifyLedger } from '../../src/corrections/verify.ts'
+import type { CallTrace } from '../../src/standalone/prove/load.ts'
+import { CLIENTS, callNumberOf, planCall, plannedCost } from '../../src/standalone/prove/planned-calls.ts'
+import { readStandInLedger, type StandInLedger } from '../../src/standalone/prove/stand-in-ledger.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Allowances, ExpectedGap } from './allowances.ts'
 import type { Death } from './lives.ts'
-import type { CallTrace } from './load.ts'
-import { CLIENTS, callNumberOf, costOf, planCall } from './tokens.ts'
-import { readUpstreamLedger, type UpstreamLedger } from './upstream-ledger.ts'
 import type { World } from './world.ts'
 
 /** What the comparison of everybody's books found. */
@@ -54,7 +54,7 @@ export async function audit(
      from tallygate.calls`,
   )
   const rows = all.filter(({ told_by }) => told_by === null)
-  const upstream = readUpstreamLedger(world.upstreamLedgerFile)
+  const upstream = readStandInLedger(world.upstreamLedgerFile)
   const byNumber = new Map<number, Row>()
   const ids = new Set<string>()
   const doubled = new Set<number>()
@@ -242,7 +242,7 @@ interface Row {
 }
 
 interface Witnesses {
-  readonly upstream: UpstreamLedger
+  readonly upstream: StandInLedger
   /** `null`: not watched. */
   readonly deaths: readonly Death[] | null
   /** A fault destroyed what its journal had of the call. */
@@ -282,13 +282,13 @@ function wrongIn(row: Row, trace: CallTrace, witnesses: Witnesses): string | nul
 }
 
 /** Tokens are exact, or what the upstream had reported until then, or an estimate that says so, or none; cost follows. */
-function wrongTokens(row: Row, number: number, { reported, final }: UpstreamLedger): string | null {
+function wrongTokens(row: Row, number: number, { reported, final }: StandInLedger): string | null {
   const { input, output } = planCall(number)
   const has = (inputTokens: number, outputTokens: number) =>
     row.input === `${inputTokens}` && row.output === `${outputTokens}`
   const counted = [row.input, row.output].map(Number)
   const [countedInput = 0, countedOutput = 0] = counted
-  if (row.cost !== `${costOf(number, countedInput, countedOutput)}`) return 'not the cost of its tokens'
+  if (row.cost !== `${plannedCost(number, countedInput, countedOutput)}`) return 'not the cost of its tokens'
   switch (row.source) {
     case 'reported':
       if (!final.has(number)) return 'usage that was never sent'

@@ -19,8 +19,8 @@ const upstreamPort = Number(process.env.CHAOS_UPSTREAM_PORT)
 const WRITES_MAX = 3
 /** Of what a journal writes after a sync: no call waits for that. */
 const PROOF_BYTES = 49
-/** As bench/chaos/upstream.ts writes it, and nowhere else: of a chat and of a message, streamed or not. */
-const FINAL_USAGE = /"choices":\[\],|"content":\[\],|"type":"message_delta"/
+/** As src/standalone/prove/stand-in.ts writes it, and nowhere else: of a chat and of a message, streamed or not. */
+const FINAL_USAGE = /"choices":\[\],|"object":"chat\.completion",|"content":\[\],|"type":"message_delta"/
 let armed: CrashPoint | null = null
 let writesLeft = 0
 

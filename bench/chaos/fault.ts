@@ -1,5 +1,5 @@
+import type { Random } from '../../src/standalone/prove/random.ts'
 import type { LagWatch } from './lag-watch.ts'
-import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
 /** One kind of fault. */

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { type CallTrace, startSteadyLoad } from '../../src/standalone/prove/load.ts'
 import { quantile } from '../stand/figures.ts'
 import { startLagWatch } from './lag-watch.ts'
-import { type CallTrace, startSteadyLoad } from './load.ts'
 import { settle } from './settle.ts'
 import { startWorld } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { CallTrace } from '../../src/standalone/prove/load.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
-import type { CallTrace } from './load.ts'
 
 /** Follows each answered call until its row is in `calls`. */
 export interface LagWatch {

@@ -1,7 +1,7 @@
+import type { CallTrace } from '../../src/standalone/prove/load.ts'
 import { quantile } from '../stand/figures.ts'
 import type { Audit } from './audit.ts'
 import type { LagWatch } from './lag-watch.ts'
-import type { CallTrace } from './load.ts'
 import type { Injection } from './schedule.ts'
 
 /** A fault's effects are looked for in calls that were under way in its time, or this long after. */

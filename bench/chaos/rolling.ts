@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { startSteadyLoad } from '../../src/standalone/prove/load.ts'
+import { readStandInLedger } from '../../src/standalone/prove/stand-in-ledger.ts'
 import { startBalancer } from './balancer.ts'
 import { startLagWatch } from './lag-watch.ts'
-import { startSteadyLoad } from './load.ts'
 import { settle } from './settle.ts'
-import { readUpstreamLedger } from './upstream-ledger.ts'
 import { startWorld } from './world.ts'
 
 /**
@@ -23,7 +23,7 @@ const world = await startWorld({ gateways: 2, workers: 1, gapPatienceMs: 600_000
 const balancer = await startBalancer(world.gateways.map(({ port }) => port))
 const watch = startLagWatch(world.pool)
 const load = startSteadyLoad({
-  targets: [{ name: 'balancer', port: balancer.port }],
+  targets: [{ name: 'balancer', url: `http://127.0.0.1:${balancer.port}` }],
   keys: world.keys,
   callsPerSecond: Number(values.rate),
   onEnd: (trace) => watch.add(trace),
@@ -43,7 +43,7 @@ await load.stop()
 const result = await settle(world, load.traces)
 await watch.stop()
 
-const upstream = readUpstreamLedger(world.upstreamLedgerFile)
+const upstream = readStandInLedger(world.upstreamLedgerFile)
 const failed = load.traces.filter(({ answer }) => answer !== 'whole')
 const failures = [
   ...result.complaints,

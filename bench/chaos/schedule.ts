@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Random } from '../../src/standalone/prove/random.ts'
 import { type Fault, NotNow } from './fault.ts'
 import type { LagWatch } from './lag-watch.ts'
-import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
 /** When a fault was there, in milliseconds of this process's monotonic clock. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { CallTrace } from '../../src/standalone/prove/load.ts'
 import { type Audit, audit } from './audit.ts'
 import type { Death } from './lives.ts'
-import type { CallTrace } from './load.ts'
 import type { World } from './world.ts'
 
 /** From the last fault to the last call counted: patience with a gap, twice, and backoffs of 30 s. */

@@ -1,16 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { streamNames } from '../../src/domain/redis/redis-names.ts'
+import { ANTHROPIC_MODEL, CLIENTS, SHAKY } from '../../src/standalone/prove/planned-calls.ts'
+import type { Child } from '../../src/standalone/stand/child.ts'
+import { startOwnProcess } from '../../src/standalone/stand/own-process.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { TestServer } from '../../test/support/servers/servers.ts'
-import type { Child } from '../stand/child.ts'
-import { startOwnProcess } from '../stand/own-process.ts'
 import { startStand } from '../stand/stand.ts'
 import { Allowances } from './allowances.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { type Gateway, preloadsOf, startableGateway } from './gateway.ts'
 import { mountOwnFileSystem, type OwnFileSystem } from './own-file-system.ts'
-import { ANTHROPIC_MODEL, CLIENTS, SHAKY } from './tokens.ts'
 
 /** Everything that a chaos run mistreats. */
 export interface World {
@@ -89,7 +89,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const journalDisk = options.ownJournalDisk === true ? await mountOwnFileSystem() : 'not asked for'
   const journalDir = join(typeof journalDisk === 'string' ? folder : journalDisk.folder, 'journal')
   const upstreamLedgerFile = join(folder, 'upstream.ledger')
-  const upstream = await startOwnProcess('bench/chaos/upstream.ts', {}, [upstreamLedgerFile])
+  const upstream = await startOwnProcess('src/standalone/prove/stand-in.ts', {}, [upstreamLedgerFile])
   const proxies = {
     postgres: await startFaultProxy(postgres.port),
     redis: await startFaultProxy(redis.port),

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { pepperId } from '../../src/domain/api-key.ts'
 import { createClientKey, type NewKey } from '../../src/keys/keys.ts'
-import { childrenOf } from '../stand/child-processes.ts'
+import { childrenOf } from '../../src/standalone/stand/child-processes.ts'
 import { memoryOf, useOf } from '../stand/proc.ts'
 import { type StandGateway, startStand } from '../stand/stand.ts'
 

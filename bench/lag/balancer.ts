@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { stopWithMe } from '../../test/support/stop-with-me.ts'
-import { claimLastingPort } from '../stand/lasting-port.ts'
+import { claimLastingPort } from '../../src/standalone/stand/lasting-port.ts'
+import { stopWithMe } from '../../src/standalone/stand/stop-with-me.ts'
 import { isReady } from '../stand/stand.ts'
 
 const CONFIGURATION = new URL('../../deploy/haproxy.cfg', import.meta.url)

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { startOwnProcess } from '../stand/own-process.ts'
+import { startOwnProcess } from '../../src/standalone/stand/own-process.ts'
 import { cpuBetween, type Memory, memoryOf, type ProcessUse, useOf } from '../stand/proc.ts'
 import { GeneratorProcess } from './load/generator-process.ts'
 import type { Course, LoadResult } from './load/loads.ts'

@@ -1,4 +1,4 @@
-import { seeded } from '../chaos/random.ts'
+import { seeded } from '../../src/standalone/prove/random.ts'
 
 /** So many of a list, by a seed: the same for the same seed, in the order of the list. */
 export function sampleOf<Item>(items: readonly Item[], most: number, seed: number): readonly Item[] {

@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { childrenOf } from '../../src/standalone/stand/child-processes.ts'
 import type { Redis } from '../../src/store/connection/redis.ts'
-import { childrenOf } from '../stand/child-processes.ts'
 import { type ProcessUse, useOf } from '../stand/proc.ts'
 import type { SoakRig } from './rig.ts'
 

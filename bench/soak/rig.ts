@@ -1,6 +1,6 @@
 import { streamNames } from '../../src/domain/redis/redis-names.ts'
-import type { Child } from '../stand/child.ts'
-import { startOwnProcess } from '../stand/own-process.ts'
+import type { Child } from '../../src/standalone/stand/child.ts'
+import { startOwnProcess } from '../../src/standalone/stand/own-process.ts'
 import { type Stand, type StandClient, type StandGateway, startStand } from '../stand/stand.ts'
 import { CLIENTS, KEYS_PER_CLIENT } from './plan.ts'
 

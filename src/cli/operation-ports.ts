@@ -57,6 +57,13 @@ export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptio
     newKeyPepper: () => needed().keyPepper(),
     locations: servers?.locations ?? null,
     drainFolder: (folder, timeoutMs) => drainFolder(folder, timeoutMs, needed(), cli),
+    async prove(wish) {
+      // Nothing else of the command line starts servers.
+      const { prove } = await import('../standalone/prove/prove.ts')
+      const { openTerminal } = await import('../standalone/terminal.ts')
+      const say = (line: string) => (cli.wantsJson() ? undefined : cli.remark(line))
+      return await prove(wish, { say, ask: openTerminal().ask })
+    },
   }
 }
 

@@ -159,6 +159,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       findSecret: () => null,
       locations: null,
       drainFolder: null,
+      prove: null,
     },
     announce: options.announceKeyChange,
     openLong: options.openLong,

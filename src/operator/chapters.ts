@@ -48,6 +48,7 @@ import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { listContradictions, listDifferences } from '../usage/operations/price-checks.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
 import { USAGE_CHAPTER, type UsagePorts } from '../usage/operations/usage.ts'
+import { PROVE_CHAPTER, type ProvePorts } from './prove-operation.ts'
 
 /** What the operations of all chapters use. */
 export interface AllPorts
@@ -60,7 +61,8 @@ export interface AllPorts
     ReconcilePorts,
     BackupPorts,
     SecretPorts,
-    JournalPorts {}
+    JournalPorts,
+    ProvePorts {}
 
 /** Every chapter that declares operations, in the order of the command line's help. */
 export const CHAPTERS: readonly Chapter<AllPorts>[] = [
@@ -127,6 +129,7 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   GATEWAYS_CHAPTER,
   ...PROCESS_CHAPTERS,
   DOCTOR_CHAPTER,
+  PROVE_CHAPTER,
 ]
 
 export const OPERATIONS: readonly AnyOperation<AllPorts>[] = CHAPTERS.flatMap(({ operations }) => operations)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { Child } from '../../bench/stand/child.ts'
+import type { Child } from '../../src/standalone/stand/child.ts'
 import { describeTroubles } from './doctor.ts'
 import { startWorld } from './world.ts'
 

@@ -140,6 +140,7 @@ const FOR_THE_COMMAND_LINE_ALONE: readonly string[] = [
   'migrate',
   'backup',
   'restore',
+  'prove',
 ]
 
 test('what the command line can do, HTTP can, unless a server cannot do it for itself', () => {

@@ -81,7 +81,7 @@ test.each([
 /** Who starts a server, or a process of ours, knows how it ends: the stand, which all benches share. */
 test('only the stand of bench starts servers, gateways and workers', () => {
   const starters =
-    /servers\/servers\.ts$|standalone\/servers\/|node-process\.ts$|store\/connection\/migrate\.ts$/
+    /servers\/servers\.ts$|standalone\/(?:servers\/|stand\/(?:stand|private-servers)\.ts$)|node-process\.ts$|store\/connection\/migrate\.ts$/
   const importers = BENCH_IMPORTS.filter(({ file, what }) => {
     const isOfStand = file.startsWith('bench/stand/')
     return !isOfStand && starters.test(what) && !isTypeOnly(file, what)

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { GeneratorProcess } from '../../bench/overhead/load/generator-process.ts'
 import { jsonShape, streamShape } from '../../bench/overhead/load/shapes.ts'
 import type { Target } from '../../bench/overhead/targets/target.ts'
-import { type OwnProcess, startOwnProcess } from '../../bench/stand/own-process.ts'
+import { type OwnProcess, startOwnProcess } from '../../src/standalone/stand/own-process.ts'
 
 let generator: GeneratorProcess
 let origin: OwnProcess

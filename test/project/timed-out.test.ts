@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { isAlive } from '../../bench/stand/child-processes.ts'
+import { isAlive } from '../../src/standalone/stand/child-processes.ts'
 
 test('a test that timed out, and one whose process was ended, leave no program, no server and no folder', async () => {
   const config = 'test/fixtures/timed-out/vitest.config.ts'

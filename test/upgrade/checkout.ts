@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { type Child, childProcess } from '../../bench/stand/child.ts'
+import { type Child, childProcess } from '../../src/standalone/stand/child.ts'
 
 const run = promisify(execFile)
 

@@ -2,6 +2,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FRAME_HEADER_BYTES } from '../../../src/ledger/journal/segments/format/frames.ts'
 import { gapsBetween } from '../../../src/rollup/drain/gap-check.ts'
+import type { Random } from '../../../src/standalone/prove/random.ts'
 import type { ExpectedGap } from '../allowances.ts'
 import {
   awaitNamed,
@@ -22,7 +23,6 @@ import {
   writeSegments,
 } from '../dead-log.ts'
 import { type Fault, NotNow } from '../fault.ts'
-import type { Random } from '../random.ts'
 import type { World } from '../world.ts'
 import { pickRunning } from './processes.ts'
 

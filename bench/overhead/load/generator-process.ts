@@ -1,4 +1,4 @@
-import { type OwnProcess, startOwnProcess } from '../../stand/own-process.ts'
+import { type OwnProcess, startOwnProcess } from '../../../src/standalone/stand/own-process.ts'
 import type { Target } from '../targets/target.ts'
 import type { Course, LoadAnswer, LoadResult } from './loads.ts'
 import type { Shape } from './shapes.ts'

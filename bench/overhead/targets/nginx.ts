@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../../../src/lib/repeat.ts'
 import { findFreePort, whyPortIsTaken } from '../../../src/standalone/processes/free-port.ts'
-import { stopWithMe } from '../../../test/support/stop-with-me.ts'
+import { stopWithMe } from '../../../src/standalone/stand/stop-with-me.ts'
 import type { Target } from './target.ts'
 
 /** Plain forwarding: connections kept on both sides, nothing buffered, nothing logged. One process, as the others. */

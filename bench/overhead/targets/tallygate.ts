@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Child } from '../../stand/child.ts'
+import type { Child } from '../../../src/standalone/stand/child.ts'
 import { type Stand, type StandGateway, startStand } from '../../stand/stand.ts'
 import { CallCount, type Counted } from './call-count.ts'
 import type { Target } from './target.ts'

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { claimLastingPort } from '../../../bench/stand/lasting-port.ts'
 import { createLog } from '../../../src/lib/log.ts'
+import { claimLastingPort } from '../../../src/standalone/stand/lasting-port.ts'
 import { type Redis, withRedis } from '../../../src/store/connection/redis.ts'
 import type { Fault } from '../fault.ts'
 import type { World } from '../world.ts'

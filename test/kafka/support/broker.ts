@@ -11,7 +11,7 @@ import { inject } from 'vitest'
 import { until } from '../../../src/lib/repeat.ts'
 import { type DetachedProcess, startDetached } from '../../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
-import { stopWithMe } from '../../support/stop-with-me.ts'
+import { stopWithMe } from '../../../src/standalone/stand/stop-with-me.ts'
 
 const run = promisify(execFile)
 const READER = fileURLToPath(new URL('./Read.java', import.meta.url))

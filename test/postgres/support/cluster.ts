@@ -13,7 +13,6 @@ import {
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { childrenOf } from '../../../bench/stand/child-processes.ts'
 import { until } from '../../../src/lib/repeat.ts'
 import {
   type DetachedProcess,
@@ -24,7 +23,8 @@ import {
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { findPrograms } from '../../../src/standalone/servers/postgres-programs.ts'
 import { chooseServerAccount, type RunAs } from '../../../src/standalone/servers/server-account.ts'
-import { type StopWithMe, stopWithMe } from '../../support/stop-with-me.ts'
+import { childrenOf } from '../../../src/standalone/stand/child-processes.ts'
+import { type StopWithMe, stopWithMe } from '../../../src/standalone/stand/stop-with-me.ts'
 
 /** A PostgreSQL server of any release, its data in a folder of its own. */
 export interface Cluster {

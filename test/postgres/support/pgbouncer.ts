@@ -7,7 +7,7 @@ import { until } from '../../../src/lib/repeat.ts'
 import { type DetachedProcess, startDetached } from '../../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { chooseServerAccount } from '../../../src/standalone/servers/server-account.ts'
-import { stopWithMe } from '../../support/stop-with-me.ts'
+import { stopWithMe } from '../../../src/standalone/stand/stop-with-me.ts'
 import type { Cluster } from './cluster.ts'
 
 const PROGRAM = '/usr/sbin/pgbouncer'

@@ -11,7 +11,7 @@ import {
 } from '../../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { findRedisProgram } from '../../../src/standalone/servers/redis-program.ts'
-import { stopWithMe } from '../../support/stop-with-me.ts'
+import { stopWithMe } from '../../../src/standalone/stand/stop-with-me.ts'
 
 /** One server of any kind, with a configuration of its own. */
 export interface RedisNode {

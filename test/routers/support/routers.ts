@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
-import { stopWithMe } from '../../support/stop-with-me.ts'
+import { stopWithMe } from '../../../src/standalone/stand/stop-with-me.ts'
 
 /** A call that a router's handler answered, where a model runs with usage 1000/500. */
 export interface Served {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startPostgres } from '../../../src/standalone/servers/postgres.ts'
-import { stopWithMe } from '../stop-with-me.ts'
+import { stopWithMe } from '../../../src/standalone/stand/stop-with-me.ts'
 import type { TestServer } from './servers.ts'
 
 /** A streaming replica of a private PostgreSQL; it dies with the process that started it. */

@@ -1,20 +1,25 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 
-/** A program of the bench in a process of its own. It ends when its channel to us does. */
+/** A program of ours in a process of its own. It ends when its channel to us does. */
 export interface OwnProcess {
   readonly child: ChildProcess
   readonly pid: number
-  /** Where it listens; 0: nowhere. */
+  /** The port that it listens at; 0: none. */
   readonly port: number
 }
 
-/** Starts it and waits until it says where it listens. */
+/**
+ * Starts it and waits until it says where it listens.
+ *
+ * @param script From the project's root.
+ */
 export async function startOwnProcess(
   script: string,
   env: Readonly<Record<string, string>> = {},
   args: readonly string[] = [],
 ): Promise<OwnProcess> {
-  const child = fork(script, args, {
+  const child = fork(fileURLToPath(new URL(`../../../${script}`, import.meta.url)), args, {
     env: { ...process.env, NODE_ENV: 'production', ...env },
     serialization: 'advanced',
   })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
-/** What the upstream says of the calls it was asked, by call number. */
-export interface UpstreamLedger {
+/** The stand-in's account of the calls it was asked, by call number. */
+export interface StandInLedger {
   /** How often each was asked. */
   readonly got: ReadonlyMap<number, number>
   /** The most output tokens that it reported of each before the end of its stream. */
@@ -15,7 +15,7 @@ export interface UpstreamLedger {
   >
 }
 
-export function readUpstreamLedger(file: string): UpstreamLedger {
+export function readStandInLedger(file: string): StandInLedger {
   const got = new Map<number, number>()
   const reported = new Map<number, number>()
   const final = new Set<number>()

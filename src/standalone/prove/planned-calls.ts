@@ -1,5 +1,5 @@
 /**
- * The calls of a chaos run, by number. Each has its own counts of tokens, so that an answer, a line of the
+ * The calls of a run that injects faults, by number. Each has its own counts of tokens, so that an answer, a line of the
  * upstream or a row of `calls` shows which call it belongs to.
  */
 export interface PlannedCall {
@@ -70,14 +70,44 @@ export function planCall(number: number): PlannedCall {
     asksUsage: Math.floor(number / MODELS.length) % 2 === 0,
     input,
     output,
-    costPico: costOf(number, input, output),
+    costPico: plannedCost(number, input, output),
   }
 }
 
-/** What so many tokens of the call's model cost. */
-export function costOf(number: number, input: number, output: number): bigint {
+/** A short chat, for a gateway whose paths say nothing of calls. It has the prices of gpt-4o-mini. */
+export function chatCall(number: number, model: string): PlannedCall {
+  const planned = planCall(number)
+  const { input, output } = planned
+  const costPico = BigInt(input) * MINI.input + BigInt(output) * MINI.output
+  return { ...planned, client: 0, model, lastsMs: 0, asksUsage: true, costPico }
+}
+
+/** The cost of so many tokens of the call's model. */
+export function plannedCost(number: number, input: number, output: number): bigint {
   const price = modelOf(number)
   return BigInt(input) * price.input + BigInt(output) * price.output
+}
+
+/** The part of a prompt that says which answer the stand-in gives. */
+export type Order = Pick<PlannedCall, 'number' | 'input' | 'output' | 'lastsMs'>
+
+/** The prompt of a call: what gateways change or leave out beside it, they send this on. */
+export function writeOrder({ number, input, output, lastsMs }: Order): string {
+  return `call ${number}: ${input} in, ${output} out, ${lastsMs} ms`
+}
+
+/** @returns `null`: messages of other programs. */
+export function readOrder(messages: unknown): Order | null {
+  const found = /call (\d+): (\d+) in, (\d+) out, (\d+) ms/.exec(JSON.stringify(messages) ?? '')
+  if (found === null) return null
+  const [, number = 0, input = 0, output = 0, lastsMs = 0] = found.map(Number)
+  return { number, input, output, lastsMs }
+}
+
+/** The call that has so many input tokens, where it is one of the first `calls`; null: none of ours. */
+export function callNumberOfInput(input: number, calls: number): number | null {
+  const number = input - FIRST_INPUT
+  return Number.isInteger(number) && number >= 0 && number < calls ? number : null
 }
 
 /** Which call went to that path, as a row of `calls` has it; null: none of ours. */

@@ -1,5 +1,5 @@
 import { createSocket } from 'node:dgram'
-import { whyPortIsTaken } from '../../src/standalone/processes/free-port.ts'
+import { whyPortIsTaken } from '../processes/free-port.ts'
 
 /** Below the ports that tests and `npm start` choose from, and that systems give to connections. */
 const LOWEST_PORT = 12_000

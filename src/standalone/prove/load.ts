@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Agent } from 'undici'
+import { callNumberOf, type PlannedCall, planCall, writeOrder } from './planned-calls.ts'
 import { type Random, seeded } from './random.ts'
-import { planCall } from './tokens.ts'
 
 /** How a call looked to its client. `refused`: no gateway took it, so it never was one. */
-export type Answer = 'whole' | 'cut' | 'refused' | 'error' | 'left'
+export type CallAnswer = 'whole' | 'cut' | 'refused' | 'error' | 'left'
 
-/** What a client recorded of one call. */
+/** One call as its client recorded it. */
 export interface CallTrace {
   readonly number: number
   readonly gateway: string
-  answer: Answer
+  answer: CallAnswer
   /** 0: no answer began. */
   status: number
   /** As the gateway's answer named it; null: no answer began. */
@@ -34,16 +34,24 @@ export interface Load {
 }
 
 export interface LoadOptions {
-  /** Where calls go; asked for each call. */
-  readonly targets: readonly { readonly name: string; readonly port: number }[]
+  /** The targets of calls, asked for each call. */
+  readonly targets: readonly Target[]
   readonly keys: readonly string[]
   /** Calls at a time, at most. */
   readonly atOnce: number
   readonly callsPerSecond: number
-  /** Of the streams, this share is left by its client in the middle. */
+  /** This share of the streams is left by its client in the middle. */
   readonly departing: number
   readonly random: Random
   readonly onEnd?: (trace: CallTrace) => void
+  /** The call of a number; absent: that of the stand. */
+  readonly plan?: (number: number) => PlannedCall
+}
+
+export interface Target {
+  readonly name: string
+  /** `http://127.0.0.1:8080` */
+  readonly url: string
 }
 
 const TICK_MS = 10
@@ -89,7 +97,13 @@ export function startLoad(options: LoadOptions): Load {
     }
     traces.push(trace)
     const departs = options.random.chance(options.departing)
-    const call = makeCall(agent, target.port, options.keys, trace, departs).finally(() => {
+    const planned = (options.plan ?? planCall)(number)
+    const call = makeCall(
+      agent,
+      { target, planned, key: options.keys[planned.client] ?? '' },
+      trace,
+      departs,
+    ).finally(() => {
       trace.endedMs = performance.now()
       underWay.delete(call)
       options.onEnd?.(trace)
@@ -113,31 +127,30 @@ export function startLoad(options: LoadOptions): Load {
 
 async function makeCall(
   agent: Agent,
-  port: number,
-  keys: readonly string[],
+  { target, planned, key }: { readonly target: Target; readonly planned: PlannedCall; readonly key: string },
   trace: CallTrace,
   departs: boolean,
 ): Promise<void> {
-  const { number, client, path, model, streamed, asksUsage, input, output, lastsMs } = planCall(trace.number)
+  const { number, path, model, streamed, asksUsage } = planned
   try {
     const response = await agent.request({
-      origin: `http://127.0.0.1:${port}`,
+      origin: target.url,
       path,
       method: 'POST',
       headers: {
-        authorization: `Bearer ${keys[client]}`,
+        authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         'x-client-request-id': `${number}`,
       },
       body: JSON.stringify({
         model,
         stream: streamed,
-        ...(streamed && asksUsage && model.startsWith('gpt')
+        ...(streamed && asksUsage && path.endsWith('/chat/completions')
           ? { stream_options: { include_usage: true } }
           : {}),
         max_tokens: 1_000,
-        metadata: { chaos: [number, input, output, lastsMs] },
-        messages: [{ role: 'user', content: `call ${number}` }],
+        ...(callNumberOf(path) === null ? { user: `call-${number}` } : {}),
+        messages: [{ role: 'user', content: writeOrder(planned) }],
       }),
     })
     trace.answer = 'cut'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
-import { type NodeProcess, startNode } from '../../src/standalone/processes/node-process.ts'
+import { sendSignal } from '../processes/detached-process.ts'
+import { type NodeProcess, startNode } from '../processes/node-process.ts'
 import { childrenOf, outliving } from './child-processes.ts'
 
 /** A process of ours that is ended in every way and started again. It ends with the process that started it. */
@@ -20,7 +20,7 @@ export interface Child {
    * does not within seconds is a complaint.
    */
   kill(): Promise<void>
-  /** What made it end, or will, is on its way already: that is not a complaint. Resolves with how it ended. */
+  /** Its end is on the way already, and is not a complaint. Resolves with how it ended. */
   expectEnd(): Promise<string>
   /** SIGTERM, and waits until it is gone; SIGKILL after `graceMs`. Tells how it ended. */
   stop(graceMs: number): Promise<string>
@@ -40,7 +40,7 @@ export interface ChildOptions {
   /** URLs of modules that are loaded first. */
   readonly preloads: readonly string[]
   readonly logFile: string
-  /** Whether it is of use now. */
+  /** Tells whether it is of use now. */
   readonly isReady: () => Promise<boolean>
   /** Between two calls of `isReady`; absent: 50. */
   readonly pollMs?: number

@@ -2,24 +2,24 @@ import { openSync, writeSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { callNumberOf, SHAKY } from './tokens.ts'
+import { callNumberOf, type Order, readOrder, SHAKY } from './planned-calls.ts'
 
 /**
- * A model provider with a ledger of its own: one line when the head of a request is there, `got <number>`, and one when
- * all of its answer was handed to the socket, `done <number> <input> <output> <service microseconds>`. Before usage is sent,
- * there is a line `told <number> <output>` where it is that of a stream under way, and `final <number>` where it is the last.
+ * A model provider with a ledger of its own: one line when the head of a request is there (or its
+ * body, where its path has no number), `got <number>`, and one when all
+ * of its answer was handed to the socket, `done <number> <input> <output> <service microseconds>`. Before usage is
+ * sent, there is a line `told <number> <output>` where it is that of a stream under way, and `final <number>` where it
+ * is the last.
  *
- *     node bench/chaos/upstream.ts <ledger file>
+ *     node src/standalone/prove/stand-in.ts <ledger file> [port] [host]
  *
- * Writes its port to its standard output; a request says in `metadata.chaos` which tokens it is to use.
+ * Tells its parent where it listens; the prompt of a request says which tokens it is to use.
  */
 interface Asked {
   readonly model: string
   readonly stream?: boolean
   readonly stream_options?: { readonly include_usage?: boolean }
-  readonly metadata: {
-    readonly chaos: readonly [number: number, input: number, output: number, lastsMs: number]
-  }
+  readonly messages?: unknown
 }
 
 /** A piece of a stream. */
@@ -32,18 +32,31 @@ interface Event {
 const FIRST_BYTE_MAX_MS = 40
 const BETWEEN_EVENTS_MAX_MS = 15
 const WORDS = ['a', 'b', 'c']
+const CREATED_S = 1_760_000_000
 /** Between its final usage and its end a stream takes longer: what dies then has usage that its client has seen. */
 const BEFORE_END_FACTOR = 4
-/** Of a long stream. */
+/** A long stream has a word so often. */
 const WORD_EVERY_MS = 250
 
-const ledger = openSync(process.argv[2] ?? '', 'a')
+/** The answer to a prompt of others, such as a gateway's own check: it is in no ledger. */
+const NO_ORDER: Order = { number: -1, input: 1, output: 1, lastsMs: 0 }
+
+const [ledgerFile = '', wantedPort = '0', wantedHost = '127.0.0.1'] = process.argv.slice(2)
+const ledger = openSync(ledgerFile, 'a')
+const write = ({ number }: Order, line: string) => {
+  if (number >= 0) writeSync(ledger, `${line}\n`)
+}
+// A test has it claim a call that no client made: who compares the books has to miss that one.
+const claimed = process.env.STAND_IN_CLAIMS
+if (claimed !== undefined) writeSync(ledger, `got ${claimed}\n`)
 
 const server = createServer((request, response) => {
   answer(request, response).catch(() => response.destroy()) // the gateway hung up
 })
 server.keepAliveTimeout = 30_000
-server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
+server.listen(Number(wantedPort), wantedHost, () =>
+  process.send?.({ port: (server.address() as AddressInfo).port }),
+)
 process.on('disconnect', () => process.exit(0))
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -58,40 +71,53 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const startedAt = performance.now()
   const asked: Asked = JSON.parse(body)
+  const order = readOrder(asked.messages) ?? NO_ORDER
+  const { number, input, output, lastsMs } = order
+  if (numbered === null) write(order, `got ${number}`)
   if (request.url?.startsWith(`${SHAKY}/`) === true) {
-    fail(asked, response)
+    fail(asked, order, response)
     return
   }
-  const [number, input, output, lastsMs] = asked.metadata.chaos
   await delay(Math.random() * FIRST_BYTE_MAX_MS)
   const isChat = request.url?.endsWith('/chat/completions') === true
   if (asked.stream === true) {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const maxMs = lastsMs === 0 ? BETWEEN_EVENTS_MAX_MS : 2 * WORD_EVERY_MS
-    for (const { text, usage } of isChat ? chatEvents(asked) : messageEvents(asked)) {
+    for (const { text, usage } of isChat ? chatEvents(asked, order) : messageEvents(asked, order)) {
       if (response.destroyed) return // the gateway hung up
       if (usage !== undefined)
-        writeSync(ledger, usage.isFinal ? `final ${number}\n` : `told ${number} ${usage.output}\n`)
+        write(order, usage.isFinal ? `final ${number}` : `told ${number} ${usage.output}`)
       response.write(text)
       await delay(Math.random() * (usage?.isFinal === true ? BEFORE_END_FACTOR * maxMs : maxMs))
     }
     if (response.destroyed) return
     response.end()
   } else {
-    writeSync(ledger, `final ${number}\n`)
-    json(response, {
-      id: `r${number}`,
-      model: asked.model,
-      ...(isChat ? { choices: [], usage: chatUsage(asked) } : { content: [], usage: messageUsage(asked) }),
-    })
+    write(order, `final ${number}`)
+    json(response, isChat ? chatAnswer(asked, order) : messageAnswer(asked, order))
   }
   const serviceUs = Math.round((performance.now() - startedAt) * 1_000)
-  writeSync(ledger, `done ${number} ${input} ${output} ${serviceUs}\n`)
+  write(order, `done ${number} ${input} ${output} ${serviceUs}`)
+}
+
+function chatAnswer({ model }: Asked, order: Order): object {
+  const message = { role: 'assistant', content: WORDS.join(' ') }
+  return {
+    id: `call-${order.number}`,
+    object: 'chat.completion',
+    created: CREATED_S,
+    model,
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    usage: chatUsage(order),
+  }
+}
+
+function messageAnswer({ model }: Asked, order: Order): object {
+  return { id: `call-${order.number}`, model, content: [], usage: messageUsage(order) }
 }
 
 /** Dies, hangs, lies, has no room, or fails: each call in another way. */
-function fail({ stream, metadata: { chaos } }: Asked, response: ServerResponse): void {
-  const [number] = chaos
+function fail({ stream }: Asked, { number }: Order, response: ServerResponse): void {
   switch (number % 5) {
     case 0:
       response.socket?.resetAndDestroy()
@@ -111,26 +137,31 @@ function fail({ stream, metadata: { chaos } }: Asked, response: ServerResponse):
 }
 
 /** Long ones have running usage in every event, as vLLM's with `continuous_usage_stats`. */
-function chatEvents(asked: Asked): Event[] {
-  const [, , output, lastsMs] = asked.metadata.chaos
-  const event = (fields: object) =>
-    `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', model: asked.model, ...fields })}\n\n`
+function chatEvents(asked: Asked, order: Order): Event[] {
+  const { output, lastsMs } = order
+  const head = {
+    id: `call-${order.number}`,
+    object: 'chat.completion.chunk',
+    created: CREATED_S,
+    model: asked.model,
+  }
+  const event = (fields: object) => `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
   const words = wordsFor(lastsMs).map((content, index): Event => {
     const choices = [{ index: 0, delta: { content } }]
     if (lastsMs === 0) return { text: event({ choices }) }
     const soFar = Math.min(index + 1, output)
     return {
-      text: event({ choices, usage: chatUsage(asked, soFar) }),
+      text: event({ choices, usage: chatUsage(order, soFar) }),
       usage: { output: soFar, isFinal: false },
     }
   })
-  const last = { text: event({ choices: [], usage: chatUsage(asked) }), usage: { output, isFinal: true } }
+  const last = { text: event({ choices: [], usage: chatUsage(order) }), usage: { output, isFinal: true } }
   const wantsUsage = asked.stream_options?.include_usage === true
   return [...words, ...(wantsUsage ? [last] : []), { text: 'data: [DONE]\n\n' }]
 }
 
-function messageEvents(asked: Asked): Event[] {
-  const [, input_tokens, output_tokens, lastsMs] = asked.metadata.chaos
+function messageEvents(asked: Asked, order: Order): Event[] {
+  const { input: input_tokens, output: output_tokens, lastsMs } = order
   const event = (type: string, fields: object) =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
   const start = { model: asked.model, usage: { input_tokens, output_tokens: 1 } }
@@ -154,13 +185,11 @@ function wordsFor(lastsMs: number): string[] {
     : Array.from({ length: Math.ceil(lastsMs / WORD_EVERY_MS) }, (_, index) => ` word ${index}`)
 }
 
-function chatUsage({ metadata: { chaos } }: Asked, output: number = chaos[2]) {
-  const [, input] = chaos
+function chatUsage({ input, output: all }: Order, output: number = all) {
   return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output }
 }
 
-function messageUsage({ metadata: { chaos } }: Asked) {
-  const [, input, output] = chaos
+function messageUsage({ input, output }: Order) {
   return { input_tokens: input, output_tokens: output }
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** What ends together with this process. */
+/** Servers that end together with this process. */
 export interface StopWithMe {
   /** A server process that is to be killed then. */
   add(pid: number): void
