@@ -1,4 +1,5 @@
 import type { Environment } from '../config/config.ts'
+import type { ExitCode } from '../operations/operation.ts'
 import type { Progress } from '../operations/ports.ts'
 import type { Servers } from './servers.ts'
 
@@ -23,10 +24,10 @@ export interface Cli {
   /** Says one thing beside the result, on stderr. */
   remark(text: string): void
   /**
-   * Makes the process end with this code, although nothing was thrown. 3: all is right as far as could be seen, and no
+   * Makes the process end with this code, although nothing was thrown. 2: there is something to change. 3: all is right as far as could be seen, and no
    * call was kept that it could be held against.
    */
-  fail(code: 1 | 3): void
+  fail(code: Exclude<ExitCode, 0>): void
   /** Whether the environment, or a running `npm start`, names a database. */
   knowsServers(): boolean
   /** Opens the servers that the environment or a running `npm start` names, and closes them after `work`. */

@@ -10,7 +10,7 @@ import type { Cli } from './cli.ts'
 import { findServers } from './find-servers.ts'
 import { findPrices, type PriceOptions } from './gateway-prices.ts'
 import { inspectServers } from './inspect-servers.ts'
-import { secretsOf } from './secrets.ts'
+import { referencesOf, secretsOf } from './secrets.ts'
 import type { Servers } from './servers.ts'
 
 /** Options of commands that are of no field. */
@@ -57,6 +57,7 @@ export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptio
     newKeyPepper: () => needed().keyPepper(),
     locations: servers?.locations ?? null,
     drainFolder: (folder, timeoutMs) => drainFolder(folder, timeoutMs, needed(), cli),
+    findReference: referencesOf(cli.env),
     async prove(wish) {
       // Nothing else of the command line starts servers.
       const { prove } = await import('../standalone/prove/prove.ts')

@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { Environment } from '../config/config.ts'
 import { readVariable } from '../config/environment.ts'
 import type { SecretPorts } from '../keys/operations/secrets.ts'
+import { reasonOf } from '../lib/reason-of.ts'
+import { Failure } from '../operations/failure.ts'
 
 /** Their names in the data folder of `npm start`. */
 const KEPT = { KEY_PEPPER: 'keyPepper', ADMIN_TOKEN: 'adminToken' } as const
@@ -22,5 +24,23 @@ function readDataFolder(env: Environment): Readonly<Record<string, unknown>> {
     )
   } catch {
     return {}
+  }
+}
+
+/** What `${NAME}` and `file:/path` stand for in a declaration. One line break at a file's end is an editor's. */
+export function referencesOf(env: Environment): (reference: string) => string {
+  return (reference) => {
+    if (reference.startsWith('file:')) {
+      const path = reference.slice('file:'.length)
+      try {
+        return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+      } catch (error) {
+        throw new Failure(`${path} cannot be read: ${reasonOf(error)}`)
+      }
+    }
+    const name = reference.slice(2, -1)
+    const value = env[name]
+    if (value === undefined || value === '') throw new Failure(`${name} is not set, and the file names it`)
+    return value
   }
 }

@@ -3,6 +3,7 @@
  * messages may be reworded. `area.what`, and what has happened.
  */
 export const LOG_EVENTS = {
+  'admin.applied': 'the operator applied a declaration of clients, keys, limits and alerts',
   'admin.client_changed': 'the operator renamed, disabled or enabled a client',
   'admin.client_created': 'the operator created a client',
   'admin.cost_corrected': 'the operator adjusted, rebuilt or repriced costs',

@@ -63,9 +63,11 @@ export interface OperationCommand<Input, Found> {
   readonly json?: (found: Found, input: Input) => unknown
   /** The text of what was found, or the columns of a list. */
   readonly print: ((found: Found, input: Input) => string) | ListingOf<Found>
-  /** 1: what was asked for is not as it should be. 3: nothing was there to check by. */
-  readonly exitCode?: (found: Found) => 0 | 1 | 3
+  /** 1: what was asked for is not as it should be. 2: there is something to change. 3: nothing was there to check by. */
+  readonly exitCode?: (found: Found) => ExitCode
 }
+
+export type ExitCode = 0 | 1 | 2 | 3
 
 type ListingOf<Found> = Found extends readonly (infer Row)[] ? Listing<Row> : never
 
@@ -146,7 +148,7 @@ export interface AnyCommand {
         })[]
         readonly empty: string
       }
-  readonly exitCode?: (found: never) => 0 | 1 | 3
+  readonly exitCode?: (found: never) => ExitCode
 }
 
 /** Operations of one subject. The command line has them under one word. */

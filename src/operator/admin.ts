@@ -160,6 +160,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       locations: null,
       drainFolder: null,
       prove: null,
+      findReference: null,
     },
     announce: options.announceKeyChange,
     openLong: options.openLong,

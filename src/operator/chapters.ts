@@ -48,6 +48,7 @@ import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { listContradictions, listDifferences } from '../usage/operations/price-checks.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
 import { USAGE_CHAPTER, type UsagePorts } from '../usage/operations/usage.ts'
+import { type ApplyPorts, applyChapters } from './apply/apply-operations.ts'
 import { PROVE_CHAPTER, type ProvePorts } from './prove-operation.ts'
 
 /** What the operations of all chapters use. */
@@ -62,10 +63,13 @@ export interface AllPorts
     BackupPorts,
     SecretPorts,
     JournalPorts,
-    ProvePorts {}
+    ProvePorts,
+    ApplyPorts {}
 
-/** Every chapter that declares operations, in the order of the command line's help. */
-export const CHAPTERS: readonly Chapter<AllPorts>[] = [
+const operationsOf = (chapters: readonly Chapter<AllPorts>[]) =>
+  chapters.flatMap(({ operations }) => operations)
+
+const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
   SECRETS_CHAPTER,
   {
     words: 'client',
@@ -132,4 +136,10 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
   PROVE_CHAPTER,
 ]
 
-export const OPERATIONS: readonly AnyOperation<AllPorts>[] = CHAPTERS.flatMap(({ operations }) => operations)
+/** Every chapter that declares operations, in the order of the command line's help. */
+export const CHAPTERS: readonly Chapter<AllPorts>[] = [
+  ...OWN_CHAPTERS,
+  ...applyChapters(operationsOf(OWN_CHAPTERS)),
+]
+
+export const OPERATIONS: readonly AnyOperation<AllPorts>[] = operationsOf(CHAPTERS)

@@ -56,6 +56,8 @@ const UNSAID: Readonly<Record<string, string>> = {
   rebuildDay: 'days to come',
   retryDeadLetters: 'one of two fields',
   importPrices: 'one of two fields; what is in the list',
+  diff: 'what is in the document',
+  apply: 'what is in the document, and the plan',
   acceptPriceDoubt: 'one of three ways to name prices',
 }
 

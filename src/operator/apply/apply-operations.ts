@@ -1,0 +1,237 @@
+import { appendFileSync } from 'node:fs'
+import { z } from 'zod'
+import type { AlertReceiver, NewReceiver } from '../../alerts/receivers.ts'
+import type { Client } from '../../keys/clients.ts'
+import type { NewKey, StoredKey } from '../../keys/keys.ts'
+import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
+import {
+  shownChoice,
+  shownDocument,
+  shownList,
+  shownText,
+  shownTextOrNull,
+} from '../../operations/answers.ts'
+import { flagField, textField } from '../../operations/fields.ts'
+import { type AnyOperation, type Chapter, operation, Part } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { checkTogether, runOperation } from '../../operations/read-input.ts'
+import { conflict } from '../../operations/refuse.ts'
+import { type FindReference, readDeclared } from './declared.ts'
+import { type ApplyPlan, type ApplyStep, nameOfPlan, planApply } from './plan.ts'
+
+/** What these operations use beside what the operations of their steps do. */
+export interface ApplyPorts extends Ports {
+  /** `null`: references are refused, as a caller over HTTP may not read this machine. */
+  readonly findReference: FindReference | null
+}
+
+const MOST_BYTES = 1024 * 1024
+
+const CHANGE = z.strictObject({
+  action: shownChoice(['create', 'change', 'remove'], 'What is done. Nothing is removed without prune.'),
+  what: shownChoice(['client', 'key', 'limit', 'receiver'], 'Of what.'),
+  name: shownText('Its name: acme, acme/production, acme: budget per month.'),
+  detail: shownTextOrNull('From what to what. null: the name says it.'),
+})
+const PLAN = {
+  plan: shownText('Tells this plan: another one has another text.'),
+  changes: shownList(CHANGE, 'In the order in which they are made. Empty: everything is as declared.'),
+  left: shownList(z.string(), 'What is there, and not in the file: prune removes it.'),
+}
+const SHOWN_PLAN = shownDocument('Plan', PLAN)
+const APPLIED = shownDocument('Applied', {
+  ...PLAN,
+  secrets: shownList(
+    z.strictObject({
+      what: shownChoice(['key', 'receiver'], 'Of what.'),
+      name: shownText('Its name, as in changes.'),
+      id: shownText('Its id.'),
+      secret: shownText('The key, or what signs the alerts, shown this once.'),
+    }),
+    'Of what was made. Empty, too, where they were written into a file.',
+  ),
+})
+
+type ShownPlan = z.output<typeof SHOWN_PLAN>
+type Applied = z.output<typeof APPLIED>
+
+const INPUT = {
+  document: z
+    .string('must be a text')
+    .max(MOST_BYTES, 'must be at most 1 MiB')
+    .describe('YAML with clients, defaults and alerts, as docs/apply.md has them.'),
+  prune: flagField(
+    'What is there and not in the file goes: keys are revoked, clients disabled. Only in sections that the file has.',
+  ).default(false),
+}
+const COMMAND_OPTIONS = { document: '-f, --file <file>' }
+
+/** @param operations Those of all chapters: each step is one of them. */
+export function applyChapters<Has extends ApplyPorts>(
+  operations: readonly AnyOperation<Has>[],
+): readonly Chapter<Has>[] {
+  const named = (name: string): AnyOperation<Has> => {
+    const found = operations.find((one) => one.name === name)
+    if (found === undefined) throw new Error(`there is no operation ${name}`)
+    return found
+  }
+
+  /** Runs an operation with checked fields. */
+  async function run(ports: Has, name: string, input: Readonly<Record<string, unknown>>, who: string) {
+    const chosen = named(name)
+    checkTogether(chosen, input)
+    const done = await runOperation(chosen, ports, input, who)
+    return done instanceof Part ? done.answer : done
+  }
+
+  async function plan(
+    ports: Has,
+    { document, prune }: { readonly document: string; readonly prune: boolean },
+    who: string,
+  ): Promise<ApplyPlan> {
+    const declared = readDeclared(document, named('alerts.add').input, ports.findReference)
+    const clients = (await run(ports, 'clients.list', {}, who)) as readonly Client[]
+    const limits: LimitDocument[] = []
+    const isThere = ({ name }: { readonly name: string }) => clients.some((client) => client.name === name)
+    const asked = [
+      ...(declared.defaults?.limits === undefined ? [] : [{ default: true }]),
+      ...(declared.clients ?? [])
+        .filter((client) => client.limits !== undefined && isThere(client))
+        .map(({ name }) => ({ client: name })),
+    ]
+    for (const of of asked) {
+      const found = (await run(ports, 'limits.list', of, who)) as readonly LimitDocument[]
+      // Of a client, the defaults that hold for it are shown, too.
+      limits.push(...found.filter(({ client }) => client === ('client' in of ? of.client : null)))
+    }
+    const standing = {
+      clients,
+      keys: (await run(ports, 'keys.list', {}, who)) as readonly StoredKey[],
+      limits,
+      receivers: (await run(ports, 'alerts.list', {}, who)) as readonly AlertReceiver[],
+    }
+    return planApply(declared, standing, prune, ports.now())
+  }
+
+  const diff = operation({
+    name: 'diff',
+    summary: 'Shows what apply would change.',
+    role: 'admin',
+    http: { method: 'POST', path: '/diff', id: 'diff', body: 'Declaration', bodyLimitBytes: 2 * MOST_BYTES },
+    input: INPUT,
+    answer: SHOWN_PLAN,
+    gives: 'The plan.',
+    errors: ['conflict'],
+    isLong: true,
+    run: async (ports: Has, asked, who) => shownPlan(await plan(ports, asked, who)),
+    command: {
+      words: 'diff',
+      options: COMMAND_OPTIONS,
+      print: (found) => planText(found, 'Nothing to change.'),
+      exitCode: ({ changes }) => (changes.length === 0 ? 0 : 2),
+    },
+  })
+
+  const apply = operation({
+    name: 'apply',
+    summary: 'Makes clients, keys, limits and alerts as a file declares them. Run twice, it changes nothing.',
+    description: 'Cut in the middle, the same run again leads to the same end.',
+    role: 'admin',
+    http: {
+      method: 'POST',
+      path: '/apply',
+      id: 'apply',
+      body: 'DeclarationToApply',
+      bodyLimitBytes: 2 * MOST_BYTES,
+      without: ['secrets_to'],
+    },
+    input: {
+      ...INPUT,
+      plan: textField('Only if the plan is still the one that diff showed.', 'plan').optional(),
+      secrets_to: textField(
+        'New secrets are added to this file, one JSON document a line. Without it: they are shown.',
+        'path',
+      ).optional(),
+    },
+    answer: APPLIED,
+    gives: 'What was changed, and the secrets of what was made.',
+    errors: ['conflict', 'not_found'],
+    isLong: true,
+    async run(ports: Has, asked, who) {
+      const planned = await plan(ports, asked, who)
+      const shown = shownPlan(planned)
+      if (asked.plan !== undefined && asked.plan !== shown.plan)
+        throw conflict(`The plan is ${shown.plan} by now.`, 'plan', 'diff shows it')
+      const keys = new Map(planned.keys)
+      const secrets: Applied['secrets'][number][] = []
+      const progress = ports.progress('changes')
+      for (const [index, step] of planned.steps.entries()) {
+        progress.at(step.name, index)
+        const made = await run(ports, step.operation, step.input(keys), who)
+        const secret = secretOf(step, made)
+        if (secret === null) continue
+        if (secret.what === 'key') keys.set(step.name, secret.id)
+        // At once: what is cut behind it has its secret all the same.
+        if (asked.secrets_to === undefined) secrets.push(secret)
+        else appendFileSync(asked.secrets_to, `${JSON.stringify(secret)}\n`, { mode: 0o600 })
+      }
+      return { ...shown, secrets }
+    },
+    changes: {
+      event: 'admin.applied',
+      says: 'a declaration was applied',
+      log: ({ plan: name, changes }) =>
+        changes.length === 0 ? null : { plan: name, changes: changes.length },
+      isAnnounced: true,
+      isAudited: true,
+    },
+    command: {
+      words: 'apply',
+      options: COMMAND_OPTIONS,
+      print: (found) =>
+        [
+          planText(found, 'Nothing to change.'),
+          ...found.secrets.map(({ what, name, secret }) => `${what} ${name}, shown this once: ${secret}`),
+        ].join('\n'),
+    },
+  })
+
+  return [
+    { words: 'diff', about: diff.summary, operations: [diff] },
+    { words: 'apply', about: apply.summary, operations: [apply] },
+  ]
+}
+
+function shownPlan(planned: ApplyPlan): ShownPlan {
+  return {
+    plan: nameOfPlan(planned),
+    changes: planned.steps.map(({ action, what, name, detail }) => ({ action, what, name, detail })),
+    left: planned.left,
+  }
+}
+
+/** The secret of what a step made; `null`: it made none, or the file has it. */
+function secretOf(
+  { operation: name, what, name: of, input }: ApplyStep,
+  made: unknown,
+): Applied['secrets'][number] | null {
+  if (name === 'keys.create') {
+    const { id, key } = made as NewKey
+    return { what: 'key', name: of, id, secret: key }
+  }
+  if (name !== 'alerts.add' || input(new Map()).secret !== undefined) return null
+  const { id, secret } = made as NewReceiver
+  return { what: what === 'receiver' ? what : 'receiver', name: of, id, secret }
+}
+
+const SIGNS = { create: '+', change: '~', remove: '-' } as const
+
+function planText({ plan, changes, left }: ShownPlan, nothing: string): string {
+  const lines = changes.map(
+    ({ action, what, name, detail }) =>
+      `${SIGNS[action]} ${what} ${name}${detail === null ? '' : `  ${detail}`}`,
+  )
+  const rest = left.map((one) => `  ${one} is not in the file; --prune removes it`)
+  const end = changes.length === 0 ? nothing : `${changes.length} changes, plan ${plan}`
+  return [...lines, ...rest, end].join('\n')
+}

@@ -1,0 +1,114 @@
+import { parseDocument, visit } from 'yaml'
+import { z } from 'zod'
+import { createClientOperation } from '../../keys/operations/clients.ts'
+import { createKeyOperation } from '../../keys/operations/keys.ts'
+import { setLimit } from '../../limits/operations/limits.ts'
+import { flagField } from '../../operations/fields.ts'
+import type { InputOf, OperationFields } from '../../operations/operation.ts'
+import { parseFields } from '../../operations/read-input.ts'
+import { invalid } from '../../operations/refuse.ts'
+
+/** What a file declares: each item has the fields of the operation that makes it, but for those its place says. */
+const { client: _ofKey, ...KEY } = createKeyOperation.input
+const { client: _ofLimit, ...LIMIT } = setLimit.input
+
+const CLIENT = {
+  name: createClientOperation.input.name,
+  disabled: flagField('All of its keys are refused.').default(false),
+  keys: z.array(z.strictObject(KEY), 'must be a list').optional(),
+  limits: z.array(z.strictObject(LIMIT), 'must be a list').optional(),
+}
+
+const fieldsOf = (receiver: OperationFields) => ({
+  clients: z.array(z.strictObject(CLIENT), 'must be a list').optional(),
+  defaults: z
+    .strictObject(
+      { limits: z.array(z.strictObject(LIMIT), 'must be a list').optional() },
+      'must be an object',
+    )
+    .optional(),
+  alerts: z.array(z.strictObject(receiver), 'must be a list').optional(),
+})
+
+export type DeclaredClient = InputOf<typeof CLIENT>
+export type DeclaredKey = NonNullable<DeclaredClient['keys']>[number]
+export type DeclaredLimit = NonNullable<DeclaredClient['limits']>[number]
+export interface DeclaredReceiver {
+  readonly url: string
+  readonly on: readonly string[]
+  readonly format: string
+  readonly thresholds: readonly number[]
+  readonly client?: string
+  readonly secret?: string
+}
+
+/** A section that is absent is left alone: what is there stays, whatever `prune` says. */
+export interface Declared {
+  readonly clients?: readonly DeclaredClient[]
+  readonly defaults?: { readonly limits?: readonly DeclaredLimit[] }
+  readonly alerts?: readonly DeclaredReceiver[]
+}
+
+/** Gives the text that a reference such as `${NAME}` or `file:/path` stands for. @throws {Error} Where there is none. */
+export type FindReference = (reference: string) => string
+
+const REFERENCE = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\}|file:.+)$/
+
+/**
+ * Reads the YAML of a file.
+ *
+ * @param receiver The fields of the operation that adds a receiver of alerts.
+ * @param findReference `null`: references are refused, as a caller over HTTP may not read this machine.
+ * @throws {GatewayError} `invalid_request` that names the place at fault.
+ */
+export function readDeclared(
+  text: string,
+  receiver: OperationFields,
+  findReference: FindReference | null,
+): Declared {
+  const document = parseDocument(text)
+  const [mistake] = document.errors
+  if (mistake !== undefined) throw invalid('document', `is not YAML: ${mistake.message.split('\n')[0]}`)
+  visit(document, {
+    Scalar(_, node) {
+      const { value } = node
+      if (typeof value !== 'string' || !REFERENCE.test(value)) return
+      if (findReference === null)
+        throw invalid('document', `has the reference ${value}: send the text itself, or use the command line`)
+      node.value = findReference(value)
+    },
+  })
+  const declared = parseFields(fieldsOf(receiver), document.toJS() ?? {}) as Declared
+  const { clients = [], defaults = {} } = declared
+  refuseDoubles(
+    'clients',
+    clients.map(({ name }) => name),
+  )
+  for (const [index, { keys = [], limits = [] }] of clients.entries()) {
+    refuseDoubles(
+      `clients.${index}.keys`,
+      keys.map(({ name }) => name),
+    )
+    refuseDoubles(`clients.${index}.limits`, limits.map(sortOf))
+  }
+  for (const [index, { key }] of (defaults.limits ?? []).entries())
+    if (key !== undefined) throw invalid(`defaults.limits.${index}.key`, 'needs a client')
+  refuseDoubles('defaults.limits', (defaults.limits ?? []).map(sortOf))
+  return declared
+}
+
+function refuseDoubles(place: string, names: readonly string[]): void {
+  const again = names.find((name, index) => names.indexOf(name) !== index)
+  if (again !== undefined) throw invalid(place, `has ${again} twice`)
+}
+
+/** A limit replaces one of the same sort. */
+export function sortOf(limit: Pick<DeclaredLimit, 'kind' | 'per' | 'soft' | 'key' | 'model'>): string {
+  const { kind, per, soft, key, model } = limit
+  return [
+    `${soft ? 'soft ' : ''}${kind}`,
+    ...(per === undefined ? [] : [`per ${per}`]),
+    ...(key === undefined ? [] : [`of key ${key}`]),
+    ...(model === undefined ? [] : [`of ${model}`]),
+  ].join(' ')
+}

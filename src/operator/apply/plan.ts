@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto'
+import type { AlertReceiver } from '../../alerts/receivers.ts'
+import type { Client } from '../../keys/clients.ts'
+import type { StoredKey } from '../../keys/keys.ts'
+import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
+import { readAmount } from '../../limits/operations/limit-terms.ts'
+import { conflict } from '../../operations/refuse.ts'
+import { type Declared, type DeclaredLimit, type DeclaredReceiver, sortOf } from './declared.ts'
+
+/** What there is now, as the operations that list it found it. */
+export interface PresentState {
+  readonly clients: readonly Client[]
+  readonly keys: readonly StoredKey[]
+  /** Of the declared clients, and the defaults. */
+  readonly limits: readonly LimitDocument[]
+  readonly receivers: readonly AlertReceiver[]
+}
+
+/** The ids of keys by `client/name`: those of the plan are known once they are made. */
+export type KeyIds = ReadonlyMap<string, string>
+
+/** One operation to run. */
+export interface ApplyStep {
+  readonly action: 'create' | 'change' | 'remove'
+  readonly what: 'client' | 'key' | 'limit' | 'receiver'
+  readonly name: string
+  /** From what to what, in words; `null`: the name says it. */
+  readonly detail: string | null
+  readonly operation: string
+  readonly input: (keys: KeyIds) => Readonly<Record<string, unknown>>
+}
+
+export interface ApplyPlan {
+  readonly steps: readonly ApplyStep[]
+  /** What is there, and not in the file, in words. */
+  readonly left: readonly string[]
+  /** Ids of keys that are there. */
+  readonly keys: KeyIds
+}
+
+/**
+ * The steps from what there is to what is declared, in the order in which they need each other. They are made again from
+ * what there is each time, so a run that was cut is taken up by the next one.
+ *
+ * @param prune What is not declared goes, in the sections that the file has.
+ * @throws {GatewayError} `conflict` where no operation leads there.
+ */
+export function planApply(
+  declared: Declared,
+  standing: PresentState,
+  prune: boolean,
+  nowMs: number,
+): ApplyPlan {
+  const steps: ApplyStep[] = []
+  const gone: ApplyStep[] = []
+  const active = standing.keys.filter(
+    ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || expiresAt.getTime() > nowMs),
+  )
+  const keys = new Map(active.map(({ client, name, id }) => [`${client}/${name}`, id]))
+
+  for (const { name, disabled } of declared.clients ?? []) {
+    const there = standing.clients.find((client) => client.name === name)
+    if (there === undefined) steps.push(step('create', 'client', name, 'clients.create', () => ({ name })))
+    if (disabled !== (there?.disabled ?? false)) {
+      const [verb, from] = disabled ? ['disable', 'enabled'] : ['enable', 'disabled']
+      const detail = `${from} -> ${verb}d`
+      steps.push({ ...step('change', 'client', name, `clients.${verb}`, () => ({ id: name })), detail })
+    }
+  }
+  for (const { name: client, keys: wanted } of declared.clients ?? []) {
+    const own = active.filter((key) => key.client === client)
+    for (const key of wanted ?? []) {
+      const name = `${client}/${key.name}`
+      const there = own.filter((one) => one.name === key.name)
+      if (there.length === 0)
+        steps.push(step('create', 'key', name, 'keys.create', () => ({ client, ...key })))
+      for (const one of there) requireModels(name, one.models, key.models)
+    }
+    if (wanted === undefined) continue
+    for (const { id, name } of own)
+      if (!wanted.some((key) => key.name === name))
+        gone.push(step('remove', 'key', `${client}/${name}`, 'keys.revoke', () => ({ id })))
+  }
+  const limited = [
+    { client: null, limits: declared.defaults?.limits },
+    ...(declared.clients ?? []).map(({ name, limits }) => ({ client: name, limits })),
+  ]
+  for (const { client, limits } of limited) {
+    if (limits === undefined) continue
+    const own = standing.limits.filter((limit) => limit.client === client)
+    planLimits(client, limits, own, keys, steps, gone)
+  }
+  if (declared.alerts !== undefined) planReceivers(declared.alerts, standing.receivers, steps, gone)
+  if (declared.clients !== undefined)
+    for (const { name, disabled } of standing.clients)
+      if (!disabled && !declared.clients.some((client) => client.name === name))
+        gone.push(step('remove', 'client', name, 'clients.disable', () => ({ id: name })))
+  return {
+    steps: prune ? [...steps, ...gone] : steps,
+    left: prune ? [] : gone.map(({ what, name }) => `${what} ${name}`),
+    keys,
+  }
+}
+
+function step(
+  action: ApplyStep['action'],
+  what: ApplyStep['what'],
+  name: string,
+  operation: string,
+  input: ApplyStep['input'],
+): ApplyStep {
+  return { action, what, name, detail: null, operation, input }
+}
+
+function requireModels(
+  name: string,
+  there: readonly string[] | null,
+  wanted: readonly string[] | undefined,
+): void {
+  const shown = (models: readonly string[] | null | undefined) =>
+    models === null || models === undefined ? 'all models' : [...new Set(models)].sort().join(', ')
+  if (shown(there) === shown(wanted)) return
+  throw conflict(
+    `The key ${name} is for ${shown(there)}, and declared for ${shown(wanted)}: what a key may use stays, so declare one of another name.`,
+  )
+}
+
+function planLimits(
+  client: string | null,
+  wanted: readonly DeclaredLimit[],
+  own: readonly LimitDocument[],
+  keys: KeyIds,
+  steps: ApplyStep[],
+  gone: ApplyStep[],
+): void {
+  const who = client ?? 'defaults'
+  const nameOf = (id: string) => [...keys].find(([, known]) => known === id)?.[0].slice(who.length + 1) ?? id
+  const sortOfStanding = ({ kind, per, soft, key, model }: LimitDocument) =>
+    sortOf({
+      kind,
+      soft,
+      ...(per === null ? {} : { per }),
+      ...(key === null ? {} : { key: nameOf(key) }),
+      ...(model === null ? {} : { model }),
+    })
+  const standing = new Map(own.map((limit) => [sortOfStanding(limit), limit]))
+  for (const limit of wanted) {
+    const there = standing.get(sortOf(limit))
+    const differences = there === undefined ? [] : differencesOf(there, limit)
+    if (there !== undefined && differences.length === 0) continue
+    const { key } = limit
+    steps.push({
+      action: there === undefined ? 'create' : 'change',
+      what: 'limit',
+      name: `${who}: ${sortOf(limit)}`,
+      detail: there === undefined ? `${limit.limit}` : differences.join(', '),
+      operation: 'limits.set',
+      input: (ids) => ({
+        ...limit,
+        client,
+        ...(key === undefined ? {} : { key: ids.get(`${client}/${key}`) ?? key }),
+      }),
+    })
+  }
+  for (const [sort, { id }] of standing)
+    if (!wanted.some((limit) => sortOf(limit) === sort))
+      gone.push(step('remove', 'limit', `${who}: ${sort}`, 'limits.remove', () => ({ id })))
+}
+
+/** What the file says of a limit, and what it does not say stays. */
+function differencesOf(there: LimitDocument, wanted: DeclaredLimit): readonly string[] {
+  const amount = readAmount(wanted.kind, 'limit', wanted.limit)
+  const settings = (['since', 'cached', 'unpriced', 'when_alone'] as const).flatMap((name) =>
+    wanted[name] === undefined || wanted[name] === there[name]
+      ? []
+      : [`${name} ${there[name]} -> ${wanted[name]}`],
+  )
+  if (amount === readAmount(there.kind, 'limit', there.limit)) return settings
+  return [`${there.limit} -> ${wanted.limit}`, ...settings]
+}
+
+/** A receiver cannot be changed: one of the same URL and client goes before the declared one comes. */
+function planReceivers(
+  wanted: readonly DeclaredReceiver[],
+  standing: readonly AlertReceiver[],
+  steps: ApplyStep[],
+  gone: ApplyStep[],
+): void {
+  const left = new Set(standing)
+  const missing = wanted.filter((receiver) => {
+    const same = [...left].find((one) => termsOf(one) === termsOfDeclared(receiver))
+    if (same !== undefined) left.delete(same)
+    return same === undefined
+  })
+  for (const receiver of missing) {
+    const { url, client = null } = receiver
+    const replaced = [...left].find((one) => one.url === url && one.client === client)
+    const name = nameOfReceiver(receiver)
+    if (replaced !== undefined) {
+      left.delete(replaced)
+      const { id } = replaced
+      const detail = `${termsOf(replaced)} -> ${termsOfDeclared(receiver)}`
+      steps.push({ ...step('change', 'receiver', name, 'alerts.remove', () => ({ id })), detail })
+    }
+    steps.push(step('create', 'receiver', name, 'alerts.add', () => ({ ...receiver })))
+  }
+  for (const { id, url, client } of left)
+    gone.push(step('remove', 'receiver', nameOfReceiver({ url, client }), 'alerts.remove', () => ({ id })))
+}
+
+/** The URL without what may be a secret: paths and queries of chat programs are. */
+function nameOfReceiver({ url, client }: { readonly url: string; readonly client?: string | null }): string {
+  const origin = URL.canParse(url) ? new URL(url).origin : url
+  return `${origin}${(client ?? null) === null ? '' : ` of ${client}`}`
+}
+
+const termsOf = ({ url, client, format, kinds, thresholds }: AlertReceiver) =>
+  JSON.stringify([url, client, format, [...kinds].sort(), [...thresholds].sort()])
+
+const termsOfDeclared = ({ url, client, format, on, thresholds }: DeclaredReceiver) =>
+  JSON.stringify([url, client ?? null, format, [...new Set(on)].sort(), [...new Set(thresholds)].sort()])
+
+/** Tells a plan: another one has another. */
+export function nameOfPlan({ steps }: Pick<ApplyPlan, 'steps'>): string {
+  const said = steps.map(({ action, what, name, detail, operation }) => [
+    action,
+    what,
+    name,
+    detail,
+    operation,
+  ])
+  return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 12)
+}
