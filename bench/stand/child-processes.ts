@@ -1,0 +1,1 @@
+export * from '../../src/standalone/stand/child-processes.ts'

@@ -1,0 +1,1 @@
+export * from '../../src/standalone/stand/lasting-port.ts'

@@ -1,0 +1,1 @@
+export * from '../../src/standalone/stand/own-process.ts'
