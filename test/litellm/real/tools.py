@@ -7,6 +7,7 @@ from urllib.request import Request, urlopen
 import litellm
 from litellm.proxy._types import LiteLLM_SpendLogs, LiteLLM_UserTable, LiteLLM_VerificationToken, UserInfoResponse
 from litellm.proxy.client import Client
+from litellm.proxy.client.health import HealthManagementClient
 from litellm.proxy.utils import hash_token
 from litellm.types.router import Deployment, ModelGroupInfo
 
@@ -62,7 +63,7 @@ else:
                 "found": client.models.get(model_name="gpt-4o-mini")["model_name"],
                 "prices": [[group.input_cost_per_token, group.output_cost_per_token] for group in groups],
                 "logs": [[row.model, row.prompt_tokens, row.completion_tokens, row.spend] for row in logs],
-                "ready": client.health.get_readiness()["status"],
+                "ready": HealthManagementClient(base_url=BASE, api_key=KEY).get_readiness()["status"],
             }
         )
     )
