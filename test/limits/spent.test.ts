@@ -283,6 +283,34 @@ test('a budget for the name of a route has what its calls cost, with their part 
   expect(await read()).toEqual([180n, 0n])
 })
 
+test('a job by a route reserves of budgets for its name, and what a fetch reports of it is spent of them', async () => {
+  const now = Date.now()
+  await emptyTables(ledger.pool, ['objects'])
+  const job = { id: 'b_route', kind: 'batch', is: 'created', job: true, reservedPico: '5' } as const
+  await add([
+    aRecord({
+      arrivedAtMs: now,
+      route: 'smart',
+      requestedModel: 'at-target',
+      costPico: null,
+      priceId: null,
+      unpricedReason: 'billed_later',
+      usageSource: 'none',
+      usage: NO_USAGE,
+      objects: [job],
+    }),
+  ])
+  const ofRoute = { clientId: 'cli_a', keyId: null, model: 'smart', fromDay: utcDayOf(now), toDay: null }
+  const read = async () => {
+    const { spentPico, jobsPico } = await selectSpent(ledger.pool, [ofRoute], [])
+    return [spentPico[0], jobsPico[0]]
+  }
+  expect(await read()).toEqual([0n, 5n])
+  const fetched = { responseId: job.id, responseUse: 'fetched', method: 'GET', arrivedAtMs: now } as const
+  await add([aRecord({ ...fetched, path: `/v1/batches/${job.id}`, costPico: '7' })])
+  expect(await read()).toEqual([7n, 0n])
+})
+
 test('a charge counts once, however often its record comes, and by the model and key that budgets are of', async () => {
   const record = aRecord({
     arrivedAtMs: noon('2026-02-03'),
