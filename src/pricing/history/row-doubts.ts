@@ -158,9 +158,7 @@ function jumpOf(
     const known = past.flatMap(({ prices }) => amountsOf(prices[key])).filter((amount) => amount > 0)
     if (known.length === 0) continue
     const isMissing = base !== undefined && Object.keys(base.prices).length > 0 && !(key in base.prices)
-    // Without its own, a class costs what all input or output does.
-    const isNeeded = PLAIN_TOKENS.includes(key) || (factor === ABSURD_FACTOR && key.endsWith('_mtok'))
-    if (isNeeded && isMissing && !isMoved(key, known, past, base)) return `${key} has no price any more`
+    if (PLAIN_TOKENS.includes(key) && isMissing) return `${key} has no price any more`
     const far = now
       .flatMap(({ prices }) => amountsOf(prices[key]))
       .find((amount) => known.every((before) => amount > before * factor || amount < before / factor))

@@ -170,7 +170,7 @@ test('contradictions between sources are reported for models in use, with what i
   })
   const { out } = await run(env, 'prices', 'contradictions', '--all')
   expect(out).toMatch(
-    /^aws +anthropic\.claude-fable-5 +input +unpriced \(none\) +11 \(genai-prices\); 10 \(models\.dev\)/m,
+    /^cloudflare +@cf\/zai-org\/glm-4\.7-flash +input +0\.0605 \(corrections.* 0\.06 \(genai-prices\)/m,
   )
 })
 

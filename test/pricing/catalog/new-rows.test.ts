@@ -76,21 +76,6 @@ test('a host that says what each call cost moves further before a new model is h
   expect(heldOf({ openrouter: { 'm-1.5': rates(100, 400) } })).toHaveLength(1)
 })
 
-test('a known model without its price of cached tokens keeps what it had, but where each call says what it cost', () => {
-  const cached = { ...rates(1, 4), cache_read_mtok: 0.1 }
-  const heldAt = (id: string) => {
-    const [before, newer] = [cached, rates(1, 4)].map((prices) =>
-      JSON.stringify([provider(id, { m: prices, other: rates(1, 4) })]),
-    )
-    const judged = judgeRefresh({ text: before ?? '', dataDay: null }, newer ?? '', {
-      nowMs: Date.parse('2026-11-22T12:00:00Z'),
-    })
-    return judged.kind === 'read' ? judged.held.map(({ why }) => why) : null
-  }
-  expect(heldAt('openai')).toEqual(['cache_read_mtok has no price any more'])
-  expect(heldAt('openrouter')).toEqual([])
-})
-
 test('a class that is two since has not jumped', () => {
   const before = [provider('openai', { picture: rates(0.3, 30) })]
   const split = { input_mtok: 0.3, output_mtok: 2.5, output_image_mtok: 30 }
