@@ -23,3 +23,13 @@ export function usdTextOf(pico: string): string {
 }
 
 const ZERO = 0x30
+
+const USD_TEXT = /^(-?)([0-9]+)(?:\.([0-9]{1,12}))?$/
+
+/** The exact amount that `picoToUsdText` wrote, in pico-USD. @throws {RangeError} The text is not such an amount. */
+export function parseUsdText(text: string): bigint {
+  const [, sign, whole, fraction = ''] = USD_TEXT.exec(text) ?? []
+  if (whole === undefined) throw new RangeError(`${text} is not an amount of US dollars`)
+  const pico = BigInt(whole + fraction.padEnd(PICO_PLACES, '0'))
+  return sign === '-' ? -pico : pico
+}

@@ -7,6 +7,7 @@ export const LOG_EVENTS = {
   'admin.client_changed': 'the operator renamed, disabled or enabled a client',
   'admin.client_created': 'the operator created a client',
   'admin.cost_corrected': 'the operator adjusted, rebuilt or repriced costs',
+  'admin.statement_closed': 'the operator closed a statement of a client',
   'admin.kafka_off': 'the operator deleted the calls that waited for Kafka',
   'admin.key_created': 'the operator created an API key',
   'admin.key_revoked': 'the operator revoked an API key',

@@ -43,6 +43,7 @@ import { importPrices } from '../pricing/operations/import.ts'
 import { showModelPrices } from '../pricing/operations/show.ts'
 import { diffPrices, type UpdatePorts, updatePrices } from '../pricing/operations/update.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
+import { STATEMENTS_CHAPTER, type StatementPorts } from '../statements/operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { listContradictions, listDifferences } from '../usage/operations/price-checks.ts'
@@ -60,6 +61,7 @@ export interface AllPorts
     UnpricedPorts,
     UpdatePorts,
     ReconcilePorts,
+    StatementPorts,
     BackupPorts,
     SecretPorts,
     JournalPorts,
@@ -115,6 +117,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
     about: 'Corrections of cost, each with its reason.',
     operations: [addAdjustmentOperation, listAdjustmentsOperation],
   },
+  STATEMENTS_CHAPTER,
   RECONCILE_CHAPTER,
   COMPARE_CHAPTER,
   CONFIG_CHAPTER,

@@ -1,4 +1,5 @@
 import { hashKeyHash } from '../../domain/api-key.ts'
+import { parseUsdText } from '../../domain/pico-usd.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { IS_USED } from '../../usage/metrics-table.ts'
@@ -55,15 +56,8 @@ export async function readSpend(
     calls: BigInt(calls),
     inputTokens: BigInt(input),
     outputTokens: BigInt(output),
-    costPico: picoOf(cost),
+    costPico: parseUsdText(cost ?? '0'),
   }))
-}
-
-/** @param cost With at most 12 places, as SQL rounds it. */
-function picoOf(cost: string | null): bigint {
-  const [whole = '0', fraction = ''] = (cost ?? '0').replace('-', '').split('.')
-  const pico = BigInt(whole + fraction.padEnd(12, '0').slice(0, 12))
-  return cost?.startsWith('-') === true ? -pico : pico
 }
 
 /** What was counted here, by key, model and day. Keys that were rotated count under the one that they are now. */

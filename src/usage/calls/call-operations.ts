@@ -87,7 +87,9 @@ const COST_OF_CALL = shownDocument('CostOfCall', {
       ),
       quantity: z.number().meta({ type: 'integer', description: 'How many are charged at this price.' }),
       unit: shownText('What the unit price is for.'),
-      unit_price_usd: shownText('US dollars, markups included, as decimal text.'),
+      unit_price_usd: shownTextOrNull(
+        'US dollars, markups included, as decimal text. null: of several calls.',
+      ),
       amount_usd: shownText('US dollars to the last of 12 places, as decimal text.'),
     }),
     'The lines of the cost.',
@@ -152,7 +154,7 @@ function explanation(explained: ExplainedCall): string {
       ...components.map(({ name, quantity, unit, unit_price_usd, amount_usd }) => [
         name,
         `${quantity}`,
-        unit_price_usd,
+        unit_price_usd ?? '',
         unit,
         amount_usd,
       ]),

@@ -1,27 +1,15 @@
 import { picoToUsdText } from '../../domain/pico-usd.ts'
-import { isLinear, type Price } from '../../pricing/price.ts'
-import { componentsOf } from '../../pricing/price-components.ts'
+import type { Price } from '../../pricing/price.ts'
 import { sumsOfCall } from '../../pricing/price-cost.ts'
 import type { RateClass } from '../../pricing/price-rates.ts'
 import { rateShownAs } from '../../pricing/shown-prices.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
+import { type CostLine, costLinesOf } from '../cost-lines.ts'
 import { selectPrices } from '../price-definitions.ts'
 import { type FoundCall, findCalls } from './find-calls.ts'
 
 /** PostgreSQL refuses some of these in any text. */
 const NO_ID = /\p{Cc}/u
-
-/** One line of what a call cost. */
-export interface CostLine {
-  /** As the configuration names the price: `cached_input`; `as_reported`, `as_metered`: the whole cost, in one. */
-  readonly name: string
-  readonly quantity: bigint
-  /** What the price is for: `M tokens`. */
-  readonly unit: string
-  /** Integer pico-USD for `unit`. */
-  readonly unitPico: bigint
-  readonly amountPico: bigint
-}
 
 /** A call, its price, and the lines that its cost is the sum of. */
 export interface ExplainedCall {
@@ -55,33 +43,12 @@ export async function explainCalls(
   const prices = await selectPrices(pool, new Set(calls.flatMap(({ priceId }) => priceId ?? [])))
   return calls.map((call) => {
     const price = prices.get(call.priceId ?? '') ?? null
-    return { call, price, lines: linesOf(call, price) }
+    return {
+      call,
+      price,
+      lines: costLinesOf(BigInt(call.costPico ?? 0), sumsOfCall(call.usage, call.units), price),
+    }
   })
-}
-
-/**
- * The lines of a call's cost, by the price it was metered at. They add up to its cost to the pico-dollar: one whose
- * figures do not give it (several models served it, or its upstream said the cost) has one line for the whole.
- */
-export function linesOf(
-  { costPico, usage, units }: Pick<FoundCall, 'costPico' | 'usage' | 'units'>,
-  price: Price | null,
-): readonly CostLine[] {
-  const cost = BigInt(costPico ?? 0)
-  if (cost === 0n) return []
-  if (price !== null && isLinear(price)) {
-    const lines = componentsOf(price, sumsOfCall(usage, units)).map(
-      ({ class: rate, quantity, ratePico, amountPico }) => {
-        const { name, unit, times } = rateShownAs(rate)
-        return { name, quantity, unit, unitPico: ratePico * times, amountPico }
-      },
-    )
-    // What takes an estimate back counts as much and costs as much, below 0.
-    const sum = lines.reduce((all, { amountPico }) => all + amountPico, 0n)
-    if (sum === cost) return lines
-  }
-  const name = price?.definition.basis === 'reported' ? 'as_reported' : 'as_metered'
-  return [{ name, quantity: 1n, unit: 'call', unitPico: cost, amountPico: cost }]
 }
 
 /** The same as JSON. */
@@ -105,7 +72,7 @@ export function renderExplained({ call, price, lines }: ExplainedCall) {
       name,
       quantity: Number(quantity),
       unit,
-      unit_price_usd: picoToUsdText(unitPico),
+      unit_price_usd: unitPico === null ? null : picoToUsdText(unitPico),
       amount_usd: picoToUsdText(amountPico),
     })),
   }

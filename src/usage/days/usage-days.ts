@@ -1,4 +1,5 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
+import type { UtcMonth } from '../../domain/utc-month.ts'
 import { lockPartitions } from '../../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
@@ -46,9 +47,6 @@ select`
 export async function reopenDays(session: PostgresSession, days: readonly UtcDay[]): Promise<void> {
   await session.query(REOPEN_DAYS, [days])
 }
-
-/** A calendar month in UTC, written YYYY-MM. */
-export type UtcMonth = string
 
 function monthOf(day: UtcDay): UtcMonth {
   return day.slice(0, 7)

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
-import { buildLinearPrice, buildPartsPrice, buildReportedPrice } from '../../../src/pricing/price.ts'
-import type { LinearDefinition } from '../../../src/pricing/price-definition.ts'
-import { linesOf } from '../../../src/usage/calls/explain-cost.ts'
+import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
+import { buildLinearPrice, buildPartsPrice, buildReportedPrice } from '../../src/pricing/price.ts'
+import { sumsOfCall } from '../../src/pricing/price-cost.ts'
+import type { LinearDefinition } from '../../src/pricing/price-definition.ts'
+import { costLinesOf } from '../../src/usage/cost-lines.ts'
 
 const DEFINITION: LinearDefinition = {
   basis: 'linear',
@@ -24,7 +25,7 @@ const usage = { ...NO_USAGE, inputTokens: 1_000, cacheReadTokens: 600, outputTok
 test('each token stands in one line, a cached one not among the plain ones', () => {
   const units = { ...NO_UNITS, webSearches: 2 }
   const cost = 400n * 2_500_000n + 600n * 1_250_000n + 50n * 10_000_000n + 20_000_000_000n
-  expect(linesOf({ costPico: `${cost}`, usage, units }, price)).toEqual([
+  expect(costLinesOf(cost, sumsOfCall(usage, units), price)).toEqual([
     {
       name: 'input',
       quantity: 400n,
@@ -64,7 +65,7 @@ test('reasoning that is counted beside the output has a line without the outputâ
     rates: { ...DEFINITION.rates, reasoning: 3_000_000n },
   })
   const cost = 400n * 2_500_000n + 600n * 1_250_000n + 50n * 10_000_000n + 20n * 3_000_000n
-  const lines = linesOf({ costPico: `${cost}`, usage, units: NO_UNITS }, beside)
+  const lines = costLinesOf(cost, sumsOfCall(usage, NO_UNITS), beside)
   expect(lines.map(({ name, quantity }) => `${name} ${quantity}`)).toEqual([
     'input 400',
     'cached_input 600',
@@ -83,12 +84,14 @@ test.each([
   ['counts do not give', price, 'as_metered'],
   ['a price gave whose definition is lost', null, 'as_metered'],
 ])('a cost that %s is one line', (_, by, name) => {
-  expect(linesOf({ costPico: '7', usage, units: NO_UNITS }, by)).toEqual([
+  expect(costLinesOf(7n, sumsOfCall(usage, NO_UNITS), by)).toEqual([
     { name, quantity: 1n, unit: 'call', unitPico: 7n, amountPico: 7n },
   ])
 })
 
-test('a call without a cost, and one that cost nothing, have no lines', () => {
-  expect(linesOf({ costPico: null, usage, units: NO_UNITS }, null)).toEqual([])
-  expect(linesOf({ costPico: '0', usage, units: NO_UNITS }, price)).toEqual([])
+test('what cost nothing has no lines, and what several calls cost in all has no unit price', () => {
+  expect(costLinesOf(0n, sumsOfCall(usage, NO_UNITS), price)).toEqual([])
+  expect(costLinesOf(9n, { ...sumsOfCall(usage, NO_UNITS), requests: 3n }, null)).toEqual([
+    { name: 'as_metered', quantity: 3n, unit: 'call', unitPico: null, amountPico: 9n },
+  ])
 })

@@ -1,0 +1,23 @@
+import { addDays, isDay, type UtcDay } from './utc-day.ts'
+
+/** A calendar month in UTC, written YYYY-MM. */
+export type UtcMonth = string
+
+/** A calendar month that exists, as YYYY-MM. */
+export function isMonth(text: string): boolean {
+  return /^[0-9]{4}-[0-9]{2}$/.test(text) && isDay(`${text}-01`)
+}
+
+/** The month in which `epochMs` (milliseconds since 1970) lies. */
+export function utcMonthOf(epochMs: number): UtcMonth {
+  return new Date(epochMs).toISOString().slice(0, 7)
+}
+
+export function nextMonthOf(month: UtcMonth): UtcMonth {
+  return addDays(`${month}-28`, 4).slice(0, 7)
+}
+
+/** Its first and its last day. */
+export function daysOfMonth(month: UtcMonth): { readonly from: UtcDay; readonly to: UtcDay } {
+  return { from: `${month}-01`, to: addDays(`${nextMonthOf(month)}-01`, -1) }
+}

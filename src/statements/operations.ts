@@ -1,0 +1,315 @@
+import { z } from 'zod'
+import { isMonth } from '../domain/utc-month.ts'
+import { type Client, findClient, findClientById } from '../keys/clients.ts'
+import type { LedgerPorts } from '../ledger/operations/ledger.ts'
+import {
+  shownDocument,
+  shownFlag,
+  shownList,
+  shownMoment,
+  shownText,
+  shownTextOrNull,
+} from '../operations/answers.ts'
+import { clientField, groupsField, textField } from '../operations/fields.ts'
+import { type Chapter, operation, renderedOperation } from '../operations/operation.ts'
+import type { Ports } from '../operations/ports.ts'
+import { VALUE } from '../operations/read-input.ts'
+import { conflict, invalid, noClient } from '../operations/refuse.ts'
+import { printable, renderTable } from '../operations/table.ts'
+import { checkStatement, parseStatementFile } from './check-statement.ts'
+import { type ClosedStatement, closeStatement, findClosed, selectClosed } from './close-statement.ts'
+import { findOpenEnds, OPEN_ENDS, type OpenEnd } from './open-ends.ts'
+import { selectStatement } from './select-statement.ts'
+import { publicKeyOf } from './signed-statement.ts'
+import { STATEMENT, statementDocument } from './statement-document.ts'
+
+export interface StatementPorts extends LedgerPorts {
+  /** The pepper that statements are signed under. Throws where it is not configured. */
+  newKeyPepper(): string
+}
+
+const CLIENT = textField('The name of the client, or its id.', 'name')
+const MONTH = z
+  .string('must be a text')
+  .refine(isMonth, 'must be a month that exists, such as 2026-01')
+  .meta({ description: 'YYYY-MM, UTC.', pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$', [VALUE]: 'month' })
+
+const STATED = shownDocument('StatedMonth', {
+  statement: STATEMENT,
+  provisional: shownList(
+    shownDocument('OpenEnd', {
+      name: shownText('A reason.'),
+      says: shownText('What it is, and what to do.'),
+    }),
+    'Why the figures may still change. None, and no signature: it may be closed.',
+  ),
+  sha256: shownTextOrNull('Of the statement as JSON without spaces, in hex. null: it is not closed.'),
+  signature: shownTextOrNull('Ed25519, of the same bytes, in base64.'),
+  public_key: shownTextOrNull('The key of that signature, in base64.'),
+})
+
+/** A month as it is shown, and as a file that can be checked. */
+type StatedMonth = z.output<typeof STATED>
+
+function stated(closed: ClosedStatement): StatedMonth {
+  return {
+    statement: STATEMENT.parse(JSON.parse(closed.document)),
+    provisional: [],
+    sha256: closed.sha256.toString('hex'),
+    signature: closed.signature.toString('base64'),
+    public_key: closed.publicKey.toString('base64'),
+  }
+}
+
+const showStatement = operation({
+  name: 'statements.show',
+  summary: 'Shows what a client owes for a month, line by line.',
+  description:
+    'A month that is closed is as it was signed. The figures of another may change, and `provisional` says by what.',
+  role: 'read',
+  http: { method: 'GET', path: '/clients/{id}/statements/{month}', id: 'getStatement' },
+  input: { id: CLIENT, month: MONTH },
+  answer: STATED,
+  gives: 'The statement.',
+  errors: ['not_found'],
+  async run(ports: StatementPorts, { id, month }): Promise<StatedMonth> {
+    const client = await getClient(ports, id)
+    const closed = await findClosed(ports.pool, client.id, month)
+    if (closed !== null) return stated(closed)
+    const [statement, provisional] = await Promise.all([
+      selectStatement(ports.pool, client, month),
+      findOpenEnds(ports, client.name, month),
+    ])
+    return {
+      ...{ statement: statementDocument(statement, null), provisional },
+      ...{ sha256: null, signature: null, public_key: null },
+    }
+  },
+  command: {
+    words: 'statement show',
+    options: { id: '<client>', month: '<month>' },
+    print: statementText,
+  },
+})
+
+const closeOperation = operation({
+  name: 'statements.close',
+  summary: "Closes a client's month: its statement is signed, and never changes.",
+  description:
+    'What changes the cost of its calls later is a line of the next month. Months are closed in their order.',
+  role: 'admin',
+  http: {
+    method: 'POST',
+    path: '/clients/{id}/statements/{month}',
+    id: 'closeStatement',
+    status: 201,
+    body: 'StatementClosing',
+  },
+  input: {
+    id: CLIENT,
+    month: MONTH,
+    accepted: groupsField(
+      OPEN_ENDS.filter((name) => name !== 'month_not_over'),
+      'What may still change the month, and is taken as it is.',
+    ).optional(),
+  },
+  answer: STATED,
+  gives: 'The closed statement.',
+  errors: ['not_found', 'conflict'],
+  changes: {
+    event: 'admin.statement_closed',
+    says: 'statement of a client closed',
+    log: ({ statement }) => ({ client: statement.client_id, month: statement.month }),
+    isAudited: true,
+  },
+  async run(ports: StatementPorts, { id, month, accepted = [] }, who): Promise<StatedMonth> {
+    const client = await getClient(ports, id)
+    const ends = await findOpenEnds(ports, client.name, month)
+    const [end] = ends.filter((open) => open.name === 'month_not_over' || !accepted.includes(open.name))
+    if (end !== undefined) throw conflict(`The month may still change by ${end.name}: ${end.says}`, 'month')
+    const taken = ends.map((open) => open.name)
+    const pepper = ports.newKeyPepper()
+    return stated(
+      await closeStatement(ports.pool, client, month, { accepted: taken, who, pepper, nowMs: ports.now() }),
+    )
+  },
+  command: {
+    words: 'statement close',
+    options: { id: '<client>', month: '<month>' },
+    print: ({ statement, sha256 }) =>
+      `${statement.month} of ${printable(statement.client)} is closed: ${statement.rounded_usd} USD, SHA-256 ${sha256}.`,
+  },
+})
+
+const listStatements = renderedOperation({
+  name: 'statements.list',
+  summary: 'Shows the months that are closed, the newest first, at most 1,000.',
+  role: 'read',
+  http: { method: 'GET', path: '/statements', id: 'listStatements' },
+  input: { client: clientField().optional() },
+  answer: shownList(
+    shownDocument('ClosedMonth', {
+      client: shownText('The name of the client when the month was closed.'),
+      client_id: shownText('The id of the client.'),
+      month: shownText('YYYY-MM, UTC.'),
+      total_usd: shownText('US dollars to the last of 12 places, as decimal text.'),
+      closed_at: shownMoment('When it was closed.'),
+      closed_by: shownText('Who closed it.'),
+      sha256: shownText('Of the statement as JSON without spaces, in hex.'),
+    }),
+  ),
+  gives: 'The closed months.',
+  errors: ['not_found'],
+  async run({ pool }: Ports, { client: name }) {
+    if (name === undefined) return await selectClosed(pool, null)
+    const client = await findClient(pool, name)
+    if (client === null) throw noClient(name)
+    return await selectClosed(pool, client.id)
+  },
+  render: (months: readonly ClosedStatement[]) => months.map(renderClosed),
+  command: {
+    words: 'statement list',
+    print: {
+      empty: 'No month is closed. Close one: statement close CLIENT MONTH',
+      columns: [
+        { heading: 'MONTH', cell: ({ month }) => month },
+        { heading: 'CLIENT', cell: (month) => renderClosed(month).client },
+        { heading: 'TOTAL (USD)', align: 'right', cell: (month) => renderClosed(month).total_usd },
+        { heading: 'CLOSED', cell: ({ closedAt }) => closedAt.toISOString() },
+        { heading: 'SHA-256', cell: ({ sha256 }) => sha256.toString('hex') },
+      ],
+    },
+  },
+})
+
+const statementKey = operation({
+  name: 'statements.key',
+  summary: 'Shows the public key that statements are signed with.',
+  description: 'It is made of the pepper of keys. Give it to those who check their statements.',
+  role: 'read',
+  http: { method: 'GET', path: '/statements/key', id: 'getStatementKey' },
+  input: {},
+  answer: shownDocument('StatementKey', { public_key: shownText('Ed25519, in base64.') }),
+  gives: 'The key.',
+  run: async (ports: StatementPorts) => ({
+    public_key: publicKeyOf(ports.newKeyPepper()).toString('base64'),
+  }),
+  command: { words: 'statement key', print: ({ public_key: key }) => key },
+})
+
+const verifyStatement = operation({
+  name: 'statements.verify',
+  summary: 'Checks a statement from a file alone: its signature, its hash, and its sums.',
+  role: 'read',
+  http: { method: 'POST', path: '/statements/verify', id: 'verifyStatement', body: 'StatementFile' },
+  needsNoStores: true,
+  input: {
+    file: z
+      .string('must be a text')
+      .max(900_000, 'must be at most 900,000 characters')
+      .describe('What `statement show --json` wrote.'),
+    public_key: textField(
+      'The key that it has to be signed with, in base64: `statement key`.',
+      'key',
+    ).optional(),
+  },
+  answer: shownDocument('CheckedStatement', {
+    ok: shownFlag('Nothing is wrong.'),
+    client: shownText('The name of the client.'),
+    month: shownText('YYYY-MM, UTC.'),
+    total_usd: shownText('What is owed, as decimal text.'),
+    public_key: shownTextOrNull('The key that signed it, in base64.'),
+    problems: shownList(z.string(), 'What is wrong.'),
+  }),
+  gives: 'What was found.',
+  async run(_: Ports, { file, public_key: key }) {
+    const parsed = parseStatementFile(file)
+    if (parsed === null) throw invalid('file', 'must be what statement show --json wrote')
+    const problems = checkStatement(parsed, key ?? null)
+    const { client, month, total_usd } = parsed.statement
+    return { ok: problems.length === 0, client, month, total_usd, public_key: parsed.public_key, problems }
+  },
+  command: {
+    words: 'statement verify',
+    options: { file: '<statement-file>' },
+    print: ({ ok, client, month, total_usd: total, problems }, { public_key: key }) =>
+      ok
+        ? `${month} of ${printable(client)}: ${total} USD, as it was signed${key === undefined ? ' by the key in the file' : ''}.`
+        : problems.join('\n'),
+    exitCode: ({ ok }) => (ok ? 0 : 1),
+  },
+})
+
+export const STATEMENTS_CHAPTER: Chapter<StatementPorts> = {
+  words: 'statement',
+  about: 'What clients owe for a month.',
+  operations: [showStatement, closeOperation, listStatements, statementKey, verifyStatement],
+}
+
+async function getClient({ pool }: Ports, idOrName: string): Promise<Client> {
+  const found = (await findClient(pool, idOrName)) ?? (await findClientById(pool, idOrName))
+  if (found === null) throw noClient(idOrName)
+  return found
+}
+
+function renderClosed(closed: ClosedStatement) {
+  const { client, total_usd } = STATEMENT.parse(JSON.parse(closed.document))
+  return {
+    client,
+    client_id: closed.clientId,
+    month: closed.month,
+    total_usd,
+    closed_at: closed.closedAt.toISOString(),
+    closed_by: closed.closedBy,
+    sha256: closed.sha256.toString('hex'),
+  }
+}
+
+function statementText({ statement, provisional, sha256 }: StatedMonth): string {
+  const rows = [
+    ...statement.lines.map((line) => [
+      line.model,
+      line.name,
+      `${line.quantity}`,
+      line.unit_price_usd ?? '',
+      line.unit,
+      line.amount_usd,
+    ]),
+    ...statement.corrections.map(({ id, why, amount_usd }) => [
+      `correction ${id}`,
+      why,
+      '',
+      '',
+      '',
+      amount_usd,
+    ]),
+    ...statement.carried.map(({ month, amount_usd }) => [
+      `since ${month} was closed`,
+      '',
+      '',
+      '',
+      '',
+      amount_usd,
+    ]),
+    ['total', '', '', '', '', statement.total_usd],
+    ['rounded', '', '', '', '', statement.rounded_usd],
+  ]
+  const table = renderTable(
+    [
+      { heading: 'MODEL' },
+      { heading: 'WHAT' },
+      { heading: 'QUANTITY', align: 'right' },
+      { heading: 'UNIT PRICE (USD)', align: 'right' },
+      { heading: 'FOR' },
+      { heading: 'AMOUNT (USD)', align: 'right' },
+    ],
+    rows,
+  )
+  const unpriced = statement.unpriced.map(
+    ({ model, calls }) => `Not charged, as it has no price: ${calls} calls of ${printable(model)}.`,
+  )
+  const ends = provisional.map(({ says }: OpenEnd | { readonly says: string }) => `Provisional: ${says}`)
+  const state = sha256 === null ? ends : [`Closed ${statement.closed_at}, SHA-256 ${sha256}.`]
+  const head = `${printable(statement.client)}, ${statement.month} (UTC), ${statement.requests} calls`
+  return [head, '', table, '', ...unpriced, ...state].join('\n').trimEnd()
+}

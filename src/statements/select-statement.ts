@@ -1,0 +1,129 @@
+import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
+import { daysOfMonth, nextMonthOf, type UtcMonth } from '../domain/utc-month.ts'
+import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
+import { beginTransaction } from '../store/connection/sessions/session-settings.ts'
+import { costLinesOf } from '../usage/cost-lines.ts'
+import { sumsFrom } from '../usage/daily-row.ts'
+import { selectPrices } from '../usage/price-definitions.ts'
+import type { Statement, StatementCarry, StatementCorrection, StatementLine } from './statement.ts'
+
+const SUMMED = [
+  ...['requests', 'settlements', 'unpriced', 'priced_later', 'cost_pico'],
+  ...TOKEN_COLUMNS,
+  ...UNIT_COLUMNS,
+]
+
+const SELECT_USE = `
+select model, upstream, price_id, ${SUMMED.map((column) => `coalesce(sum(${column}), 0)::text as ${column}`).join(', ')}
+from ${SCHEMA}.daily_usage where client_id = $1 and day between $2 and $3
+group by model, upstream, price_id order by model, upstream, price_id`
+
+const SELECT_CORRECTIONS = `
+select a.id, a.kind, a.at, a.why, sum(e.pico)::text as pico
+from ${SCHEMA}.adjustment_entries e join ${SCHEMA}.adjustments a on a.id = e.adjustment_id
+where e.client_id = $1 and e.day between $2 and $3
+group by a.id having sum(e.pico) <> 0 order by a.id`
+
+/** By closed month: what its calls cost now, less what was stated for it, in its statement and in later ones. */
+const SELECT_CARRIED = `
+with stated as (
+  select month, sum(pico) as pico from (
+    select month, cost_pico as pico from ${SCHEMA}.statements where client_id = $1
+    union all
+    select c.month, c.pico from ${SCHEMA}.statements s,
+      jsonb_to_recordset(s.carried) as c (month text, pico numeric) where s.client_id = $1) parts
+  group by month),
+spent as (
+  select to_char(day, 'YYYY-MM') as month, sum(cost_pico + adjusted_pico) as pico
+  from ${SCHEMA}.daily_usage where client_id = $1 and to_char(day, 'YYYY-MM') in (select month from stated)
+  group by 1)
+select month, (coalesce(spent.pico, 0) - stated.pico)::text as pico
+from stated left join spent using (month)
+where coalesce(spent.pico, 0) <> stated.pico order by month`
+
+const SELECT_LAST_CLOSED = `
+select max(month) as month from ${SCHEMA}.statements where client_id = $1`
+
+/** In one snapshot, so that lines, corrections and totals are of one moment. */
+export async function selectStatement(
+  pool: Postgres,
+  client: { readonly id: string; readonly name: string },
+  month: UtcMonth,
+): Promise<Statement> {
+  const session = await pool.connect()
+  let isDone = false
+  try {
+    await beginTransaction(session, 'isolation level repeatable read, read only')
+    const statement = await readStatement(session, client, month)
+    await session.query('commit')
+    isDone = true
+    return statement
+  } finally {
+    session.release(!isDone)
+  }
+}
+
+/** The same within a transaction that goes on, which has to have one snapshot. */
+export async function readStatement(
+  session: PostgresSession,
+  client: { readonly id: string; readonly name: string },
+  month: UtcMonth,
+): Promise<Statement> {
+  const { from, to } = daysOfMonth(month)
+  const { rows } = await session.query<Readonly<Record<string, string>>>(SELECT_USE, [client.id, from, to])
+  const prices = await selectPrices(session, new Set(rows.map((row) => row.price_id ?? '')))
+  const corrections = await selectCorrections(session, client.id, from, to)
+  const carried = await selectCarried(session, client.id, month)
+  const lines: StatementLine[] = []
+  let costPico = 0n
+  for (const row of rows) {
+    const { model = '', upstream = '', price_id: priceId = '', cost_pico: cost = '0' } = row
+    const price = prices.get(priceId) ?? null
+    costPico += BigInt(cost)
+    for (const line of costLinesOf(BigInt(cost), sumsFrom(row), price))
+      lines.push({ model, upstream, priceId, price, ...line })
+  }
+  for (const { amountPico } of corrections) costPico += amountPico
+  return {
+    clientId: client.id,
+    client: client.name,
+    month,
+    requests: rows.reduce((sum, { requests = '0' }) => sum + BigInt(requests), 0n),
+    lines,
+    corrections,
+    carried,
+    unpriced: rows.flatMap(({ model = '', upstream = '', unpriced = '0', priced_later = '0' }) => {
+      const calls = BigInt(unpriced) - BigInt(priced_later)
+      return calls > 0n ? [{ model, upstream, calls }] : []
+    }),
+    costPico,
+    totalPico: carried.reduce((sum, { amountPico }) => sum + amountPico, costPico),
+  }
+}
+
+async function selectCorrections(
+  session: PostgresSession,
+  clientId: string,
+  from: string,
+  to: string,
+): Promise<readonly StatementCorrection[]> {
+  const { rows } = await session.query<{ id: string; kind: string; at: Date; why: string; pico: string }>(
+    SELECT_CORRECTIONS,
+    [clientId, from, to],
+  )
+  return rows.map(({ pico, ...row }) => ({ ...row, amountPico: BigInt(pico) }))
+}
+
+/** The month behind the last one that is closed has what came to closed ones since. */
+async function selectCarried(
+  session: PostgresSession,
+  clientId: string,
+  month: UtcMonth,
+): Promise<readonly StatementCarry[]> {
+  const last = await session.query<{ month: UtcMonth | null }>(SELECT_LAST_CLOSED, [clientId])
+  const lastClosed = last.rows[0]?.month ?? null
+  if (lastClosed === null || nextMonthOf(lastClosed) !== month) return []
+  const { rows } = await session.query<{ month: UtcMonth; pico: string }>(SELECT_CARRIED, [clientId])
+  return rows.map((row) => ({ month: row.month, amountPico: BigInt(row.pico) }))
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod'
+import { picoToUsdText } from '../domain/pico-usd.ts'
+import {
+  shownCount,
+  shownDocument,
+  shownList,
+  shownMoment,
+  shownText,
+  shownTextOrNull,
+} from '../operations/answers.ts'
+import type { OpenEndName } from './open-ends.ts'
+import { roundToCents, type Statement } from './statement.ts'
+
+const USD_FORM = /^-?[0-9]+(?:\.[0-9]{1,12})?$/
+
+/** An amount of US dollars to the last of 12 places, as decimal text. */
+function usd(description = 'US dollars to the last of 12 places, as decimal text.') {
+  return z.string().regex(USD_FORM).describe(description)
+}
+
+/** A statement as JSON. What is hashed and signed has exactly these fields in this order. */
+export const STATEMENT = shownDocument('Statement', {
+  version: z.literal(1),
+  client: shownText('The name of the client.'),
+  client_id: shownText('The id of the client.'),
+  month: shownText('YYYY-MM, UTC.'),
+  currency: z.literal('USD'),
+  requests: shownCount('Calls that were served.'),
+  lines: shownList(
+    shownDocument('StatementLine', {
+      model: shownText('The model that answered.'),
+      upstream: shownText('The upstream that served it.'),
+      price_id: shownText('The id of the price. Empty: it is not known.'),
+      source: shownTextOrNull('The list that the figures come from, and its version.'),
+      service_tier: shownTextOrNull('The tier, with the place where that has a price. null: standard.'),
+      factor: shownTextOrNull('The markup or discount that is in the unit price.'),
+      name: shownText('As the configuration names the price. as_reported, as_metered: costs of whole calls.'),
+      quantity: z.number().meta({ type: 'integer', description: 'How many are charged at this price.' }),
+      unit: shownText('What the unit price is for.'),
+      unit_price_usd: usd('US dollars, markups included. null: calls had several.').nullable(),
+      amount_usd: usd(),
+    }),
+  ),
+  corrections: shownList(
+    shownDocument('StatementCorrection', {
+      id: shownText('The number of the adjustment.'),
+      kind: shownText('credit, reprice or rebuild.'),
+      at: shownMoment('When it was made.'),
+      why: shownText('The reason.'),
+      amount_usd: usd(),
+    }),
+    'What corrected the cost of the calls of this month.',
+  ),
+  carried: shownList(
+    shownDocument('StatementCarry', { month: shownText('YYYY-MM, UTC.'), amount_usd: usd() }),
+    'What came to months after they were closed.',
+  ),
+  unpriced: shownList(
+    shownDocument('StatementUnpriced', {
+      model: shownText('The model that answered.'),
+      upstream: shownText('The upstream that served it.'),
+      calls: shownCount('Calls without a cost.'),
+    }),
+    'Calls that are not charged, as they have no price.',
+  ),
+  cost_usd: usd('The sum of lines and corrections, which is what usage says of the month.'),
+  total_usd: usd('With what is carried over.'),
+  rounded_usd: usd('The total in whole cents, halves away from zero: the only rounding.'),
+  accepted: shownList(shownText('A reason.'), 'What might still have changed it when it was closed.'),
+  closed_at: shownTextOrNull('When it was closed. null: it is not.'),
+  previous: shownTextOrNull('The SHA-256 of the statement before, in hex. null: there is none.'),
+})
+
+export type StatementDocument = z.output<typeof STATEMENT>
+
+export interface Closing {
+  readonly accepted: readonly OpenEndName[]
+  readonly closedAt: Date
+  readonly previous: Buffer | null
+}
+
+/** @param closing `null`: it is not closed. */
+export function statementDocument(statement: Statement, closing: Closing | null): StatementDocument {
+  return {
+    version: 1,
+    client: statement.client,
+    client_id: statement.clientId,
+    month: statement.month,
+    currency: 'USD',
+    requests: Number(statement.requests),
+    lines: statement.lines.map(
+      ({ model, upstream, priceId, price, name, quantity, unit, unitPico, amountPico }) => {
+        const linear = price?.definition.basis === 'linear' ? price.definition : null
+        const factor =
+          price?.definition.basis === 'reported' ? price.definition.factor : (linear?.factor ?? null)
+        return {
+          model,
+          upstream,
+          price_id: priceId,
+          source: linear?.source ?? null,
+          service_tier: linear?.serviceTier ?? null,
+          factor,
+          name,
+          quantity: Number(quantity),
+          unit,
+          unit_price_usd: unitPico === null ? null : picoToUsdText(unitPico),
+          amount_usd: picoToUsdText(amountPico),
+        }
+      },
+    ),
+    corrections: statement.corrections.map(({ id, kind, at, why, amountPico }) => ({
+      id,
+      kind,
+      at: at.toISOString(),
+      why,
+      amount_usd: picoToUsdText(amountPico),
+    })),
+    carried: statement.carried.map(({ month, amountPico }) => ({
+      month,
+      amount_usd: picoToUsdText(amountPico),
+    })),
+    unpriced: statement.unpriced.map(({ model, upstream, calls }) => ({
+      model,
+      upstream,
+      calls: Number(calls),
+    })),
+    cost_usd: picoToUsdText(statement.costPico),
+    total_usd: picoToUsdText(statement.totalPico),
+    rounded_usd: picoToUsdText(roundToCents(statement.totalPico)),
+    accepted: [...(closing?.accepted ?? [])],
+    closed_at: closing?.closedAt.toISOString() ?? null,
+    previous: closing?.previous?.toString('hex') ?? null,
+  }
+}

@@ -1,0 +1,38 @@
+import { isLinear, type Price } from '../pricing/price.ts'
+import { componentsOf } from '../pricing/price-components.ts'
+import type { UsageSums } from '../pricing/price-cost.ts'
+import { rateShownAs } from '../pricing/shown-prices.ts'
+
+/** One line of what calls cost. */
+export interface CostLine {
+  /** As the configuration names the price: `cached_input`; `as_reported`, `as_metered`: the whole cost, in one. */
+  readonly name: string
+  readonly quantity: bigint
+  /** What the price is for: `M tokens`. */
+  readonly unit: string
+  /** Integer pico-USD for `unit`; `null`: the calls behind the line had several. */
+  readonly unitPico: bigint | null
+  readonly amountPico: bigint
+}
+
+/**
+ * The lines of what a call cost, or many at one price. They add up to the cost to the pico-dollar: where counts do not
+ * give it (its upstream said the cost, or several models served a call), one line has all of it.
+ *
+ * @param costPico As metered; 1e-12 USD.
+ * @param price `null`: its definition is not kept.
+ */
+export function costLinesOf(costPico: bigint, sums: UsageSums, price: Price | null): readonly CostLine[] {
+  if (costPico === 0n) return []
+  if (price !== null && isLinear(price)) {
+    const lines = componentsOf(price, sums)
+    if (lines.reduce((sum, { amountPico }) => sum + amountPico, 0n) === costPico)
+      return lines.map(({ class: rate, quantity, ratePico, amountPico }) => {
+        const { name, unit, times } = rateShownAs(rate)
+        return { name, quantity, unit, unitPico: ratePico * times, amountPico }
+      })
+  }
+  const name = price?.definition.basis === 'reported' ? 'as_reported' : 'as_metered'
+  const quantity = sums.requests
+  return [{ name, quantity, unit: 'call', unitPico: quantity === 1n ? costPico : null, amountPico: costPico }]
+}
