@@ -43,6 +43,9 @@ export type NoRoute = 'misspelt' | 'unserved'
 /** The targets that a call by a name of `routes` may go to, at least one. */
 export type Targets = readonly [Route, ...Route[]]
 
+/** The bytes of a file name no model, and Google's libraries call them JSON. */
+const UPLOAD = /^\/upload\//i
+
 /** The route of a call as far as method, path and headers tell it. */
 export function routeCall(
   table: UpstreamTable,
@@ -73,7 +76,7 @@ export function routeCall(
   // What OpenAI's libraries write into a path is a deployment, and the body has the model.
   const model = family === 'openai' ? null : inPath
   const chosen = table.choose({ model, family, path })
-  const isOpen = (table.needsModel || mayBeRoute) && model === null
+  const isOpen = (table.needsModel || mayBeRoute) && model === null && !UPLOAD.test(path)
   if (chosen === null && !isOpen) return 'unserved'
   return { ...routeTo(chosen ?? table.fallback, shape, target), needsModel: isOpen }
 }

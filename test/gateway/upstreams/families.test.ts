@@ -104,6 +104,7 @@ test.each<readonly [Name, string, string, Sent]>([
   ['google', 'POST', '/v1beta/cachedContents', { body: { model: 'models/gemini-2.5-flash' } }],
   ['google', 'GET', '/v1beta/files/f', {}],
   ['google', 'POST', '/upload/v1beta/files', { body: SECRET }],
+  ['google', 'POST', '/upload/v1/files', { body: SECRET, headers: { 'content-type': 'application/json' } }],
   ['google', 'POST', '/v1beta/batches/b:cancel', { body: {} }],
   ['aws', 'POST', '/model/amazon.nova-lite-v1%3A0/converse', { body: { messages: [SECRET] } }],
   ['aws', 'POST', '/model/amazon.nova-lite-v1%3A0/count-tokens', { body: {} }],
