@@ -10,18 +10,19 @@ import { promisify } from 'node:util'
 export const run = promisify(execFile)
 
 /**
- * The folder that `install` filled, in this run or an earlier one; a half filled one never stands under the name. It is in
- * the system's temporary folder, named by `content`.
+ * The folder that `install` filled, in this run or an earlier one; a half filled one never stands under the name. It is
+ * named by `content`, in the system's temporary folder or in `within`.
  */
 export async function cached(
   name: string,
   content: string,
   install: (folder: string) => Promise<void>,
+  within = join(tmpdir(), 'tallygate-test-installs'),
 ): Promise<string> {
   const hash = createHash('sha256')
     .update([name, content, process.platform, process.arch].join('\0'))
     .digest('hex')
-  const folder = join(tmpdir(), 'tallygate-test-installs', hash.slice(0, 16))
+  const folder = join(within, hash.slice(0, 16))
   if (existsSync(folder)) return folder
   await mkdir(join(folder, '..'), { recursive: true })
   const being = await mkdtemp(`${folder}-`)
