@@ -91,7 +91,8 @@ export class ConnectionPool implements ConnectionOwner {
   released(connection: Connection, keepAliveSeconds: number | null): void {
     const now = performance.now()
     if (keepAliveSeconds !== null || connection.keptUntil === 0) {
-      connection.keptUntil = now + keptMsOf(keepAliveSeconds)
+      // The server counts from when it sent the answer.
+      connection.keptUntil = now + keptMsOf(keepAliveSeconds) - this.clock.unreadMs(now)
     }
     if (this.#isClosed || this.#isRetired || !this.#keepAlive || connection.keptUntil <= now)
       connection.drop()

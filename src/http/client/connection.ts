@@ -28,6 +28,8 @@ const TICK_MS = 250
 export class PoolClock {
   #tick = 0
   #timer: NodeJS.Timeout | null = null
+  #tickedAtMs = 0
+  #lastLateMs = 0
   readonly #connectTicks: number
   readonly #headersTicks: number
   readonly #bodyTicks: number
@@ -50,10 +52,24 @@ export class PoolClock {
 
   start(onTick: (tick: number) => void): void {
     if (this.#timer !== null) return
+    this.#tickedAtMs = performance.now()
+    this.#lastLateMs = 0
     this.#timer = setInterval(() => {
+      const nowMs = performance.now()
+      this.#lastLateMs = this.#lateMs(nowMs)
+      this.#tickedAtMs = nowMs
       this.#tick += 1
       onTick(this.#tick)
     }, TICK_MS).unref()
+  }
+
+  /** For how long at most what is read at `nowMs` may have lain unread, because the process was busy. */
+  unreadMs(nowMs: number): number {
+    return this.#lastLateMs + this.#lateMs(nowMs)
+  }
+
+  #lateMs(nowMs: number): number {
+    return Math.max(0, nowMs - this.#tickedAtMs - TICK_MS)
   }
 
   stop(): void {

@@ -184,6 +184,16 @@ test.each([
   await expect.poll(() => pool.size.open).toBe(0)
 })
 
+test('an answer that lay unread keeps its connection for less: the server counts from when it sent it', async () => {
+  const { pool } = await start((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nKeep-Alive: timeout=2\r\nContent-Length: 0\r\n\r\n')
+    // The process is busy, as in a burst of calls.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500)
+  })
+  await send(pool).ended
+  expect(pool.size.kept).toBe(0)
+})
+
 test('HEAD closes its connection: a server may send a body all the same', async () => {
   const { pool, server } = await start((socket) => socket.write(answerOf('12345')))
   const { status, body } = await send(pool, { method: 'HEAD' }).ended
