@@ -19,14 +19,14 @@ const PACED = { everyMs: 2, together: 1 }
 const IN_BURSTS = { everyMs: 4, together: 8 }
 
 /** As many as each target takes until its code for a wire is compiled as after hours of streams. */
-const WARM_UP = { kind: 'closed', connections: 64, calls: 4_000 } as const
+const WARM_UP = { kind: 'closed', connections: 64, calls: 10_000 } as const
 
 function kindsFor(scale: number): readonly Kind[] {
   const [few, many] = [30, Math.max(1000 * scale, 100)]
   const kinds = [
-    { name: `${few} events, paced`, events: few, pace: PACED, streams: 160 },
+    { name: `${few} events, paced`, events: few, pace: PACED, streams: 480 },
     { name: `${many} events, paced`, events: many, pace: PACED, streams: 16 },
-    { name: `${few} events in bursts`, events: few, pace: IN_BURSTS, streams: 400 },
+    { name: `${few} events in bursts`, events: few, pace: IN_BURSTS, streams: 1_600 },
     { name: `${many} events in bursts`, events: many, pace: IN_BURSTS, streams: 32 },
   ]
   return kinds.map((kind) => ({ ...kind, streams: Math.ceil(kind.streams * scale) }))
