@@ -10,9 +10,6 @@ const FAR_BELIEVED = 25
 /** Of fewer the dearest says little. */
 const ENOUGH_MODELS = 5
 
-/** Models that write nothing, at providers whose others all do. */
-const WRITES_NOTHING = /embed|rerank|(?:^|[-/])(?:bge|gte)-/
-
 type Plain = readonly [input: number, output: number]
 
 interface Listed {
@@ -25,7 +22,7 @@ interface Listed {
 export interface ListedPrices {
   /** By a model's name without its maker. */
   readonly byName: ReadonlyMap<string, readonly Listed[]>
-  /** Of models that write, in force, by provider. */
+  /** In force, by provider. */
   readonly inForce: ReadonlyMap<string, readonly Plain[]>
 }
 
@@ -41,8 +38,7 @@ export function listedPrices(before: CatalogDocument, after: CatalogDocument, fr
   const named = [...known, ...rows(after, false)].flatMap(({ names, ...row }) =>
     [...new Set(names.map(bareName))].map((name) => ({ name, ...row })),
   )
-  const writing = known.filter(({ names }) => !names.some((name) => WRITES_NOTHING.test(name)))
-  const byProvider = Map.groupBy(writing, ({ provider }) => provider)
+  const byProvider = Map.groupBy(known, ({ provider }) => provider)
   return {
     byName: Map.groupBy(named, ({ name }) => name),
     inForce: new Map([...byProvider].map(([provider, of]) => [provider, of.map(({ plain }) => plain)])),
@@ -81,7 +77,7 @@ export function newRowDoubt(
   if (elsewhere.length > 0 && elsewhere.every(isFar))
     return `is new, with input at $${input}, and at $${elsewhere[0]?.plain[0]} elsewhere`
   const ofProvider = inForce.get(provider) ?? []
-  if (!('output_mtok' in rates) && lacksOutput(name, elsewhere, ofProvider, isBelieved))
+  if (!('output_mtok' in rates) && lacksOutput(elsewhere, ofProvider))
     return 'is new, without the output that others bill'
   if (ofProvider.length < ENOUGH_MODELS) return null
   const dearest = [0, 1].map((at) => Math.max(...ofProvider.map((plain) => plain[at] ?? 0)))
@@ -89,18 +85,11 @@ export function newRowDoubt(
   return isDear ? `is new, with input at $${input}, and the dearest there is at $${dearest[0]}` : null
 }
 
-function lacksOutput(
-  name: string,
-  elsewhere: readonly Listed[],
-  ofProvider: readonly Plain[],
-  isBelieved: boolean,
-): boolean {
+/** A provider of decisions alone bills no output, whatever others do with the model. */
+function lacksOutput(elsewhere: readonly Listed[], ofProvider: readonly Plain[]): boolean {
   const writing = ofProvider.filter(([, output]) => output > 0).length
-  // A provider of decisions alone bills no output, whatever others do with the model.
-  if (elsewhere.length > 0 && elsewhere.every(({ plain: [, output] }) => output > 0))
-    return writing * 2 > ofProvider.length
-  const isOnlyOne = ofProvider.length >= ENOUGH_MODELS && writing === ofProvider.length
-  return isOnlyOne && !isBelieved && !WRITES_NOTHING.test(name)
+  const isBilled = elsewhere.length > 0 && elsewhere.every(({ plain: [, output] }) => output > 0)
+  return isBilled && writing * 2 > ofProvider.length
 }
 
 /** The base of input and output, US dollars for a million; 0: none. */
