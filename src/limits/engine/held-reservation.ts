@@ -9,7 +9,7 @@ import {
   type Reservation,
 } from './limiter.ts'
 import { countOf, type RateHolding } from './rate-holding.ts'
-import { refuseByBudget } from './refusals.ts'
+import { refuseByBudget, refuseReserved } from './refusals.ts'
 
 /** What a call may cost, as arithmetic can use it. */
 export function picoOf(pico: bigint): bigint {
@@ -102,6 +102,7 @@ export class HeldReservation implements Reservation {
   progress(costPico: bigint): LimitRefusal | null {
     if (this.#isReleased || this.#isSettled) return null
     const cost = picoOf(costPico)
+    const grows = cost > this.#pico
     for (const account of this.#accounts) {
       account.progressed += cost - this.#progressed
       if (cost > this.#pico) account.reserve(cost - this.#pico)
@@ -112,6 +113,8 @@ export class HeldReservation implements Reservation {
       const { spent, view } = account
       if (view?.isExact === true && spent !== null && spent + account.progressed >= account.amount)
         return refuseByBudget(account, spent + account.progressed)
+      // What sessions at other gateways have cost is not spent yet, but reserved there.
+      if (grows && !fitsAccount(account, 0n) && !isLeft(account, 0n)) return refuseReserved(account)
     }
     return null
   }

@@ -139,3 +139,37 @@ test('no call passes before Postgres has said that something is left', async () 
   const answers = await Promise.all([admit(fleet.first, callOf()), admit(fleet.first, callOf())])
   expect(answers).toMatchObject([{ error: 'budget_exceeded' }, { error: 'budget_exceeded' }])
 })
+
+test('sessions at four gateways spend one budget together, each a little at a time', async () => {
+  const fleet = new Fleet([limitOf('b')], 4)
+  const sessions = []
+  for (const gateway of fleet.gateways) {
+    sessions.push({ session: held(await admit(gateway, callOf({ estimatedPico: 1n }))), pico: 0n })
+    await fleet.pass(100)
+  }
+  const step = USD / 100n
+  let running = sessions
+  while (running.length > 0) {
+    running = running.filter((one) => {
+      one.pico += step
+      return one.session.progress(one.pico) === null
+    })
+    await fleet.pass(100)
+  }
+  const spent = sessions.reduce((sum, { pico }) => sum + pico, 0n)
+  expect(spent).toBeGreaterThan((USD * 8n) / 10n)
+  // Beside the budget, what they cost until the gateways have heard of each other.
+  expect(spent).toBeLessThanOrEqual(USD + 20n * step)
+})
+
+test('a session that is alone spends all of a budget', async () => {
+  const fleet = new Fleet([limitOf('b')], 2)
+  const session = held(await admit(fleet.first, callOf({ estimatedPico: 1n })))
+  const step = USD / 50n
+  let pico = 0n
+  do {
+    pico += step
+    await fleet.pass(100)
+  } while (session.progress(pico) === null)
+  expect(pico).toBe(USD)
+})
