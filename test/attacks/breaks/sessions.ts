@@ -216,15 +216,17 @@ export const SESSIONS: readonly Attack[] = [
   },
 ]
 
-/** A transcript each 50 ms, up to 400. */
+/** A transcript each 50 ms once the one before has arrived, up to 400. */
 export const transcribing: Script = {
   session(socket, account) {
     say(socket, configured())
-    const timer = setInterval(() => {
-      if (socket.readyState !== socket.OPEN || account.served >= 400) return clearInterval(timer)
-      account.bill(TRANSCRIPT_USD)
-      return say(socket, transcript())
-    }, 50)
+    void (async () => {
+      while (socket.readyState === socket.OPEN && account.served < 400) {
+        account.bill(TRANSCRIPT_USD)
+        say(socket, transcript())
+        await Promise.all([flushed(socket), delay(50)])
+      }
+    })()
   },
 }
 
