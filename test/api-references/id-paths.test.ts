@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { canonicalPath } from '../../src/domain/canonical-path.ts'
+import { refusedEndpoint } from '../../src/gateway/admission/path-policy.ts'
 import { scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
 import { asUtf8 } from '../../src/gateway/bodies/whole-body.ts'
 import { namesInBody } from '../../src/objects/names/body-names.ts'
@@ -154,5 +156,77 @@ describe.each([
       }
     }
     expect(refused).toEqual([])
+  })
+})
+
+/** An id that does not tell by itself what it is. */
+const OPAQUE = 'Theirs1234567'
+index.add('o', OPAQUE, { clientId: 'acme', keyId: 'k' })
+
+const encoded = (text: string) =>
+  [...text].map((letter) => `%${letter.charCodeAt(0).toString(16).padStart(2, '0')}`).join('')
+const FULL_WIDTH = 0xfee0
+
+/** How a path may be spelled: what stands in front of the id, the id, and what follows. */
+const SPELLINGS: Readonly<Record<string, (before: string, id: string, after: string) => string>> = {
+  plain: (before, id, after) => before + id + after,
+  'a letter of the id encoded': (before, id, after) => before + encoded(id.slice(0, 1)) + id.slice(1) + after,
+  'all letters of the id encoded': (before, id, after) => before + encoded(id) + after,
+  'the id encoded twice': (before, id, after) => before + encoded(encoded(id)) + after,
+  'the collection encoded': (before, id, after) =>
+    `${before.replace(/[a-z](?=\w*\/$)/i, (letter) => encoded(letter))}${id}${after}`,
+  'the slash encoded': (before, id, after) => `${before.slice(0, -1)}%2F${id}${after}`,
+  'a backslash': (before, id, after) => `${before.slice(0, -1)}%5c${id}${after}`,
+  'slashes doubled': (before, id, after) => `${before}/${id}${after.replaceAll('/', '//')}`,
+  'a slash at the end': (before, id, after) => `${before}${id}${after}/`,
+  'dot segments': (before, id, after) => `${before}./${id}${after.replaceAll('/', '/./')}`,
+  parameters: (before, id, after) => `${before}${id};a=b${after}`,
+  'other case of all': (before, id, after) => before.toUpperCase() + id.toUpperCase() + after,
+  'full-width letters': (before, id, after) =>
+    before + encodeURIComponent(String.fromCharCode(id.charCodeAt(0) + FULL_WIDTH)) + id.slice(1) + after,
+  // Not before one of Google's methods, where a space is a part of the name.
+  'spaces around the id': (before, id, after) => `${before}%20${id}${after[0] === ':' ? '' : '%20'}${after}`,
+}
+
+/**
+ * The outermost id in each path of the reference, to which all that stands below belongs; without paths that are refused
+ * whatever they name.
+ */
+function placesOf(provider: 'openai' | 'anthropic' | 'gemini') {
+  const lines = readFileSync(`test/api-references/${provider}.txt`, 'utf8').trim().split('\n').slice(1)
+  return lines.flatMap((line) => {
+    const [method = '', path = ''] = line.split(' ')
+    const [before = '', ...behind] = path.split('{id}')
+    const isOther = behind.length === 0 || NO_OBJECT_IN_PATH.some(([name]) => name.test(before))
+    if (isOther || refusedEndpoint(provider, method, path.replaceAll('{id}', 'Own')) !== null) return []
+    return [{ method, before, after: behind.join('Own') }]
+  })
+}
+
+/** What stands in a path where an id could, and is no object that a client makes. */
+const NO_OBJECT_IN_PATH: readonly (readonly [before: RegExp, why: string])[] = [
+  [/\/(?:models|dynamic)\/$/, 'a model'],
+  [/\/(?:generatedFiles|ragStores)\/$/, 'of which only operations are read, by ids of their own'],
+  [/\/safety\/\w+\/$/, "the operator's"],
+]
+
+describe.each(['openai', 'anthropic', 'gemini'] as const)('where a path of %s names an id', (provider) => {
+  const places = placesOf(provider)
+
+  test.each(
+    Object.entries(SPELLINGS),
+  )(`another client’s is refused at each place in the paths of ${provider}, with: %s`, async (_name, spell) => {
+    expect(places.length).toBeGreaterThan(50)
+    const passed: string[] = []
+    for (const { method, before, after } of places) {
+      const path = spell(before, OPAQUE, after)
+      const canonical = canonicalPath(path)
+      const verdict =
+        canonical === null
+          ? 'unreadable'
+          : await objects.judge({ ...upstream, provider }, method, canonical, path, 'beta', [])
+      if (verdict === 'pass') passed.push(`${method} ${before}…${after}`)
+    }
+    expect(passed).toEqual([])
   })
 })

@@ -57,5 +57,12 @@ export const anthropic: HostedProvider = {
   refusedPaths: [ORGANIZATION_REFUSED],
   collections: {
     'messages/batches': 'message_batch',
+    // Deployments elsewhere are the operator's.
+    'v1/deployments': 'agent',
+    deployment_runs: 'agent',
+    dreams: 'agent',
+    environments: 'container',
+    memory_stores: 'vector_store',
+    sessions: 'thread',
   },
 }

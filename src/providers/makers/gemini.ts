@@ -59,5 +59,8 @@ export const gemini: HostedProvider = {
     filesearchstores: 'file_search_store',
     corpora: 'file_search_store',
     operations: 'operation',
+    triggers: 'agent',
+    // Voices elsewhere are the provider's.
+    'v1beta/voices': 'file',
   },
 }

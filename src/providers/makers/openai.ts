@@ -64,6 +64,13 @@ export const openAi: HostedProvider = {
     assistants: 'assistant',
     threads: 'thread',
     skills: 'skill',
+    'agents/automations': 'agent',
+    'agents/environments': 'container',
+    'agents/environments/templates': 'container',
+    'agents/sessions': 'thread',
+    'audio/voice_consents': 'file',
+    'audio/voices': 'file',
+    'videos/characters': 'file',
   },
 }
 

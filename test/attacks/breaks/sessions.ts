@@ -54,8 +54,11 @@ const say = (socket: WebSocket, ...events: readonly object[]) => {
 /** The other side has all that was sent before. */
 const flushed = async (socket: WebSocket) => {
   await new Promise<void>((resolve) => {
-    socket.once('pong', () => resolve())
-    socket.once('close', () => resolve())
+    const end = () => {
+      socket.off('pong', end).off('close', end)
+      resolve()
+    }
+    socket.on('pong', end).on('close', end)
     socket.ping()
   })
 }
