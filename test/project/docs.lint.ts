@@ -73,7 +73,7 @@ test.each(
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'))
 
 test.each(PAGES)('%s names npm scripts that exist', (page) => {
-  const named = [...readFileSync(page, 'utf8').matchAll(/npm run (?:-s )?([a-z]+(?::[a-z]+)*)/g)]
+  const named = [...readFileSync(page, 'utf8').matchAll(/npm run (?:-s )?([a-z\d]+(?::[a-z\d]+)*)/g)]
   expect(named.map(([, name = '']) => name).filter((name) => !(name in scripts))).toEqual([])
 })
 

@@ -1,7 +1,17 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { cached, run } from '../../support/cached-install.ts'
+import { ROWS } from './matrix/rows.ts'
+import { packagesOf, SETS, type SetName, versionsIn } from './sets.ts'
+
+/** A set of clients: where it is and what it has, or why it cannot be had. */
+export type Installed =
+  | { readonly folder: string; readonly versions: string }
+  | {
+      readonly missing: string
+      /** The machine has not the program that builds or runs the set. */
+      readonly isToolchain: boolean
+    }
 
 /** Where the client libraries are. */
 export interface InstalledClients {
@@ -9,15 +19,8 @@ export interface InstalledClients {
   readonly node: string
   /** A folder of packages, for PYTHONPATH. */
   readonly python: string
+  readonly sets: Readonly<Record<SetName, Installed>>
 }
-
-const NPM_PACKAGES = {
-  '@anthropic-ai/sdk': '*',
-  '@aws-sdk/client-bedrock-runtime': '*',
-  '@google/genai': '*',
-  '@smithy/node-http-handler': '*',
-}
-const PYTHON_PACKAGES = ['anthropic[bedrock]', 'boto3', 'google-genai']
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -25,20 +28,49 @@ declare module 'vitest' {
   }
 }
 
-/** Installs the newest of each, once a day. */
+/** They are hundreds of megabytes: more than a temporary folder in memory should have. */
+const CACHE = resolve('node_modules/.cache/clients')
+
+/** Installs the newest of each, once a day, and prints their versions. */
 export default async function setUp(project: TestProject): Promise<void> {
+  const wanted = new Set<SetName>(['node', 'python', ...ROWS.map(({ set }) => set)])
+  const names = (Object.keys(SETS) as SetName[]).filter((name) => wanted.has(name))
+  const found = new Map<SetName, Installed>()
+  // Each of them loads both cores.
+  for (const name of names) {
+    const installed = await install(name)
+    found.set(name, installed)
+    const text = 'missing' in installed ? `NOT RUN: ${installed.missing}` : installed.versions
+    process.stdout.write(`clients: ${name}: ${text}\n`)
+  }
+  const sets = Object.fromEntries(found) as Record<SetName, Installed>
+  project.provide('installedClients', { node: folderOf(sets.node), python: folderOf(sets.python), sets })
+}
+
+export async function install(name: SetName): Promise<Installed> {
+  const set = SETS[name]
+  for (const [program, ...args] of set.toolchain) {
+    const answers = await run(program, args).then(
+      () => true,
+      () => false,
+    )
+    if (!answers) return { missing: `this machine has no ${program}`, isToolchain: true }
+  }
   const day = new Date().toISOString().slice(0, 10)
-  const [node, python] = await Promise.all([
-    cached('client libraries for Node', JSON.stringify([NPM_PACKAGES, day]), async (folder) => {
-      await writeFile(
-        join(folder, 'package.json'),
-        JSON.stringify({ private: true, dependencies: NPM_PACKAGES }),
-      )
-      await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder })
-    }),
-    cached('client libraries for Python', JSON.stringify([PYTHON_PACKAGES, day]), async (folder) => {
-      await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, ...PYTHON_PACKAGES])
-    }),
-  ])
-  project.provide('installedClients', { node, python })
+  try {
+    const folder = await cached(
+      `The set ${name}`,
+      JSON.stringify([await packagesOf(name), day]),
+      set.install,
+      CACHE,
+    )
+    return { folder, versions: await versionsIn(name, folder) }
+  } catch (error) {
+    return { missing: error instanceof Error ? error.message : `${error}`, isToolchain: false }
+  }
+}
+
+function folderOf(installed: Installed): string {
+  if ('missing' in installed) throw new Error(installed.missing)
+  return installed.folder
 }

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import type { TestClient, TestStack } from '../../../support/servers/stack.ts'
+import type { Installed } from '../install.ts'
+import { DIFFERENCES } from './differences.ts'
+import { type Asked, UNKNOWN_MODEL } from './fakes/provider.ts'
+import { type Grounds, LAYOUTS, type Layout, openGrounds } from './grounds.ts'
+import { isWhole, MICRO_USD, ROWS, type Row } from './rows.ts'
+import { runRow, type Step } from './run-row.ts'
+import { PAGE, pageWith, REFUSALS, type Refused, type RowResult, readable } from './table.ts'
+
+/** A row's programs run three times; some clients try again for a minute. */
+const ROW_MS = 1_500_000
+
+let grounds: Grounds
+const results: RowResult[] = []
+const named = new Set<number>()
+const notRun: string[] = []
+
+beforeAll(async () => {
+  grounds = await openGrounds()
+})
+
+afterAll(async () => {
+  await grounds?.close()
+  for (const line of notRun) process.stdout.write(`${line}\n`)
+})
+
+/** What one layout showed of a row. */
+interface Run {
+  readonly steps: readonly Step[]
+  /** Requests by step: at the provider directly, else at the gateway's door. */
+  readonly tries: ReadonlyMap<string, number>
+}
+
+test.each(ROWS.map((row) => [row.name, row] as const))(
+  '%s has the same through the gateway, at its own provider alone, each request counted once',
+  async (_name, row) => {
+    const installed: Installed = inject('installedClients').sets[row.set]
+    if ('missing' in installed) {
+      notRun.push(`NOT RUN: ${row.name}: ${installed.missing}`)
+      if (installed.isToolchain) return
+      throw new Error(`${row.name} could not be installed: ${installed.missing}`)
+    }
+    const runs = new Map<Layout, Run>()
+    for (const layout of LAYOUTS) runs.set(layout, await runIn(layout, row, installed.folder))
+    const direct = runs.get('direct')?.steps ?? []
+    const differing: string[] = []
+    const unnamed: unknown[] = []
+    for (const layout of ['prefix', 'root'] as const) {
+      const steps = runs.get(layout)?.steps ?? []
+      expect(steps.map(({ step }) => step)).toEqual(direct.map(({ step }) => step))
+      for (const [at, step] of steps.entries()) {
+        const before = direct[at]
+        if (before !== undefined && isSame(before, step)) continue
+        differing.push(`${layout} ${step.step}`)
+        const index = DIFFERENCES.findIndex(
+          ({ rows, step: name, layouts }) =>
+            rows.test(row.name) && name === step.step && layouts.includes(layout),
+        )
+        if (index < 0) unnamed.push({ layout, direct: before, through: step })
+        else named.add(index)
+      }
+    }
+    results.push({
+      name: row.name,
+      alike: 2 * direct.length - differing.length,
+      steps: 2 * direct.length,
+      refusals: refusalsOf(runs),
+    })
+    expect(unnamed).toEqual([])
+  },
+  ROW_MS,
+)
+
+test('every difference that is named is one', () => {
+  // A part of the rows says nothing of the others.
+  const unused = DIFFERENCES.filter((_, index) => !named.has(index))
+  if (isWhole && results.length === ROWS.length) expect(unused).toEqual([])
+})
+
+test('docs/clients.md has tries and texts of refusals as they are', async () => {
+  await expect(await pageWith(results)).toMatchFileSnapshot(PAGE)
+})
+
+async function runIn(layout: Layout, row: Row, folder: string): Promise<Run> {
+  const { access, client } = await grounds.begin(row.provider, layout)
+  const steps = await runRow(row, folder, access, grounds.controlUrl, grounds.folder)
+  if (layout === 'direct') {
+    const counts = [...grounds.seen].map(([step, asked]) => [step, asked.filter(isDirect).length] as const)
+    return { steps, tries: new Map(counts) }
+  }
+  if (client !== null) await expectCounted(grounds.stacks[layout], client, row)
+  return { steps, tries: new Map(grounds.atDoor) }
+}
+
+/** A gateway's own fetches come at any time. */
+const isDirect = ({ headers, url }: Asked): boolean =>
+  !`${Object.values(headers)} ${url}`.includes('sk-gateway-')
+
+/** The gateway answers these itself, or fetches them for itself. */
+const LISTS = /^GET \/(?:openai\/)?(?:v1|v1beta|api)\/(?:models|tags)$/
+
+async function expectCounted(stack: TestStack, client: TestClient, row: Row): Promise<void> {
+  const asked = [...grounds.seen.values()]
+    .flat()
+    .filter(({ method, url }) => !LISTS.test(`${method} ${url.pathname}`))
+  // 0 bytes of a body anywhere else.
+  expect(asked.filter((one) => one.provider !== row.provider && !isForDefault(one))).toEqual([])
+  const expected = asked.map(expectedRow).sort()
+  const counted = async () => {
+    const calls = await stack.calls(client)
+    return calls
+      .filter(({ settles, method, path }) => settles === null && !LISTS.test(`${method} ${path}`))
+      .map(countedRow)
+      .sort()
+  }
+  await expect.poll(counted).toEqual(expected)
+}
+
+/** In the format that all providers have, a model that no upstream names goes to the default upstream. */
+const isForDefault = ({ provider, url, body }: Asked): boolean =>
+  provider === 'openai' && url.pathname.endsWith('/chat/completions') && body.includes(UNKNOWN_MODEL)
+
+function expectedRow({ provider, method, status, reported, body }: Asked): string {
+  const begin = `${provider} ${method} ${status}`
+  if (body.includes('Please hang up.')) return `${begin} cut`
+  if (reported === null) return `${begin} -`
+  const { model, input, output } = reported
+  const price = MICRO_USD[model]
+  const cost = price === undefined ? null : BigInt(input) * price[0] + BigInt(output) * price[1]
+  return `${begin} ${model} ${input} ${output} ${cost}`
+}
+
+function countedRow(call: Record<string, unknown>): string {
+  const begin = `${call.upstream} ${call.method} ${call.status}`
+  if (call.outcome !== 'complete') return `${begin} cut`
+  if (call.usage_source !== 'reported') return `${begin} -`
+  return `${begin} ${call.model} ${call.input_tokens} ${call.output_tokens} ${call.cost_pico}`
+}
+
+function isSame(a: Step, b: Step): boolean {
+  if (a.error !== b.error) return false
+  if (a.error !== undefined) return (a.status ?? null) === (b.status ?? null)
+  return isDeepStrictEqual(a.result, b.result)
+}
+
+function refusalsOf(runs: ReadonlyMap<Layout, Run>): Record<string, Refused> {
+  const direct = runs.get('direct')
+  const gateway = runs.get('prefix')
+  return Object.fromEntries(
+    REFUSALS.map((name) => [
+      name,
+      {
+        direct: direct?.tries.get(name) ?? 0,
+        gateway: gateway?.tries.get(name) ?? 0,
+        text: readable(gateway?.steps.find(({ step }) => step === name)),
+      },
+    ]),
+  )
+}

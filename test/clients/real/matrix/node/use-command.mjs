@@ -1,0 +1,102 @@
+// Programs of the command line, each step a run of its own.
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { BASE, FAMILY, HI, KEY, NO_MODEL, refusals, step } from './steps.mjs'
+
+/** By program: files of its home, its environment and its arguments. */
+const PROGRAMS = {
+  'claude-code': (key, model = 'claude-haiku-4-5') => ({
+    bin: ['@anthropic-ai/claude-code', 'claude'],
+    args: ['-p', HI, '--model', model],
+    env: {
+      ANTHROPIC_BASE_URL: BASE,
+      ANTHROPIC_AUTH_TOKEN: key,
+      // The small model of its own errands.
+      ANTHROPIC_SMALL_FAST_MODEL: 'claude-haiku-4-5',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_AUTOUPDATER: '1',
+      CLAUDE_CODE_MAX_RETRIES: process.env.RETRIES ?? '3',
+    },
+  }),
+  codex: (key, model = 'gpt-4o-mini') => ({
+    bin: ['@openai/codex', 'codex'],
+    args: ['exec', '--skip-git-repo-check', '--color', 'never', '-m', model, HI],
+    env: { GATEWAY_KEY: key },
+    files: {
+      '.codex/config.toml': `model_provider = "gateway"
+[model_providers.gateway]
+name = "gateway"
+base_url = "${BASE}/v1"
+env_key = "GATEWAY_KEY"
+wire_api = "responses"
+`,
+    },
+  }),
+  'gemini-cli': (key, model = 'gemini-2.5-flash') => ({
+    bin: ['@google/gemini-cli', 'gemini'],
+    args: ['-p', HI, '-m', model, '--skip-trust'],
+    env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: BASE, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    files: {
+      '.gemini/settings.json': JSON.stringify({
+        security: { auth: { selectedType: 'gemini-api-key' } },
+        telemetry: { enabled: false },
+        privacy: { usageStatisticsEnabled: false },
+        general: { disableAutoUpdate: true, enableAutoUpdate: false },
+      }),
+    },
+  }),
+  opencode: (key, model = 'gpt-4o-mini') => ({
+    bin: ['opencode-ai', 'opencode'],
+    args: ['run', '-m', `gateway/${model}`, HI],
+    env: { OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' },
+    files: {
+      '.config/opencode/opencode.json': JSON.stringify({
+        autoupdate: false,
+        share: 'disabled',
+        small_model: `gateway/${model}`,
+        provider: {
+          gateway: {
+            npm: '@ai-sdk/openai-compatible',
+            options: { baseURL: `${BASE}/v1`, apiKey: key },
+            models: { 'gpt-4o-mini': { name: 'a' }, [NO_MODEL]: { name: 'b' } },
+          },
+        },
+      }),
+    },
+  }),
+}
+
+class Exit extends Error {}
+
+async function chat(key = KEY, model = undefined) {
+  const { bin, args, env, files = {} } = PROGRAMS[FAMILY](key, model)
+  const home = await mkdtemp(join(process.env.HOME, 'home-'))
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(home, name)), { recursive: true })
+    await writeFile(join(home, name), text)
+  }
+  const said = await new Promise((resolve) => {
+    const own = {
+      PATH: process.env.PATH,
+      HOME: home,
+      XDG_CONFIG_HOME: join(home, '.config'),
+      NO_COLOR: '1',
+      TERM: 'dumb',
+      CI: '1',
+      ...env,
+    }
+    const child = execFile(
+      join(process.env.BIN, bin[1]),
+      args,
+      { cwd: home, env: own, timeout: 100_000, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
+      (_error, stdout, stderr) => resolve(`${stdout}\n${stderr}`),
+    )
+    child.stdin.end()
+  })
+  if (said.includes('Hello there.')) return 'Hello there.'
+  throw new Exit(said.trim().slice(-1_500))
+}
+
+await step('chat', () => chat())
+await refusals(chat)

@@ -1,0 +1,25 @@
+import subprocess, sys
+from steps import *
+
+FAMILY = os.environ["FAMILY"]
+ENV = {"openai": ("OPENAI_API_BASE", "OPENAI_API_KEY", "openai/gpt-4o-mini", "/v1"), "anthropic": ("ANTHROPIC_API_BASE", "ANTHROPIC_API_KEY", "anthropic/claude-haiku-4-5", "")}[FAMILY]
+
+
+class Exit(Exception):
+    pass
+
+
+def chat(key=KEY, model=None, prompt=HI):
+    url, name, known, path = ENV
+    env = {**os.environ, url: BASE + path, name: key, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    options = "--no-git --yes-always --no-show-model-warnings --no-check-update --no-analytics --no-pretty --no-stream --no-gitignore --map-tokens 0 --no-detect-urls --no-show-release-notes --no-suggest-shell-commands --timeout 20".split()
+    asked = known if model is None else known.split("/")[0] + "/" + model
+    run = subprocess.run([sys.executable, "-m", "aider", "--model", asked, "--weak-model", asked, "--message", prompt, *options], env=env, capture_output=True, text=True, timeout=170, stdin=subprocess.DEVNULL)
+    said = run.stdout + run.stderr
+    if "Hello there." in said:
+        return "Hello there."
+    raise Exit(" ".join(line.strip() for line in said.splitlines() if "rror" in line)[:600] or said[-600:])
+
+
+step("chat", chat)
+refusals(chat)
