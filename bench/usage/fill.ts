@@ -193,9 +193,10 @@ async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promi
 /** What the histograms of latencies of a day look like: calls in some neighbouring buckets. */
 async function fillLatencies(pool: Postgres, day: UtcDay, { clients }: Filling): Promise<void> {
   await pool.query(
-    `insert into tallygate.daily_latency (day, client_id, model, buckets)
-     select $1::date, ${clientId('c')}, ($3::text[])[m], (1 + (random() * 900)::int) * (1e240 + 1e252 + 1e264)
-     from generate_series(1, $2::int) c, generate_series(1, ${MODELS.length}) m order by random()`,
+    `insert into tallygate.daily_latency (day, client_id, model, buckets, first_bytes)
+     select $1::date, ${clientId('c')}, ($3::text[])[m], calls * (1e240 + 1e252 + 1e264), calls * (1e192 + 2e204)
+     from generate_series(1, $2::int) c, generate_series(1, ${MODELS.length}) m, lateral (
+       select 1 + (random() * 900 + 0 * (c + m))::int as calls) drawn order by random()`,
     [day, clients, MODELS.map(({ model }) => model)],
   )
 }

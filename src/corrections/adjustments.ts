@@ -46,6 +46,16 @@ export async function setAdjustmentSums(
   ])
 }
 
+/**
+ * Writes an adjustment's row once more, as its entries have changed. Answers that are kept until something changes look
+ * at these rows alone: entries are many.
+ */
+export async function touchAdjustment(session: PostgresSession, adjustmentId: string): Promise<void> {
+  await session.query(`update ${SCHEMA}.adjustments set after_pico = after_pico where id = $1`, [
+    adjustmentId,
+  ])
+}
+
 /** What an adjustment adds to one row of `daily_usage`. */
 export interface AdjustmentEntry {
   readonly key: DailyKey

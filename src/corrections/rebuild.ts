@@ -1,6 +1,7 @@
 import type { UtcDay } from '../domain/utc-day.ts'
 import { lockDays } from '../store/connection/advisory-locks.ts'
 import {
+  inSnapshot,
   inTransaction,
   type Postgres,
   type PostgresSession,
@@ -66,8 +67,7 @@ export async function rebuildDay(
   { day, who, why }: RebuildOrder,
   { onProgress, partSize = PART_SIZE }: RebuildOptions = {},
 ): Promise<Rebuilt> {
-  const known = await inTransaction(pool, async (session) => {
-    await session.query('set transaction isolation level repeatable read, read only')
+  const known = await inSnapshot(pool, async (session) => {
     const isKept = (await selectCallDays(session)).has(day)
     return { isKept, counts: await countDay(session, day), proof: await selectRequestProof(session) }
   })
@@ -174,10 +174,11 @@ delete from ${SCHEMA}.daily_latency l where ${inPart('l')} and not exists (
     and not c.web_socket and c.latency_ms is not null)`
 
 const REPLACE_LATENCIES = `
-insert into ${SCHEMA}.daily_latency as l (day, client_id, model, buckets)
+insert into ${SCHEMA}.daily_latency as l (day, client_id, model, buckets, first_bytes)
 ${RECOUNT_LATENCY} order by client_id, model
-on conflict (day, client_id, model) do update set buckets = excluded.buckets
-where l.buckets <> excluded.buckets`
+on conflict (day, client_id, model) do update set
+  buckets = excluded.buckets, first_bytes = excluded.first_bytes
+where l.buckets <> excluded.buckets or l.first_bytes is distinct from excluded.first_bytes`
 
 async function sumOfPart(session: PostgresSession, part: DayPart): Promise<bigint> {
   const { rows } = await session.query<{ pico: string }>(

@@ -3,9 +3,14 @@ import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { CatalogEntries } from '../pricing/catalog/catalog-entries.ts'
 import type { RepricingScope, RepricingSettings } from '../pricing/repricing/repricing-scope.ts'
 import { lockCorrections, lockDays } from '../store/connection/advisory-locks.ts'
-import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import {
+  inSnapshot,
+  inTransaction,
+  type Postgres,
+  type PostgresSession,
+} from '../store/connection/postgres.ts'
 import { type DayPart, PART_SIZE, type PartSize } from '../usage/calls/call-partitions.ts'
-import { addAdjustment, addEntries } from './adjustments.ts'
+import { addAdjustment, addEntries, touchAdjustment } from './adjustments.ts'
 import {
   NOTHING_READ,
   type Plan,
@@ -211,14 +216,12 @@ async function repricePart(
       changes.map((row) => ({ ...row, pico: row.afterPico - row.beforePico })),
     )
     await addSuperseded(session, adjustmentId, found.superseded)
+    if (changes.length > 0) await touchAdjustment(session, adjustmentId)
     return found
   })
   done.add(plan)
 }
 
 async function readAhead(pool: Postgres, order: RepriceOrder, part: DayPart): Promise<Scope> {
-  return await inTransaction(pool, async (session) => {
-    await session.query('set transaction isolation level repeatable read, read only')
-    return await readScope(session, order, part, NOTHING_READ)
-  })
+  return await inSnapshot(pool, (session) => readScope(session, order, part, NOTHING_READ))
 }

@@ -90,25 +90,36 @@ export async function againstCalls(session: PostgresSession, part: DayPart): Pro
   return [...differences, ...(await latenciesAgainstCalls(session, part))]
 }
 
+const LATENCIES = [
+  { column: 'buckets', figure: 'latency_buckets' },
+  // Not kept where calls were counted by a release before 0038.
+  { column: 'first_bytes', figure: 'first_byte_buckets' },
+] as const
+
 const COMPARE_LATENCIES = `
 select coalesce(u.client_id, c.client_id) as client_id, coalesce(u.model, c.model) as model,
-  array_to_string(${SCHEMA}.latency_counts(u.buckets), ',') as stored,
-  array_to_string(${SCHEMA}.latency_counts(c.buckets), ',') as recomputed
+  ${LATENCIES.map(
+    ({ column, figure }) => `
+  array_to_string(${SCHEMA}.latency_counts(u.${column}), ',') as "u.${figure}",
+  array_to_string(${SCHEMA}.latency_counts(c.${column}), ',') as "c.${figure}"`,
+  ).join(', ')}
 from (select * from ${SCHEMA}.daily_latency u where ${inPart('u')}) u
 full join (${RECOUNT_LATENCY}) c on u.client_id = c.client_id and u.model = c.model
-where u.buckets is distinct from c.buckets order by 1, 2`
+where u.buckets is distinct from c.buckets or u.first_bytes <> c.first_bytes order by 1, 2`
 
 /** A histogram is of a client and model, whatever its keys and prices. */
 async function latenciesAgainstCalls(session: PostgresSession, part: DayPart): Promise<Difference[]> {
-  const { rows } = await queryLong<Record<'client_id' | 'model' | 'stored' | 'recomputed', string>>(
-    session,
-    COMPARE_LATENCIES,
-    [...partParameters(part)],
+  const { rows } = await queryLong<Readonly<Record<string, string>>>(session, COMPARE_LATENCIES, [
+    ...partParameters(part),
+  ])
+  return rows.flatMap(({ client_id: clientId, model, ...row }) =>
+    LATENCIES.flatMap(({ figure }): Difference[] => {
+      const [stored = '', recomputed = ''] = [row[`u.${figure}`], row[`c.${figure}`]]
+      if (stored === recomputed) return []
+      const key = keyWith({ day: part.day, clientId: clientId ?? '', model: model ?? '' })
+      return [{ key, column: figure, stored, recomputed, against: 'calls' }]
+    }),
   )
-  return rows.map(({ client_id: clientId, model, stored, recomputed }) => {
-    const key = keyWith({ day: part.day, clientId, model })
-    return { key, column: 'latency_buckets', stored, recomputed, against: 'calls' }
-  })
 }
 
 /** A row of totals with the sums of its adjustments' entries. */

@@ -1,5 +1,5 @@
 import type { UtcDay } from '../domain/utc-day.ts'
-import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
+import { inSnapshot, type Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { PART_SIZE, type PartSize, selectCallDays, splitDay } from '../usage/calls/call-partitions.ts'
 import { keyText } from '../usage/daily-key.ts'
@@ -140,16 +140,6 @@ export async function verifyLedger(
 }
 
 const NO_DAYS: ReadonlySet<UtcDay> = new Set()
-
-async function inSnapshot<Result>(
-  pool: Postgres,
-  work: (session: PostgresSession) => Promise<Result>,
-): Promise<Result> {
-  return await inTransaction(pool, async (session) => {
-    await session.query('set transaction isolation level repeatable read, read only')
-    return await work(session)
-  })
-}
 
 const LAST_DAY = '9999-12-31'
 

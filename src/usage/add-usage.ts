@@ -26,12 +26,13 @@ function buildStatement(metrics: readonly Metric[]): string {
 with r as (
   select * from json_to_recordset($1) as r (
     ${KEY_RECORD}, provider text, ${metrics.map((metric) => `${metric.column} ${sqlTypeOf(metric)}`).join(', ')},
-    buckets numeric)),${reopeningDaysOf('r')},
+    buckets numeric, first_bytes numeric)),${reopeningDaysOf('r')},
 latencies as (
-  insert into ${SCHEMA}.daily_latency as l (day, client_id, model, buckets)
-  select day, client_id, model, sum(buckets) from r where buckets is not null
+  insert into ${SCHEMA}.daily_latency as l (day, client_id, model, buckets, first_bytes)
+  select day, client_id, model, sum(buckets), coalesce(sum(first_bytes), 0) from r where buckets is not null
   group by day, client_id, model order by day, client_id, model
-  on conflict (day, client_id, model) do update set buckets = l.buckets + excluded.buckets)
+  on conflict (day, client_id, model) do update set
+    buckets = l.buckets + excluded.buckets, first_bytes = l.first_bytes + excluded.first_bytes)
 insert into ${SCHEMA}.daily_usage as u (${columns})
 select ${[...KEY_COLUMNS, 'provider', ...values].join(', ')} from r
 on conflict (${ROW_KEY}) do update set
@@ -56,7 +57,8 @@ function statementFor(totals: readonly DailyTotal[]): string {
 }
 
 /**
- * Adds totals to `daily_usage` and `daily_latency` in one statement.
+ * Adds totals to `daily_usage` and `daily_latency` in one statement. A histogram of first bytes that is null stays so:
+ * calls were counted without it.
  *
  * @param totals Each key once, in the order `totalByDay` gives, which is the order rows are locked in. The
  * transaction holds the locks of their days, and each has a partition.
@@ -84,5 +86,7 @@ function rowText(total: DailyTotal): string {
     if (sum !== 0 && sum !== 0n) text += key + sum
   }
   const buckets = latencyText(total.latencyBuckets)
-  return buckets === '' ? `${text}}` : `${text},"buckets":${buckets}}`
+  if (buckets === '') return `${text}}`
+  const firstBytes = latencyText(total.firstByteBuckets)
+  return `${text},"buckets":${buckets}${firstBytes === '' ? '' : `,"first_bytes":${firstBytes}`}}`
 }

@@ -22,6 +22,7 @@ type DailySums = Record<CountField, number> & Record<AmountField, bigint>
 export interface DailyTotal extends DailyKey, DailySums {
   readonly provider: string
   readonly latencyBuckets: BucketCounts
+  readonly firstByteBuckets: BucketCounts
 }
 
 /**
@@ -47,7 +48,13 @@ export function totalByDay(
       total = undefined
     }
     if (total === undefined) {
-      total = { ...EMPTY, ...keyOf(call), provider: call.provider, latencyBuckets: noLatencies() }
+      total = {
+        ...EMPTY,
+        ...keyOf(call),
+        provider: call.provider,
+        latencyBuckets: noLatencies(),
+        firstByteBuckets: noLatencies(),
+      }
       totals.set(text, total)
     }
     return total
@@ -85,7 +92,8 @@ function emptyTotal(): DailyTotal {
   const total: Record<string, string | number | bigint> = JSON.parse(`{${names.join(',')}}`)
   for (const { field } of KEY_DIMENSIONS) total[field] = ''
   for (const { field } of AMOUNTS) total[field] = 0n
-  return { ...(total as Omit<DailyTotal, 'provider' | 'latencyBuckets'>), provider: '', latencyBuckets: [] }
+  const sums = total as DailyKey & DailySums
+  return { ...sums, provider: '', latencyBuckets: [], firstByteBuckets: [] }
 }
 
 /** Runs for every call: what it does not have costs next to nothing. */
@@ -100,7 +108,7 @@ function addCall(total: DailyTotal, call: CountedCall): void {
   }
   if (call.usageSource === 'estimated') for (const { field, of } of ESTIMATED) total[field] += usage[of] ?? 0
   for (const { field, of } of AMOUNTS) total[field] += of(call)
-  addLatency(total.latencyBuckets, call)
+  addLatency(total.latencyBuckets, total.firstByteBuckets, call)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { reportedNoFigures, WITHOUT_FIGURES } from '../call/unpriced-reason.ts'
 import { UNKNOWN_MODEL } from '../domain/model-name.ts'
+import type { Period } from '../domain/period.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
@@ -10,7 +11,7 @@ import {
   selectSummed,
   selectSums,
 } from './summaries/read-summaries.ts'
-import { areSummarised, coverPeriod, type Period } from './summaries/summarised.ts'
+import { areSummarised, coverPeriod } from './summaries/summarised.ts'
 import { SUMMARY_COLUMNS } from './summaries/summary-tables.ts'
 import { unpricedRowsAmong, writtenUnpricedRows } from './summaries/unpriced-rows.ts'
 

@@ -74,6 +74,9 @@ async function falsify(): Promise<void> {
   await ledger.pool.query(
     `update tallygate.daily_latency set buckets = buckets + 1 where client_id = 'cli_4'`,
   )
+  await ledger.pool.query(
+    `update tallygate.daily_latency set first_bytes = first_bytes + 1 where client_id = 'cli_5'`,
+  )
 }
 
 async function audit(): Promise<readonly Record<string, unknown>[]> {

@@ -1,3 +1,4 @@
+import { PERIOD_FORM, PERIOD_NAMES } from '../../domain/period.ts'
 import { CALL_ERROR_NAMES } from '../../http/errors.ts'
 import { AS_OF } from '../../usage/query/answer-usage.ts'
 import { CLIENT_GROUPS } from '../../usage/query/usage-query.ts'
@@ -143,8 +144,8 @@ export const CLIENT_PATHS: Readonly<Record<string, PathItem>> = {
           name: 'period',
           in: 'query',
           required: false,
-          description: 'In place of days: the calendar month to date, UTC.',
-          schema: { enum: ['month'] },
+          description: `In place of days: ${PERIOD_NAMES.join(', ')} (month: the calendar month to date), or a calendar month that has begun, in UTC.`,
+          schema: { type: 'string', pattern: PERIOD_FORM.source },
         },
         {
           name: 'include',

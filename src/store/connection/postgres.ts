@@ -139,6 +139,17 @@ export async function inTransaction<T>(
   })
 }
 
+/** Runs `work`, which only reads, on one snapshot: its statements see what was committed before the first of them. */
+export async function inSnapshot<T>(
+  pool: Postgres,
+  work: (session: PostgresSession) => Promise<T>,
+): Promise<T> {
+  return await inTransaction(pool, async (session) => {
+    await session.query('set transaction isolation level repeatable read, read only')
+    return await work(session)
+  })
+}
+
 async function commit(session: PostgresSession): Promise<void> {
   const { command } = await session.query('commit')
   // An aborted transaction answers `commit` with ROLLBACK, without an error.

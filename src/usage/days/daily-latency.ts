@@ -17,15 +17,20 @@ export function noLatencies(): BucketCounts {
   return new Array<number>(LATENCY_BUCKETS).fill(0)
 }
 
-/** Counts a call that has a latency. */
-export function addLatency(counts: BucketCounts, call: CountedCall): void {
+/** Counts a call that has a latency, and the time to its first byte. */
+export function addLatency(latencies: BucketCounts, firstBytes: BucketCounts, call: CountedCall): void {
   const latencyUs = latencyOf(call)
   if (latencyUs === null) return
-  const bucket = latencyBucketOf(latencyUs)
+  addTo(latencies, latencyUs)
+  if (call.ttftUs !== null) addTo(firstBytes, call.ttftUs)
+}
+
+function addTo(counts: BucketCounts, us: number): void {
+  const bucket = latencyBucketOf(us)
   counts[bucket] = (counts[bucket] ?? 0) + 1
 }
 
-/** The number that `daily_latency` keeps, in decimal digits; '': no call had a latency. */
+/** The number that `daily_latency` keeps, in decimal digits; '': no call is in it. */
 export function latencyText(counts: readonly number[]): string {
   let text = ''
   for (let bucket = counts.length - 1; bucket >= 0; bucket -= 1) {
@@ -36,18 +41,22 @@ export function latencyText(counts: readonly number[]): string {
   return text
 }
 
-/** What a call of the bucket adds to the number, in SQL. */
-const ONE_CALL = `('1' || repeat('0', ${DIGITS} * bucket))::numeric`
+/** A bucket of `calls`, in SQL. A bound is in its bucket, so a time is looked for as one microsecond less. */
+function bucketIn(ms: string): string {
+  return `width_bucket((${ms} * 1000)::bigint - 1, '{${LATENCY_BOUNDS_US.join(',')}}'::bigint[])`
+}
 
-/**
- * The rows of `daily_latency` that the calls of a part of a day make; parameters as of `inPart`. A bound of a bucket is in it, as in
- * src/domain/latency.ts, so a latency is looked for as one microsecond less.
- */
+/** What so many calls of a bucket add to a histogram, in SQL. */
+function countsIn(bucket: string): string {
+  return `sum(calls * ('1' || repeat('0', ${DIGITS} * ${bucket}))::numeric)`
+}
+
+/** The rows of `daily_latency` that the calls of a part of a day make; parameters as of `inPart`. */
 export const RECOUNT_LATENCY = `
-select $1::date as day, client_id, model, sum(calls * ${ONE_CALL}) as buckets from (
-  select client_id, model, bucket, count(*) as calls from (
-    select client_id, model,
-      width_bucket((latency_ms * 1000)::bigint - 1, '{${LATENCY_BOUNDS_US.join(',')}}'::bigint[]) as bucket
+select $1::date as day, client_id, model, ${countsIn('bucket')} as buckets,
+  coalesce(${countsIn('first')}, 0) as first_bytes from (
+  select client_id, model, bucket, first, count(*) as calls from (
+    select client_id, model, ${bucketIn('latency_ms')} as bucket, ${bucketIn('ttft_ms')} as first
     from ${SCHEMA}.calls c where ${inPart('c')} and not web_socket and latency_ms is not null) c
-  group by client_id, model, bucket) c
+  group by client_id, model, bucket, first) c
 group by client_id, model`

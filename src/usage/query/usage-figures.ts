@@ -21,6 +21,13 @@ export const RELIABILITY_FIELDS = [
   'estimatedOutputTokens',
 ] as const satisfies readonly (CountField | AmountField)[]
 
+/** Those that say of which class tokens are: parts of the input, and of the output. */
+export const TOKEN_CLASS_FIELDS = [
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+] as const satisfies readonly CountField[]
+
 /** Those that say which part of a group has no price. */
 export const UNPRICED_FIELDS = ['unpricedInputTokens', 'unpricedOutputTokens', 'partlyUnpriced'] as const
 
@@ -143,7 +150,7 @@ export function sumTotals(groups: readonly UsageTotals[]): UsageTotals {
 }
 
 /** Milliseconds to the microsecond, rounded half up; 0 when there are none. */
-function averageMs(sumUs: bigint, count: bigint): number {
+export function averageMs(sumUs: bigint, count: bigint): number {
   if (count === 0n) return 0
   return Number((2n * sumUs + count) / (2n * count)) / 1000
 }

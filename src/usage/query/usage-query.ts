@@ -1,7 +1,9 @@
 import {
   DEFAULT_PERIOD_DAYS,
-  dayOfMonth,
+  daysIn,
   MAX_PERIOD_DAYS,
+  PERIOD_NAMES,
+  parsePeriod,
   parsePeriodDays,
   periodOf,
 } from '../../domain/period.ts'
@@ -22,7 +24,7 @@ export const CLIENT_GROUPS: readonly UsageGroup[] = GROUP_DIMENSIONS.flatMap(({ 
 export interface UsageQuery {
   /** `null`: all clients together. */
   readonly client: { readonly id: string; readonly name: string } | null
-  /** UTC days, the last of them today. */
+  /** How many UTC days. */
   readonly days: number
   /** The first and the last of them. */
   readonly fromDay: UtcDay
@@ -33,9 +35,7 @@ export interface UsageQuery {
   readonly page?: UsagePage
 }
 
-/** The calendar month to date, UTC. */
 const PERIOD = 'period'
-const MONTH = 'month'
 /** The parameter that names groups, and the names that it goes by besides. */
 const GROUPS = 'group_by'
 const GROUPS_ALIASES = aliasesOf(GROUPS)
@@ -68,12 +68,14 @@ export function parseUsageQuery(search: string, nowMs: number): ParsedQuery {
   if (unknown !== undefined) return problem(unknown, `There is no parameter ${unknown}.`)
 
   const [askedPeriod, ...morePeriods] = query.getAll(PERIOD)
-  const isMonth = askedPeriod !== undefined
-  if (isMonth && (askedPeriod !== MONTH || morePeriods.length > 0 || query.has('days'))) {
-    return problem(PERIOD, `${PERIOD} must be ${MONTH}, once, in place of days.`)
+  const period = askedPeriod === undefined ? undefined : parsePeriod(askedPeriod, nowMs)
+  if (period === null || morePeriods.length > 0 || (period !== undefined && query.has('days'))) {
+    return problem(
+      PERIOD,
+      `${PERIOD} must be ${PERIOD_NAMES.join(', ')} or a month that has begun, such as 2026-10, once, in place of days.`,
+    )
   }
-  const defaultDays = isMonth ? dayOfMonth(nowMs) : DEFAULT_PERIOD_DAYS
-  const [askedDays = String(defaultDays), ...moreDays] = query.getAll('days')
+  const [askedDays = String(DEFAULT_PERIOD_DAYS), ...moreDays] = query.getAll('days')
   const days = parsePeriodDays(askedDays)
   if (days === null || moreDays.length > 0) {
     return problem('days', `days must be one integer from 1 to ${MAX_PERIOD_DAYS}.`)
@@ -87,7 +89,8 @@ export function parseUsageQuery(search: string, nowMs: number): ParsedQuery {
   if (groupBy === null || moreGroups.length > 0) {
     return problem(groupParameter, `${groupParameter} ${GROUPS_RULE}.`)
   }
-  const asked = { days, ...periodOf(days, nowMs), groupBy }
+  const { fromDay, toDay } = period ?? periodOf(days, nowMs)
+  const asked = { days: daysIn({ fromDay, toDay }), fromDay, toDay, groupBy }
   const [included, ...moreIncluded] = query.getAll(INCLUDE)
   if (moreIncluded.length > 0 || (included !== undefined && included !== LIMITS)) {
     return problem(INCLUDE, `${INCLUDE} must be ${LIMITS}, once.`)

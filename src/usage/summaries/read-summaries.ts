@@ -1,3 +1,4 @@
+import type { Period } from '../../domain/period.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { DimensionField } from '../dimensions.ts'
@@ -5,7 +6,6 @@ import {
   areSummarised,
   coverPeriod,
   NOTHING_SUMMARISED,
-  type Period,
   type Summarised,
   selectSummarised,
 } from './summarised.ts'

@@ -1,3 +1,4 @@
+import { firstOfNextMonth } from '../../domain/period.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { lockClosing, lockDays } from '../../store/connection/advisory-locks.ts'
 import {
@@ -8,7 +9,7 @@ import {
 } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { lockPrices } from '../price-definitions.ts'
-import { firstOfNextMonth, isClosed } from './summarised.ts'
+import { FORM, isClosed, isOfForm } from './summarised.ts'
 import { writeDay, writeMonth } from './summary-tables.ts'
 import { writeUnpricedRows } from './unpriced-rows.ts'
 
@@ -21,6 +22,11 @@ export interface Summed {
   readonly failed: readonly { readonly day: UtcDay; readonly error: Error }[]
   /** Whether nothing was left to do. */
   readonly isDone: boolean
+}
+
+/** The condition that the row `alias` of `summarised_days` has nothing left to do. */
+function isDone(alias: string): string {
+  return `${isClosed(alias)} and ${isOfForm(alias)}`
 }
 
 /** A day's records have mostly come in by then. Later ones reopen it. */
@@ -41,14 +47,15 @@ select d.day::date as day
 from months m, generate_series(m.month, m.month + interval '1 month - 1 day', interval '1 day') d (day)
 where d.day + interval '1 day' <= (now() at time zone 'UTC') - interval '${CLOSED_AFTER}'
   and not exists (
-    select from ${SCHEMA}.summarised_days s where s.day = d.day and ${isClosed('s')})
+    select from ${SCHEMA}.summarised_days s where s.day = d.day and ${isDone('s')})
 order by d.day desc`
 
 const OPEN_MONTHS = `
-select date_trunc('month', day)::date as day from ${SCHEMA}.summarised_days s where ${isClosed('s')}
+select date_trunc('month', day)::date as day from ${SCHEMA}.summarised_days s where ${isDone('s')}
 group by 1
 having count(*) = extract(day from date_trunc('month', max(day)) + interval '1 month - 1 day')
-  and date_trunc('month', max(day))::date not in (select month from ${SCHEMA}.summarised_months)
+  and date_trunc('month', max(day))::date not in (
+    select month from ${SCHEMA}.summarised_months m where ${isOfForm('m')})
 order by 1 desc`
 
 /**
@@ -60,30 +67,30 @@ order by 1 desc`
 export async function summarise(pool: Postgres, limitMs: number): Promise<Summed> {
   const untilMs = performance.now() + limitMs
   const failed: { readonly day: UtcDay; readonly error: Error }[] = []
-  let isDone = true
+  let isAllDone = true
   const closeAll = async (select: string, close: (pool: Postgres, day: UtcDay) => Promise<boolean>) => {
     const closed: UtcDay[] = []
     const { rows } = await pool.query<{ day: UtcDay }>(select)
     for (const { day } of rows) {
       if (performance.now() > untilMs) {
-        isDone = false
+        isAllDone = false
         break
       }
       try {
         if (await close(pool, day)) closed.push(day)
-        else isDone = false
+        else isAllDone = false
       } catch (error) {
         const refused = sqlErrorOf(error)
         if (refused === null) throw error
         failed.push({ day, error: refused })
-        isDone = false
+        isAllDone = false
       }
     }
     return closed
   }
   const days = await closeAll(OPEN_DAYS, closeDay)
   const months = await closeAll(OPEN_MONTHS, closeMonth)
-  return { days, months, failed, isDone }
+  return { days, months, failed, isDone: isAllDone }
 }
 
 /**
@@ -109,7 +116,8 @@ export async function closeMonth(pool: Postgres, month: UtcDay): Promise<boolean
     const still = new Set((await selectAttempts(session, month, lastDay)).map(({ attempt }) => attempt))
     if (attempts.some(({ attempt }) => !still.has(attempt))) return false
     await session.query(
-      `insert into ${SCHEMA}.summarised_months (month) values ($1) on conflict do nothing`,
+      `insert into ${SCHEMA}.summarised_months (month, form) values ($1, ${FORM})
+       on conflict (month) do update set form = ${FORM}`,
       [month],
     )
     return true
@@ -130,7 +138,7 @@ async function selectAttempts(
 ): Promise<readonly Attempt[]> {
   const { rows } = await session.query<Attempt>(
     `select day, attempt, unknown_prices is not null as has_unknown from ${SCHEMA}.summarised_days s
-     where day between $1 and $2 and ${isClosed('s')} order by day`,
+     where day between $1 and $2 and ${isDone('s')} order by day`,
     [fromDay, toDay],
   )
   return rows
@@ -169,7 +177,7 @@ export async function closeDay(pool: Postgres, day: UtcDay): Promise<boolean> {
 async function beginDay(session: PostgresSession, day: UtcDay): Promise<string | null> {
   const { rows } = await session.query<{ attempt: string }>(
     `insert into ${SCHEMA}.summarised_days as d (day, attempt) values ($1, gen_random_uuid())
-     on conflict (day) do update set attempt = excluded.attempt where not (${isClosed('d')}) returning attempt`,
+     on conflict (day) do update set attempt = excluded.attempt where not (${isDone('d')}) returning attempt`,
     [day],
   )
   return rows[0]?.attempt ?? null
@@ -206,7 +214,7 @@ async function setClosed(
   { day, attempt, unpricedRows, unknown }: Closing,
 ): Promise<boolean> {
   const { rowCount } = await session.query(
-    `update ${SCHEMA}.summarised_days set closed_at = now(), unpriced_rows = $3, unknown_prices = $4
+    `update ${SCHEMA}.summarised_days set closed_at = now(), unpriced_rows = $3, unknown_prices = $4, form = ${FORM}
      where day = $1 and attempt = $2`,
     [day, attempt, unpricedRows, unknown.length === 0 ? null : unknown],
   )

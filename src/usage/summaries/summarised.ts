@@ -1,3 +1,4 @@
+import { firstOfNextMonth, type Period } from '../../domain/period.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
@@ -10,12 +11,6 @@ export interface Cover {
   readonly days: readonly UtcDay[]
   /** All others: from `daily_usage`. */
   readonly rest: readonly UtcDay[]
-}
-
-export interface Period {
-  /** First and last UTC day, both included. */
-  readonly fromDay: UtcDay
-  readonly toDay: UtcDay
 }
 
 /** Days and months that are summed up. */
@@ -33,17 +28,34 @@ export function isClosed(alias: string): string {
   return `${alias}.closed_at is not null and ${alias}.unpriced_rows is not null`
 }
 
+/**
+ * The form of sums that releases from 0038 on write: with tokens by class, and with latencies. Older ones are whole
+ * for all that lack these, and are summed up again.
+ */
+export const FORM = 2
+
+/** The condition that the row `alias`, of a day or a month, is of sums in that form. */
+export function isOfForm(alias: string): string {
+  return `${alias}.form >= ${FORM}`
+}
+
 export const NOTHING_SUMMARISED: Summarised = { days: new Set(), months: new Set() }
 
-/** What is summed up in the period just now. It may be reopened at any time: see `areSummarised`. */
+/**
+ * What is summed up in the period just now. It may be reopened at any time: see `areSummarised`.
+ *
+ * @param form `whole`: only sums that have every column and every table.
+ */
 export async function selectSummarised(
   session: Postgres | PostgresSession,
   { fromDay, toDay }: Period,
+  form: 'any' | 'whole' = 'any',
 ): Promise<Summarised> {
+  const isWanted = form === 'any' ? '' : `and ${isOfForm('s')}`
   const { rows } = await session.query<{ day: UtcDay; is_month: boolean }>(
     `select day, false as is_month from ${SCHEMA}.summarised_days s
-     where day between $1 and $2 and ${isClosed('s')}
-     union all select month, true from ${SCHEMA}.summarised_months where month between $1 and $2`,
+     where day between $1 and $2 and ${isClosed('s')} ${isWanted}
+     union all select month, true from ${SCHEMA}.summarised_months s where month between $1 and $2 ${isWanted}`,
     [fromDay, toDay],
   )
   const of = (isMonth: boolean) =>
@@ -81,15 +93,6 @@ export function coverPeriod({ fromDay, toDay }: Period, { days, months }: Summar
     }
   }
   return cover
-}
-
-export function firstOfMonth(day: UtcDay): UtcDay {
-  return `${day.slice(0, 7)}-01`
-}
-
-/** The first day of the month after that of a day. */
-export function firstOfNextMonth(day: UtcDay): UtcDay {
-  return firstOfMonth(addDays(firstOfMonth(day), 31))
 }
 
 /**

@@ -3,26 +3,37 @@ import { type PostgresSession, queryLong } from '../../store/connection/postgres
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { DIMENSIONS, type DimensionField } from '../dimensions.ts'
 import { correctedIn, METRICS } from '../metrics-table.ts'
-import { RELIABILITY_FIELDS, SUMMARY_FIELDS, type UNPRICED_FIELDS } from '../query/usage-figures.ts'
+import {
+  RELIABILITY_FIELDS,
+  SUMMARY_FIELDS,
+  TOKEN_CLASS_FIELDS,
+  type UNPRICED_FIELDS,
+} from '../query/usage-figures.ts'
+
+/** A table with a row for each call's day that says more, whose sums these are. */
+export type SummedTable = 'daily_usage' | 'daily_latency'
 
 /** Sums of whole days, and of whole months, kept apart by the same dimensions. */
 export interface SummaryTables {
+  readonly of: SummedTable
   /** Beside the day or the month. */
   readonly by: readonly DimensionField[]
-  /** `null`: days are not summed up by these, as that would be `daily_usage` again. */
+  /** `null`: days are not summed up by these, as that would be the summed table again. */
   readonly days: string | null
   readonly months: string
-  /** The one of which this one's days are sums; `null`: `daily_usage`. Months are sums of days. */
+  /** The one of which this one's days are sums; `null`: the summed table. Months are sums of days. */
   readonly from: SummaryTables | null
 }
 
 const BY_KEY: SummaryTables = {
+  of: 'daily_usage',
   by: ['clientId', 'keyId'],
   days: 'usage_days_by_key',
   months: 'usage_months_by_key',
   from: null,
 }
 const BY_CLIENT: SummaryTables = {
+  of: 'daily_usage',
   by: ['clientId'],
   days: 'usage_days_by_client',
   months: 'usage_months_by_client',
@@ -34,8 +45,9 @@ const BY_CLIENT: SummaryTables = {
  * grouped by: those with fewer rows stand before those with more.
  */
 export const SUMMARY_TABLES: readonly SummaryTables[] = [
-  { by: [], days: 'usage_days', months: 'usage_months', from: BY_CLIENT },
+  { of: 'daily_usage', by: [], days: 'usage_days', months: 'usage_months', from: BY_CLIENT },
   {
+    of: 'daily_usage',
     by: ['model', 'upstream', 'provider'],
     days: 'usage_days_by_model',
     months: 'usage_months_by_model',
@@ -43,6 +55,7 @@ export const SUMMARY_TABLES: readonly SummaryTables[] = [
   },
   BY_CLIENT,
   {
+    of: 'daily_usage',
     by: ['clientId', 'model'],
     days: 'usage_days_by_client_model',
     months: 'usage_months_by_client_model',
@@ -50,6 +63,7 @@ export const SUMMARY_TABLES: readonly SummaryTables[] = [
   },
   BY_KEY,
   {
+    of: 'daily_usage',
     by: ['clientId', 'keyId', 'model'],
     days: null,
     months: 'usage_months_by_key_model',
@@ -57,9 +71,42 @@ export const SUMMARY_TABLES: readonly SummaryTables[] = [
   },
 ]
 
+const LATENCY_BY_MODEL: SummaryTables = {
+  of: 'daily_latency',
+  by: ['model'],
+  days: 'latency_days_by_model',
+  months: 'latency_months_by_model',
+  from: null,
+}
+
+/** The same of the histograms of latencies. */
+export const LATENCY_TABLES: readonly SummaryTables[] = [
+  { of: 'daily_latency', by: [], days: 'latency_days', months: 'latency_months', from: LATENCY_BY_MODEL },
+  LATENCY_BY_MODEL,
+  {
+    of: 'daily_latency',
+    by: ['clientId'],
+    days: 'latency_days_by_client',
+    months: 'latency_months_by_client',
+    from: null,
+  },
+  {
+    of: 'daily_latency',
+    by: ['clientId', 'model'],
+    days: null,
+    months: 'latency_months_by_client_model',
+    from: null,
+  },
+]
+
+export const ALL_TABLES: readonly SummaryTables[] = [...SUMMARY_TABLES, ...LATENCY_TABLES]
+
 /** Those in which what these dimensions tell apart is apart; `null`: there are none. */
-export function findSummaryTables(fields: readonly DimensionField[]): SummaryTables | null {
-  return SUMMARY_TABLES.find(({ by }) => fields.every((field) => by.includes(field))) ?? null
+export function findSummaryTables(
+  fields: readonly DimensionField[],
+  among: readonly SummaryTables[] = SUMMARY_TABLES,
+): SummaryTables | null {
+  return among.find(({ by }) => fields.every((field) => by.includes(field))) ?? null
 }
 
 const COLUMN_OF = new Map<DimensionField, string>(DIMENSIONS.map(({ field, column }) => [field, column]))
@@ -70,12 +117,12 @@ export function columnsOfFields(fields: readonly DimensionField[]): readonly str
 }
 
 /** A sum that answers about usage show. */
-export interface SummaryColumn {
+export interface SummaryColumn<Field extends string = SummaryField> {
   /** In code. */
-  readonly field: SummaryField
+  readonly field: Field
   /** In the tables of summaries. */
   readonly column: string
-  /** What a row `u` of `daily_usage` adds to it, in SQL. */
+  /** What a row `u` of the summed table adds to it, in SQL. */
   readonly ofRow: string
   /** Stored as `null` where it is 0, as most are. */
   readonly isRare: boolean
@@ -85,6 +132,7 @@ export type SummaryField =
   | (typeof SUMMARY_FIELDS)[number]
   | (typeof RELIABILITY_FIELDS)[number]
   | (typeof UNPRICED_FIELDS)[number]
+  | (typeof TOKEN_CLASS_FIELDS)[number]
   | 'unpricedLeft'
 
 /**
@@ -94,7 +142,7 @@ export type SummaryField =
 export const LEFT_UNPRICED = 'u.unpriced > coalesce(u.priced_later, 0)'
 
 function metered(
-  fields: readonly ((typeof SUMMARY_FIELDS)[number] | (typeof RELIABILITY_FIELDS)[number])[],
+  fields: readonly (typeof SUMMARY_FIELDS | typeof RELIABILITY_FIELDS | typeof TOKEN_CLASS_FIELDS)[number][],
   isRare: boolean,
 ): readonly SummaryColumn[] {
   return fields.flatMap((field) =>
@@ -126,41 +174,53 @@ export const SUMMARY_COLUMNS: readonly SummaryColumn[] = [
       then u.requests + coalesce(u.settlements, 0) end`,
     isRare: true,
   },
+  ...metered(TOKEN_CLASS_FIELDS, true),
 ]
 
-const COLUMNS = SUMMARY_COLUMNS.map(({ column }) => column)
+/** The histograms: of latencies, and of the times to the first byte, which rows of releases before 0038 lack. */
+export const LATENCY_COLUMNS: readonly SummaryColumn<'buckets' | 'firstBytes'>[] = [
+  { field: 'buckets', column: 'buckets', ofRow: 'u.buckets', isRare: false },
+  { field: 'firstBytes', column: 'first_bytes', ofRow: 'u.first_bytes', isRare: true },
+]
 
-/** The sums of rows `u` of `daily_usage`. */
-export const SUMS_OF_ROWS = SUMMARY_COLUMNS.map(({ ofRow, isRare }) =>
-  isRare ? `nullif(sum(${ofRow}), 0)` : `sum(${ofRow})`,
-)
+const COLUMNS_OF: Readonly<Record<SummedTable, readonly SummaryColumn<string>[]>> = {
+  daily_usage: SUMMARY_COLUMNS,
+  daily_latency: LATENCY_COLUMNS,
+}
 
-/** The sums of rows `u` of sums. */
-export const SUMS_OF_SUMS = SUMMARY_COLUMNS.map(({ column, isRare }) =>
-  isRare ? `nullif(sum(u.${column}), 0)` : `sum(u.${column})`,
-)
+/** The columns of such a table beside what it is by. */
+export function columnsIn({ of }: SummaryTables): readonly string[] {
+  return COLUMNS_OF[of].map(({ column }) => column)
+}
+
+/** The sums of rows `u` of the summed table, or of sums. */
+export function sumsIn({ of }: SummaryTables, source: string): readonly string[] {
+  return COLUMNS_OF[of].map(({ ofRow, column, isRare }) => {
+    const sum = `sum(${source === of ? ofRow : `u.${column}`})`
+    return isRare ? `nullif(${sum}, 0)` : sum
+  })
+}
 
 /** Those that others are made of come first. */
-const IN_ORDER = SUMMARY_TABLES.toReversed()
+const IN_ORDER = ALL_TABLES.toReversed()
 
 /** Writes the sums of the rows of a table, over the days from `$1` to `$2`, as those of the day `$1`. */
-function insertInto(table: string, { by }: SummaryTables, from: string, sums: readonly string[]): string {
-  const kept = columnsOfFields(by)
+function insertInto(table: string, tables: SummaryTables, from: string): string {
+  const kept = columnsOfFields(tables.by)
   // In the order of the key: all that a client asks for lies on few pages.
   const grouping =
     kept.length === 0 ? 'having count(*) > 0' : `group by ${kept.join(', ')} order by ${kept.join(', ')}`
-  return `insert into ${SCHEMA}.${table} (${[...kept, 'day', ...COLUMNS].join(', ')})
-    select ${[...kept, '$1::date', ...sums].join(', ')} from ${SCHEMA}.${from} u
+  return `insert into ${SCHEMA}.${table} (${[...kept, 'day', ...columnsIn(tables)].join(', ')})
+    select ${[...kept, '$1::date', ...sumsIn(tables, from)].join(', ')} from ${SCHEMA}.${from} u
     where u.day between $1 and $2 ${grouping}`
 }
 
 const DAY_STATEMENTS = IN_ORDER.flatMap((tables) => {
   const { days, from } = tables
   if (days === null) return []
-  const source = from?.days ?? 'daily_usage'
   return [
     `delete from ${SCHEMA}.${days} where day between $1 and $2`,
-    insertInto(days, tables, source, from === null ? SUMS_OF_ROWS : SUMS_OF_SUMS),
+    insertInto(days, tables, from?.days ?? tables.of),
   ]
 })
 
@@ -168,7 +228,7 @@ const MONTH_STATEMENTS = IN_ORDER.flatMap((tables) => {
   const { days, months } = tables
   return [
     `delete from ${SCHEMA}.${months} where day between $1 and $2`,
-    insertInto(months, tables, days ?? 'daily_usage', days === null ? SUMS_OF_ROWS : SUMS_OF_SUMS),
+    insertInto(months, tables, days ?? tables.of),
   ]
 })
 

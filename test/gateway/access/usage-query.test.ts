@@ -191,7 +191,7 @@ test('a client sees its own usage alone', async () => {
   expect(await stack.usage(other)).toMatchObject({ client: 'other', requests: 0, total_tokens: 0 })
 })
 
-test('period=month is the UTC month to date, in place of days', async () => {
+test('a period such as the UTC month to date stands in place of days', async () => {
   const before = new Date().getUTCDate()
   const answer = await ask('?period=month&group_by=day')
   const body = Object(await answer.json())
@@ -199,7 +199,16 @@ test('period=month is the UTC month to date, in place of days', async () => {
     200,
     expect.arrayContaining([body.period_days]),
   ])
-  for (const query of ['?period=week', '?period=month&days=3', '?period=month&period=month', '?period=']) {
+  const yesterday = Object(await (await ask('?period=yesterday')).json())
+  expect([yesterday.period_days, yesterday.requests]).toEqual([1, 0])
+  expect(Object(await (await ask('?period=7d')).json()).period_days).toBe(7)
+  for (const query of [
+    '?period=2999-01',
+    '?period=week',
+    '?period=month&days=3',
+    '?period=month&period=month',
+    '?period=',
+  ]) {
     const refused = await ask(query)
     expect([refused.status, Object(await refused.json()).error.param]).toEqual([400, 'period'])
   }

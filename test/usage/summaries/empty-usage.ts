@@ -1,5 +1,5 @@
 import type { Postgres } from '../../../src/store/connection/postgres.ts'
-import { SUMMARY_TABLES } from '../../../src/usage/summaries/summary-tables.ts'
+import { ALL_TABLES } from '../../../src/usage/summaries/summary-tables.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
 
 /** Empties the totals and all that is derived from them. */
@@ -11,7 +11,7 @@ export async function emptyUsage(pool: Postgres): Promise<void> {
     'summarised_months',
     'usage_days_unpriced',
     'adjustment_entries',
-    ...SUMMARY_TABLES.flatMap(({ days, months }) => [days ?? [], months].flat()),
+    ...ALL_TABLES.flatMap(({ days, months }) => [days ?? [], months].flat()),
   ]
   await emptyTables(pool, tables)
 }

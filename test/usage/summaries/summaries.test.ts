@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
-import { NO_USAGE } from '../../../src/call/usage.ts'
-import { addCredit } from '../../../src/corrections/adjustments.ts'
 import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
 import { inTransaction, openPostgres } from '../../../src/store/connection/postgres.ts'
 import type { UsageGroup } from '../../../src/usage/dimensions.ts'
@@ -19,6 +17,7 @@ import { rounds } from '../../support/rounds.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { emptyUsage } from './empty-usage.ts'
 import { selectPlainUsage } from './plain-usage.ts'
+import { addRecords, client, DAYS, day, FIRST_DAY, record, step, take } from './random-usage.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.SUMMARIES_SEED ?? 4_711)
@@ -36,80 +35,7 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 beforeEach(() => emptyUsage(ledger.pool))
 
-async function add(records: readonly CallRecord[]): Promise<void> {
-  const producer = newProducer()
-  await ledger.rollUp(
-    'test:calls',
-    records.map((record, index) => aCandidate(producer, index + 1, record)),
-  )
-}
-
-const FIRST_DAY = '2026-01-25'
-const DAYS = 70
-const day = fc.integer({ min: 0, max: DAYS - 1 }).map((days) => addDays(FIRST_DAY, days))
-const client = fc.constantFrom('cli_a', 'cli_b', 'cli_c')
-
-const record = fc
-  .record({
-    day,
-    clientId: client,
-    key: fc.constantFrom('1', '2'),
-    model: fc.constantFrom('gpt-4o', 'claude', '(unknown)'),
-    upstream: fc.constantFrom('openai', 'other'),
-    priceId: fc.constantFrom(null, 'whole', 'in part'),
-    costPico: fc.bigInt({ min: 0n, max: 10n ** 20n }),
-    status: fc.constantFrom(200, 200, 500),
-    usageSource: fc.constantFrom('reported', 'estimated', 'none') as fc.Arbitrary<CallRecord['usageSource']>,
-    inputTokens: fc.nat(1_000_000),
-    latencyUs: fc.option(fc.nat(60_000_000)),
-  })
-  .map(({ day, key, priceId, costPico, usageSource, inputTokens, ...rest }) =>
-    aRecord({
-      ...rest,
-      arrivedAtMs: Date.parse(`${day}T12:00:00Z`),
-      keyId: `key_${rest.clientId}_${key}`,
-      priceId,
-      costPico: priceId === null ? null : `${costPico}`,
-      usageSource,
-      usage: usageSource === 'none' ? NO_USAGE : { ...NO_USAGE, inputTokens, outputTokens: 7 },
-    }),
-  )
-
-const step = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('add' as const),
-      records: fc.array(record, { minLength: 1, maxLength: 12 }),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constant('credit' as const),
-      day,
-      clientId: client,
-      pico: fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n }),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('close' as const), days: fc.array(day, { maxLength: 20 }) }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('close all' as const) }) },
-)
-type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
-
-async function take(step: Step): Promise<void> {
-  if (step.kind === 'add') await add(step.records)
-  else if (step.kind === 'credit') {
-    const { day, clientId, pico } = step
-    await addCredit(ledger.pool, { clientId, day, model: null, pico, who: 'me', why: 'test' })
-  } else if (step.kind === 'close') {
-    for (const day of step.days) await closeDay(ledger.pool, day)
-    await closeMonth(ledger.pool, '2026-02-01')
-  } else expect(await summarise(ledger.pool, 60_000)).toMatchObject({ failed: [], isDone: true })
-}
+const add = (records: readonly CallRecord[]) => addRecords(ledger, records)
 
 const scope: fc.Arbitrary<GroupedScope> = fc
   .record({
@@ -145,7 +71,7 @@ test('answers are those of daily_usage, whatever is summed up and written in bet
       async (steps) => {
         await emptyUsage(ledger.pool)
         for (const [step, scopes] of steps) {
-          await take(step)
+          await take(ledger, step)
           await expectRight([
             ...scopes,
             { ...EVERYTHING, groupBy: [] },
@@ -224,8 +150,8 @@ test('a day or month whose sums take longer than other statements may is summed 
   try {
     expect(await closeDay(impatient, '2026-02-10')).toBe(true)
     await ledger.pool.query(
-      `insert into tallygate.summarised_days (day, closed_at, unpriced_rows)
-       select day, now(), 0 from generate_series('2026-02-01'::date, '2026-02-28', '1 day') day on conflict do nothing`,
+      `insert into tallygate.summarised_days (day, closed_at, unpriced_rows, form)
+       select day, now(), 0, 2 from generate_series('2026-02-01'::date, '2026-02-28', '1 day') day on conflict do nothing`,
     )
     expect(await closeMonth(impatient, '2026-02-01')).toBe(true)
   } finally {
