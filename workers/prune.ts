@@ -1,5 +1,6 @@
 import { pruneAlerts } from '../src/alerts/deliveries.ts'
 import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
+import { pruneNetworks } from '../src/keys/networks/network-table.ts'
 import { pruneObjects } from '../src/objects/table/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
 import { tryLockPruning } from '../src/store/connection/advisory-locks.ts'
@@ -53,6 +54,7 @@ async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<P
       await dropCallDay(session, day)
       dropped.push(day)
     }
+    await pruneNetworks(session, await selectToday(session))
     await session.query(`delete from ${SCHEMA}.estimate_ratios where at < now() - interval '90 days'`)
     return {
       dropped,

@@ -9,9 +9,11 @@ grant insert, update, delete on tallygate.gateway_prices, tallygate.price_config
 -- What estimates have learned.
 grant insert, update on tallygate.estimate_ratios to tallygate_gateway;
 -- Limits, set on the operator's listener, and the calls that they refused.
-grant insert, update on tallygate.limits, tallygate.refused_calls to tallygate_gateway;
+grant insert, update on tallygate.limits, tallygate.refused_calls, tallygate.refusals to tallygate_gateway;
 grant insert on tallygate.limit_changes to tallygate_gateway;
 grant update on tallygate.limit_version to tallygate_gateway;
+-- The networks that keys are used from.
+grant insert, update on tallygate.key_networks to tallygate_gateway;
 -- That it runs, with its clock and its connections.
 grant insert, update, delete on tallygate.processes to tallygate_gateway;
 -- What gateways say of their journals.

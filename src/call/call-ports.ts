@@ -86,11 +86,17 @@ export interface Caller {
   readonly models: readonly string[] | null
 }
 
+/** Whose a key is. */
+export interface KeyOwner {
+  readonly clientId: string
+  readonly keyId: string
+}
+
 /** The outcome of a look-up of an API key. `unavailable`: not known here, and the store that knows is away. */
 export type CallerLookup =
   | { readonly kind: 'active'; readonly caller: Caller }
   | { readonly kind: 'unknown' }
   /** Revoked, or its time is over. */
-  | { readonly kind: 'key_inactive'; readonly isExpired?: true }
-  | { readonly kind: 'client_disabled' }
+  | { readonly kind: 'key_inactive'; readonly isExpired?: true; readonly of?: KeyOwner }
+  | { readonly kind: 'client_disabled'; readonly of?: KeyOwner }
   | { readonly kind: 'unavailable' }

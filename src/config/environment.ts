@@ -102,6 +102,12 @@ export const ENVIRONMENT = [
     default: '0',
   },
   {
+    name: 'KEY_NETWORKS',
+    meaning:
+      'networks (/24, /48) that each key is used from are kept for 90 days: by the `peer` that connects, by the last `x-forwarded-for` of a proxy before the gateway, or `off`',
+    default: 'peer',
+  },
+  {
     name: 'ON_CLIENT_ABORT',
     meaning:
       '`cancel` the upstream call of a client that left where its bytes tell what it cost, or `drain` every one to its end',

@@ -68,6 +68,7 @@ export interface GatewayConfig extends WorkerConfig {
   /** 0: any free one. */
   readonly adminPort: number
   readonly adminToken: string | null
+  readonly keyNetworks: 'peer' | 'x-forwarded-for' | 'off'
   /** `null`: no spans are made. */
   readonly tracing: TracingConfig | null
   /** Clients that metrics name; 0: none. */
@@ -107,6 +108,7 @@ const gatewayVariables = {
   ADMIN_PORT: integer(0, 65_535),
   ADMIN_TOKEN: word.nullable(),
   METRICS_CLIENTS: integer(0, 1_000),
+  KEY_NETWORKS: choice(['peer', 'x-forwarded-for', 'off']),
   ON_CLIENT_ABORT: choice(['cancel', 'drain']),
   GATEWAY_PROCESSES: integer(1, 256),
   TALLYGATE_DATA_DIR: z.string(),
@@ -160,6 +162,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     adminPort: values.ADMIN_PORT,
     adminToken: values.ADMIN_TOKEN,
     metricsClients: values.METRICS_CLIENTS,
+    keyNetworks: values.KEY_NETWORKS,
     onClientAbort: values.ON_CLIENT_ABORT,
     gatewayProcesses: values.GATEWAY_PROCESSES,
     dataDir: values.TALLYGATE_DATA_DIR,

@@ -9,6 +9,7 @@ import { openConnectionDrainer } from '../http/connection-drainer.ts'
 import type { Readiness } from '../http/listener.ts'
 import { openKeyDirectory } from '../keys/key-directory.ts'
 import { announceKeyChange } from '../keys/key-version.ts'
+import { openKeyNetworks } from '../keys/networks/open-key-networks.ts'
 import { openLedger } from '../ledger/running-ledger.ts'
 import { withinDeadline } from '../lib/deadline.ts'
 import type { Activity } from '../lib/idle-memory.ts'
@@ -140,6 +141,7 @@ export async function runGateway(
   const ratios = new LearnedRatios()
   const sharedRatios = shareRatios(polls, ratios, log)
   const estimates = new CallEstimates(() => reloadable.catalog, config.estimates ?? DEFAULT_ESTIMATES, ratios)
+  const networks = openKeyNetworks(config.keyNetworks, lanes.limits, log, now)
   const limits = await openLimits({
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
@@ -246,7 +248,8 @@ export async function runGateway(
         learn: (expected, record, prompt) => estimates.learn(expected, record, prompt),
       },
       refused: limits.refused,
-      refusedUnknown: (reason) => metrics.refusedRequest(reason),
+      refusedUnknown: (reason, owner) => limits.refusedUnknown(reason, owner, metrics),
+      keyUsed: networks.used,
       now,
       stageFailed: (err) => log.error({ event: 'call.failed', err }, 'a call failed in the gateway'),
     },
@@ -377,12 +380,8 @@ export async function runGateway(
         await admin.close()
         await reloadable.close()
         await keys.close()
-        await followed.stop()
-        await recording.stop()
-        await sharedRatios.stop()
-        await journalRecording.stop()
-        await kafkaBacklog.stop()
-        await workerWatch.stop()
+        for (const one of [networks, followed, recording, sharedRatios]) await one.stop()
+        for (const one of [journalRecording, kafkaBacklog, workerWatch]) await one.stop()
         await Promise.all([limitsClosed, pools.end()])
       })()
       await withinDeadline(storesClosed, STORES_GRACE_MS).catch((error: unknown) => {

@@ -229,6 +229,8 @@ export interface CallRefusal {
   readonly detail?: ErrorDetail
   /** For the counts of refused calls, where the error alone says too little. */
   readonly reason?: string
+  /** The limit that refused it. */
+  readonly limitId?: string
 }
 
 /** Thrown in a handler to refuse the request: the error handler answers with it. `cause` is for the log. */

@@ -1,12 +1,9 @@
-import type { CallerLookup } from '../call/call-ports.ts'
+import type { CallerLookup, KeyOwner } from '../call/call-ports.ts'
 import { hashForeignKey, hashKey, isForeignKeyShaped, isKeyIdShaped, isKeyShaped } from '../domain/api-key.ts'
 import type { KeyRecord } from './key-records.ts'
 import { Signers } from './signers.ts'
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
-const KEY_INACTIVE: CallerLookup = { kind: 'key_inactive' }
-const KEY_EXPIRED: CallerLookup = { kind: 'key_inactive', isExpired: true }
-const CLIENT_DISABLED: CallerLookup = { kind: 'client_disabled' }
 
 /**
  * One key in memory, without what only a key in use needs. The object is the same for the life of the process; only its
@@ -282,16 +279,22 @@ function answerOf(entry: KeyEntry, nowMs: number): CallerLookup {
   const lookup = entry.lookup ?? lookupOf(entry)
   entry.lookup = lookup
   const isOver = entry.expiresAtMs !== null && nowMs >= entry.expiresAtMs
-  return isOver && lookup.kind !== 'client_disabled' ? KEY_EXPIRED : lookup
+  return isOver && lookup.kind !== 'client_disabled'
+    ? { kind: 'key_inactive', isExpired: true, of: ownerOf(entry) }
+    : lookup
 }
 
 function isInUse({ isActive, clientDisabled }: KeyEntry): boolean {
   return isActive && !clientDisabled
 }
 
+function ownerOf({ clientId, keyId }: KeyEntry): KeyOwner {
+  return { clientId, keyId }
+}
+
 function lookupOf(entry: KeyEntry): CallerLookup {
-  if (!entry.isActive) return KEY_INACTIVE
-  if (entry.clientDisabled) return CLIENT_DISABLED
+  if (!entry.isActive) return { kind: 'key_inactive', of: ownerOf(entry) }
+  if (entry.clientDisabled) return { kind: 'client_disabled', of: ownerOf(entry) }
   const { clientId, clientName, keyId, keyName, models } = entry
   return { kind: 'active', caller: { clientId, clientName, keyId, keyName, models } }
 }

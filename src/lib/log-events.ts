@@ -96,6 +96,7 @@ export const LOG_EVENTS = {
   'limits.read_again': 'limits are read from Postgres again',
   'limits.unreadable': 'limits cannot be read from Postgres; the last known ones hold',
   'limits.refusals_not_saved': 'counts of refused calls cannot be added to Postgres; they wait in memory',
+  'keys.networks_not_saved': 'networks of keys cannot be added to Postgres; they wait in memory',
   'limits.not_shared': 'Redis does not answer in time; this gateway goes on with its share of the limits',
   'limits.shared_again': 'gateways share limits by Redis again',
 

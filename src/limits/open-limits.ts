@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { KeyOwner } from '../call/call-ports.ts'
 import { gatewayChannel } from '../domain/redis/redis-names.ts'
 import { settledWithin } from '../lib/deadline.ts'
 import type { Logger } from '../lib/log.ts'
@@ -7,7 +8,7 @@ import { SCHEMA } from '../store/connection/schema.ts'
 import { openLimitDirectory } from './directory/limit-directory.ts'
 import { LimitEngine } from './engine/limit-engine.ts'
 import type { Limiter } from './engine/limiter.ts'
-import { RefusalCounts } from './engine/refusal-counts.ts'
+import { RefusalCounts, type RefusedCall } from './engine/refusal-counts.ts'
 import { isOfKey, type Limit } from './limit.ts'
 import type { ReadSpent } from './sharing/limit-store.ts'
 import { RedisLimitStore } from './sharing/redis-limit-store.ts'
@@ -35,7 +36,13 @@ export interface OpenLimitsOptions {
 /** Everything about rates and budgets in a gateway process. */
 export interface RunningLimits {
   readonly limiter: Limiter
-  readonly refused: (clientId: string, reason: string) => void
+  readonly refused: (refused: RefusedCall) => void
+  /** A request was refused before its client was known, or because its key or client is not active. */
+  readonly refusedUnknown: (
+    reason: string,
+    owner: KeyOwner | null,
+    metrics: { refusedRequest(reason: string): void },
+  ) => void
   /** By reason, since the start. */
   readonly refusals: () => ReadonlyMap<string, number>
   readonly stats: Limiter['stats']
@@ -177,7 +184,11 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
     directory.of(clientId).filter((limit) => isOfKey(limit, keyId))
   return {
     limiter,
-    refused: (clientId, reason) => refusals.count(clientId, reason),
+    refused: (refused) => refusals.count(refused),
+    refusedUnknown(reason, owner, metrics) {
+      metrics.refusedRequest(reason)
+      refusals.countUnknown(reason, owner)
+    },
     refusals: () => refusals.totals,
     stats: () => limiter.stats(),
     isDegraded: () => !directory.ready || limiter.stats().isDegraded,

@@ -65,6 +65,18 @@ export async function findLimitById(pool: Postgres, id: string): Promise<NamedLi
   return rows[0] === undefined ? null : namedFrom(rows[0])
 }
 
+/** Limits by their ids, in that order; those that were removed meanwhile are left out. */
+export async function selectLimitsById(
+  pool: Postgres,
+  ids: readonly string[],
+): Promise<readonly NamedLimit[]> {
+  const { rows } = await pool.query<NamedRow>(
+    `${SELECT_NAMED} where l.removed_at is null and l.id = any($1::bigint[]) order by array_position($1::bigint[], l.id)`,
+    [ids],
+  )
+  return rows.map(namedFrom)
+}
+
 type NamedRow = LimitRow & { readonly client: string | null }
 
 const SELECT_NAMED = `select ${LIMIT_COLUMNS}, c.name as client

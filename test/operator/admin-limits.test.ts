@@ -117,14 +117,59 @@ test('refused calls are counted by client and reason', async () => {
   const { rows } = await pool.query<{ id: string }>(`select id from tallygate.clients where name = 'refused'`)
   const clientId = rows[0]?.id ?? ''
   await addRefusedCalls(pool, [
-    { day: TODAY, clientId, reason: 'budget', calls: 3 },
-    { day: TODAY, clientId, reason: 'requests', calls: 5 },
+    { day: TODAY, clientId, keyId: 'key_1', model: 'gpt-4o', limitId: '7', reason: 'budget', calls: 3 },
+    { day: TODAY, clientId, keyId: 'key_1', model: '', limitId: '8', reason: 'requests', calls: 5 },
   ])
   expect((await operator.ask('/admin/v1/refused?days=1&group_by=client,reason')).document).toEqual([
     { client: 'refused', reason: 'requests', calls: 5 },
     { client: 'refused', reason: 'budget', calls: 3 },
   ])
+  expect((await operator.ask('/admin/v1/refused?group_by=key,model,limit')).document).toEqual([
+    { key: 'key_1', model: '', limit: '8', calls: 5 },
+    { key: 'key_1', model: 'gpt-4o', limit: '7', calls: 3 },
+  ])
   expect((await operator.ask('/admin/v1/refused')).document).toEqual([{ calls: 8 }])
+})
+
+test('the budget nearest its end comes first, though 100 were made before it, and lists have 100 items by default', async () => {
+  await newClient('many')
+  await newClient('late')
+  for (let n = 0; n < 100; n += 1)
+    await set({ client: 'many', kind: 'budget', per: 'day', limit: '10', model: `model-${n}` })
+  await set({ client: 'late', kind: 'budget', per: 'month', limit: '0.01' })
+  await addDailyUsage(operator.pool, 'late', TODAY, 'gpt-4o', { cost_pico: '1040000000000' })
+  await addDailyUsage(operator.pool, 'many', TODAY, 'model-7', { cost_pico: '8500000000000' })
+  const used = async (query: string) =>
+    z
+      .array(z.object({ client: z.string(), model: z.string().nullable() }))
+      .parse(await list(`?sort=used${query}`))
+      .map(({ client, model }) => model ?? client)
+  expect((await used('&limit=3')).slice(0, 2)).toEqual(['late', 'model-7'])
+  expect(await used('&state=exceeded')).toEqual(['late'])
+  expect(await used('&state=near')).toEqual(['model-7'])
+  expect(await list()).toHaveLength(100)
+  const paged: string[] = []
+  for (let cursor = ''; ; ) {
+    const { headers, body } = await operator.app.inject({
+      url: `/admin/v1/limits?sort=used&limit=40${cursor === '' ? '' : `&cursor=${cursor}`}`,
+      headers: { authorization: 'Bearer operator-token' },
+    })
+    paged.push(...JSON.parse(body).map(({ id }: { id: string }) => id))
+    if (headers['x-tallygate-next-cursor'] === undefined) break
+    cursor = String(headers['x-tallygate-next-cursor'])
+  }
+  expect(paged.length).toBeGreaterThanOrEqual(101)
+  expect(new Set(paged).size).toBe(paged.length)
+  for (const [query, param] of [
+    ['?sort=used&client=late', 'client'],
+    ['?state=near', 'state'],
+    ['?sort=used&cursor=7', 'cursor'],
+    ['?cursor=1~7', 'cursor'],
+  ])
+    expect(await operator.ask(`/admin/v1/limits${query}`)).toMatchObject({
+      status: 400,
+      document: { error: { param } },
+    })
 })
 
 const budget = { client: 'strict', kind: 'budget', per: 'day', limit: '1' }
@@ -183,7 +228,7 @@ test('clients, keys and limits that are not there are not found, and nothing was
     ['GET', '/limits?page=2', undefined, 400],
     ['GET', '/limits/history?client=missing', undefined, 404],
     ['GET', '/limits/history?cursor=x', undefined, 400],
-    ['GET', '/refused?group_by=model', undefined, 400],
+    ['GET', '/refused?group_by=upstream', undefined, 400],
     ['GET', '/refused?days=0', undefined, 400],
     ['DELETE', '/limits/999999', undefined, 404],
     ['DELETE', '/limits/x', undefined, 404],

@@ -48,13 +48,11 @@ afterAll(() => vi.unstubAllGlobals())
 
 const BUDGET = { kind: 'budget', key: null, model: null, per: 'month', soft: false, raised_to: null }
 
-test('budgets are shown with what is left, the fullest first, and rates and defaults not at all', () => {
+test('budgets are shown with what is left, in the order of the server', () => {
   page.drawBudgets(frame, [
-    { ...BUDGET, client: 'half', limit: '10', spent_usd: '5', left_usd: '5' },
     { ...BUDGET, client: 'over', per: 'day', limit: '2', spent_usd: '2.5', left_usd: '0' },
+    { ...BUDGET, client: 'half', limit: '10', spent_usd: '5', left_usd: '5' },
     { ...BUDGET, client: 'raised', limit: '1', raised_to: '4', spent_usd: '1', left_usd: '3', model: 'gpt*' },
-    { ...BUDGET, client: null, limit: '1', spent_usd: null, left_usd: null },
-    { ...BUDGET, kind: 'requests', per: null, client: 'half', limit: 60, spent_usd: null, left_usd: null },
   ])
   expect(frame.texts).toEqual([
     ...['Budget', 'Spent', 'Left', 'Limit'],
@@ -72,10 +70,12 @@ test('refused calls are shown by client, most of them first, with the reasons', 
     { client: 'a', reason: 'requests', calls: 3 },
     { client: 'b', reason: 'budget', calls: 4 },
     { client: 'a', reason: 'model_not_allowed', calls: 2 },
+    { client: '', reason: 'unknown_key', calls: 1 },
   ])
   expect(frame.texts).toEqual([
     ...['Client', 'Refused calls'],
     ...['a', '3 requests · 2 model not allowed', '5'],
     ...['b', '4 budget', '4'],
+    ...['no known client', '1 unknown key', '1'],
   ])
 })

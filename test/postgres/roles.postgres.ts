@@ -153,7 +153,8 @@ async function changeLimits(gateway: Postgres, pepper: string): Promise<void> {
   expect((await topUpBudget(gateway, scope, payment, 'test')).kind).toBe('topped_up')
   expect((await rotateLimitedKey(gateway, scope.keyId, 60, pepper, 'test')).kind).toBe('rotated')
   expect(await removeLimits(gateway, { clientId: client.id }, 'test')).toHaveLength(1)
-  const refused = { day: utcDayOf(Date.now()), clientId: client.id, reason: 'budget', calls: 2 }
+  const unnamed = { keyId: '', model: '', limitId: '' }
+  const refused = { day: utcDayOf(Date.now()), clientId: client.id, ...unnamed, reason: 'budget', calls: 2 }
   await addRefusedCalls(gateway, [refused])
   await addRefusedCalls(gateway, [refused])
   await expect(gateway.query('delete from tallygate.limit_changes')).rejects.toMatchObject({ code: '42501' })

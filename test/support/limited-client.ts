@@ -82,7 +82,7 @@ export async function expectLimitsAndAlerts({ url, pool, pepper, body }: Limited
     await expect.poll(call).toEqual([429, 'budget_exceeded'])
 
     const refusals = async () => {
-      const sql = 'select reason from tallygate.refused_calls where client_id = $1 order by reason'
+      const sql = 'select reason from tallygate.refusals where client_id = $1 order by reason'
       return (await pool.query<{ reason: string }>(sql, [client.id])).rows.map(({ reason }) => reason)
     }
     await expect.poll(refusals).toEqual(['budget', 'requests'])

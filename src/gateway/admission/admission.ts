@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import type { Caller, CallerLookup } from '../../call/call-ports.ts'
+import type { Caller, CallerLookup, KeyOwner } from '../../call/call-ports.ts'
 import type { GatewayConfig } from '../../config/config.ts'
 import type { ErrorShape } from '../../http/error-shape.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { AnsweredClient, ExpectedUses, HeldLimits } from '../../limits/engine/held-limits.ts'
 import type { ExpectedUse, Limiter, UpperUse } from '../../limits/engine/limiter.ts'
+import type { RefusedCall } from '../../limits/engine/refusal-counts.ts'
 import { type BodyNames, NO_NAMES } from '../../objects/names/body-names.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { AskedSize } from '../bodies/asked-size.ts'
@@ -62,9 +63,11 @@ export interface AdmissionOptions {
   /** `null`: nothing is limited. */
   readonly limits: AdmissionLimits | null
   /** A known client's call was refused, whichever stage did it. */
-  readonly refused: (clientId: string, reason: string) => void
-  /** A request was refused before its client was known. */
-  readonly refusedUnknown: (reason: string) => void
+  readonly refused: (refused: RefusedCall) => void
+  /** A request was refused before its client was known, or because its key or client is not active. */
+  readonly refusedUnknown: (reason: string, owner: KeyOwner | null) => void
+  /** A call came with an active key. Absent: networks are not kept. */
+  readonly keyUsed?: ((keyId: string, request: IncomingMessage) => void) | undefined
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
   /** A stage threw, which none should: its call is answered with `internal_error`. */
@@ -99,6 +102,8 @@ export class Admission {
   key: string | null = null
   /** What a client of AWS's libraries signed, in place of a key; `null`: it has a key. */
   signature: ReceivedSignature | null = null
+  /** Whose key was sent, where that or its client is not active; `null`: none such was. */
+  refusedOwner: KeyOwner | null = null
   /** The path rules allow it at its upstream. */
   isPathAllowed = false
   /** The targets that it may go to, in order, the one of `route` first; empty: it is a call without such a choice. */
@@ -171,6 +176,12 @@ export class Admission {
   /** The model that the body names, or the query of a session. Of a body it is known once it was read. */
   get namedModel(): string | null {
     return this.webSocket ? modelInQuery(this.target.pathAndQuery) : (this.body.scan?.model ?? null)
+  }
+
+  /** The model that it asked for, as far as its stages came; `null`: none was named, or read. */
+  get askedModel(): string | null {
+    if (this.#target === null) return null
+    return this.#route?.modelInPath ?? this.namedModel
   }
 
   /** The model as the upstream is asked for it. */

@@ -1,3 +1,4 @@
+import { cleanModel } from '../../domain/clean-text.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts'
 import { checkAnswerForm, planBody, requireModelFirst } from './stages/body.ts'
@@ -95,16 +96,17 @@ export function buildStages(): Stages {
   }
 }
 
-/** Counts the refusal of a call, by its client where that is known. */
+/** Counts the refusal of a call, by its client, key, model and limit where these are known. */
 export function countRefusal(
-  { error, reason }: CallRefusal,
+  { error, reason = error, limitId = '' }: CallRefusal,
   admission: Admission,
   { refused, refusedUnknown }: Pick<AdmissionOptions, 'refused' | 'refusedUnknown'>,
 ): void {
   // The id of a key is public, and anyone may write it.
-  if (admission.hasCaller && admission.signature?.isProven !== false)
-    refused(admission.caller.clientId, reason ?? error)
-  else refusedUnknown(reason ?? error)
+  if (admission.hasCaller && admission.signature?.isProven !== false) {
+    const { clientId, keyId } = admission.caller
+    refused({ clientId, keyId, model: cleanModel(admission.askedModel) ?? '', limitId, reason })
+  } else refusedUnknown(reason, admission.refusedOwner)
 }
 
 const FAILED: CallRefusal = { error: 'internal_error' }

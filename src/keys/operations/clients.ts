@@ -1,6 +1,6 @@
 import { renderClient } from '../../domain/documents/client-document.ts'
 import { shownDocument, shownFlag, shownList, shownMoment, shownText } from '../../operations/answers.ts'
-import { LIST_PART, nameField, textField } from '../../operations/fields.ts'
+import { LIST_PART, LISTED_ROWS, nameField, textField } from '../../operations/fields.ts'
 import { Part, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { badCursor, conflict, noClient, notFound } from '../../operations/refuse.ts'
@@ -52,7 +52,7 @@ export const listClientsOperation = renderedOperation({
   name: 'clients.list',
   summary: 'Shows clients, by name.',
   role: 'read',
-  http: { method: 'GET', path: '/clients', id: 'listClients' },
+  http: { method: 'GET', path: '/clients', id: 'listClients', rows: LISTED_ROWS },
   input: LIST_PART,
   answer: shownList(SHOWN_CLIENT),
   gives: 'The clients.',

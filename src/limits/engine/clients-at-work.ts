@@ -334,6 +334,6 @@ function refuseWaiting({ rates }: CallLimits, accounts: readonly BudgetAccount[]
   if (account !== undefined) return refuseReserved(account)
   const holding = rates.find(({ waiting }) => waiting > 0) ?? rates[0]
   return holding === undefined
-    ? { error: 'rate_limit_exceeded', reason: 'reserved', detail: {} }
+    ? { error: 'rate_limit_exceeded', reason: 'reserved', limitId: '', detail: {} }
     : refuseByRate(holding, 0)
 }

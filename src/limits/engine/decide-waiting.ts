@@ -20,7 +20,12 @@ const RECENT_MS = 5_000
 /** What is known of the other gateways is good for so long, where it refuses a call. */
 const FRESH_MS = 100
 
-const CLIENT_LEFT: LimitRefusal = { error: 'rate_limit_exceeded', reason: 'reserved', detail: {} }
+const CLIENT_LEFT: LimitRefusal = {
+  error: 'rate_limit_exceeded',
+  reason: 'reserved',
+  limitId: '',
+  detail: {},
+}
 
 /** Limits of which calls before this one have to wait: it must not overtake them. */
 export type Blocked = Set<RateHolding | BudgetAccount>

@@ -70,6 +70,7 @@ export interface LimitRefusal {
   readonly error: 'rate_limit_exceeded' | 'budget_exceeded'
   /** For the counts of refused calls. */
   readonly reason: 'requests' | 'tokens' | 'concurrent' | 'budget' | 'reserved'
+  readonly limitId: string
   readonly detail: ErrorDetail
 }
 

@@ -1,11 +1,19 @@
+import type { KeyOwner } from '../../call/call-ports.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import type { Logger } from '../../lib/logger.ts'
 
-/** Refused calls of one client on a UTC day, for one reason. */
-export interface RefusalCount {
-  readonly day: string
+/** A call that was refused. '' stands for what is not known of it, or is not why. */
+export interface RefusedCall {
   readonly clientId: string
+  readonly keyId: string
+  readonly model: string
+  readonly limitId: string
   readonly reason: string
+}
+
+/** Refused calls of one sort on a UTC day. */
+export interface RefusalCount extends RefusedCall {
+  readonly day: string
   calls: number
 }
 
@@ -21,8 +29,12 @@ export interface RefusalCountsOptions {
 }
 
 const INTERVAL_MS = 10_000
-/** Some 100 bytes each. */
+/** Some 200 bytes each. */
 const MAX_KEPT = 20_000
+/** Clients choose the names of models: so many of a client and day are kept apart by a process. */
+const MODELS_PER_CLIENT_AND_DAY = 50
+/** In parentheses, as no model is named so. */
+const OTHER_MODELS = '(other)'
 
 /**
  * Calls that were refused before they went upstream: they are in no totals. Kept in memory, and added
@@ -34,6 +46,9 @@ export class RefusalCounts {
   readonly #timer: NodeJS.Timeout
   readonly #totals = new Map<string, number>()
   #kept = new Map<string, RefusalCount>()
+  /** Of the day, by client. */
+  #models = new Map<string, Set<string>>()
+  #day = ''
   #adding: Promise<void> | null = null
   #isAway = false
 
@@ -47,9 +62,17 @@ export class RefusalCounts {
     return this.#totals
   }
 
-  count(clientId: string, reason: string): void {
+  count(refused: RefusedCall): void {
+    const { reason, clientId, model } = refused
     this.#totals.set(reason, (this.#totals.get(reason) ?? 0) + 1)
-    this.#keep(utcDayOf(this.#options.now()), clientId, reason, 1)
+    const day = this.#today()
+    this.#keep(day, { ...refused, model: this.#boundedModel(clientId, model) }, 1)
+  }
+
+  /** Counts a request whose client is not known, or may not call, which `totals` leaves out. */
+  countUnknown(reason: string, owner: KeyOwner | null): void {
+    const { clientId, keyId } = owner ?? { clientId: '', keyId: '' }
+    this.#keep(this.#today(), { clientId, keyId, model: '', limitId: '', reason }, 1)
   }
 
   /** Adds what is left, if the store takes it. */
@@ -59,12 +82,27 @@ export class RefusalCounts {
     await this.#flush()
   }
 
-  #keep(day: string, clientId: string, reason: string, calls: number): void {
-    const name = `${day} ${clientId} ${reason}`
+  #today(): string {
+    const day = utcDayOf(this.#options.now())
+    if (day !== this.#day) this.#models.clear()
+    this.#day = day
+    return day
+  }
+
+  #boundedModel(clientId: string, model: string): string {
+    if (model === '') return model
+    const models = this.#models.get(clientId) ?? new Set()
+    this.#models.set(clientId, models)
+    if (models.size < MODELS_PER_CLIENT_AND_DAY) models.add(model)
+    return models.has(model) ? model : OTHER_MODELS
+  }
+
+  #keep(day: string, { clientId, keyId, model, limitId, reason }: RefusedCall, calls: number): void {
+    const name = [day, clientId, keyId, model, limitId, reason].join('\0')
     const known = this.#kept.get(name)
     if (known !== undefined) known.calls += calls
     else if (this.#kept.size < (this.#options.maxKept ?? MAX_KEPT))
-      this.#kept.set(name, { day, clientId, reason, calls })
+      this.#kept.set(name, { day, clientId, keyId, model, limitId, reason, calls })
   }
 
   /** Never rejects. */
@@ -87,7 +125,7 @@ export class RefusalCounts {
       if (!this.#isAway)
         log.warn({ event: 'limits.refusals_not_saved', err }, 'counts of refused calls wait in memory')
       this.#isAway = true
-      for (const { day, clientId, reason, calls } of counts) this.#keep(day, clientId, reason, calls)
+      for (const count of counts) this.#keep(count.day, count, count.calls)
     }
   }
 }

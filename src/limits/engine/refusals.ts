@@ -18,6 +18,7 @@ export function refuseByRate(holding: RateHolding, retryMs: number): LimitRefusa
   return {
     error: 'rate_limit_exceeded',
     reason: kind,
+    limitId: limit.id,
     detail: {
       message: `The limit of ${amount} ${what}${scopeOf(limit)} is reached. Try again in ${seconds} s.`,
       headers: { 'retry-after': `${seconds}` },
@@ -30,6 +31,7 @@ export function refuseRateReserved({ limit, amount }: RateHolding): LimitRefusal
   return {
     error: 'rate_limit_exceeded',
     reason: 'reserved',
+    limitId: limit.id,
     detail: {
       message:
         `Calls that are running hold the rest of the limit of ${amount} tokens a minute${scopeOf(limit)}. ` +
@@ -45,6 +47,7 @@ export function refuseReserved({ limit, amount, jobsReserved }: BudgetAccount): 
     return {
       error: 'rate_limit_exceeded',
       reason: 'reserved',
+      limitId: limit.id,
       detail: {
         message:
           `Jobs whose cost is not known yet hold the rest of ${nameOf(limit, amount)}. ` +
@@ -55,6 +58,7 @@ export function refuseReserved({ limit, amount, jobsReserved }: BudgetAccount): 
   return {
     error: 'rate_limit_exceeded',
     reason: 'reserved',
+    limitId: limit.id,
     detail: {
       message:
         `Calls that are running hold the rest of ${nameOf(limit, amount)}. ` +
@@ -69,6 +73,7 @@ export function refuseAlone({ limit, amount }: BudgetAccount): LimitRefusal {
   return {
     error: 'rate_limit_exceeded',
     reason: 'reserved',
+    limitId: limit.id,
     detail: {
       message:
         `What is left of ${nameOf(limit, amount)} cannot be asked for now, and this call does not fit into what this ` +
@@ -91,6 +96,7 @@ export function refuseByBudget(
   return {
     error: 'budget_exceeded',
     reason: 'budget',
+    limitId: limit.id,
     detail: {
       message: `${capital(nameOf(limit, amount))} is spent: ${picoToUsdText(spent)} USD${since}. ${until}`,
       // Official SDKs try a 429 again at once otherwise.

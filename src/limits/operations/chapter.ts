@@ -5,12 +5,12 @@ import {
   changeLimit,
   listLimitChanges,
   listLimits,
-  listRefused,
   raiseLimit,
   removeLimit,
   setLimit,
   topUpLimit,
 } from './limits.ts'
+import { listRefused } from './refused.ts'
 
 export const LIMITS: Chapter<Ports> = {
   words: 'limits',

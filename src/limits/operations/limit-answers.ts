@@ -86,9 +86,18 @@ export const LIMIT_CHANGE = shownDocument('LimitHistory', {
 
 export const REFUSED_CALLS = shownDocument('RefusedCalls', {
   day: shownDay('The UTC day. Absent: the calls are not grouped by day.').optional(),
-  client: shownText('The name of the client. Absent: the calls are not grouped by client.').optional(),
+  client: shownText(
+    "The name of the client; '': not known. Absent: they are not grouped by client.",
+  ).optional(),
   reason: shownText(
-    'requests, tokens, concurrent, budget, reserved, .... Absent: the calls are not grouped by reason.',
+    'requests, tokens, concurrent, budget, reserved, unknown_key, key_revoked, .... Absent: the calls are not grouped by reason.',
+  ).optional(),
+  key: shownText("The id of the key; '': not known. Absent: the calls are not grouped by key.").optional(),
+  model: shownText(
+    "The model asked for; '': none was read. Absent: they are not grouped by model.",
+  ).optional(),
+  limit: shownText(
+    "The id of the limit that refused them; '': none. Absent: not grouped by limit.",
   ).optional(),
   calls: shownCount('Calls that never went upstream.'),
 })

@@ -1,4 +1,3 @@
-import { periodOf } from '../../domain/period.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
 import { shownList } from '../../operations/answers.ts'
@@ -6,10 +5,9 @@ import {
   choiceField,
   clientField,
   cursorField,
-  daysField,
   flagField,
-  groupsField,
   LIST_PART,
+  LISTED_ROWS,
   lineField,
   modelField,
   textField,
@@ -20,24 +18,24 @@ import { badCursor, invalid, noClient, notFound } from '../../operations/refuse.
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { isOfKey, LIMIT_KINDS } from '../limit.ts'
 import { renderLimit } from '../limit-document.ts'
+import { selectMostUsed, USE_STATES, USED_CURSOR, type UseState } from '../most-used.ts'
 import {
   findLimitById,
   type NamedLimit,
   selectDefaultLimits,
   selectLimits,
+  selectLimitsById,
   selectLimitsOf,
   showLimits,
 } from '../shown-limits.ts'
 import { removeLimits, setLimits } from '../table/change-limits.ts'
 import { renderLimitChange, selectLimitChanges } from '../table/limit-changes.ts'
 import { raiseLimits, topUpBudget } from '../table/raise-limits.ts'
-import { REFUSED_GROUPS, selectRefusedCalls } from '../table/refused-calls.ts'
 import {
   CHANGE_LISTING,
   LIMIT_CHANGE,
   LIMIT_LISTING,
   type LimitDocument,
-  REFUSED_CALLS,
   SHOWN_LIMIT,
 } from './limit-answers.ts'
 import {
@@ -58,6 +56,7 @@ import {
 const MOST_LISTED = 1_000
 const LIMIT_ID = /^[1-9][0-9]{0,17}$/
 const LIMIT_PART = { limit: LIST_PART.limit, cursor: cursorField(LIMIT_ID).optional() }
+const LIMIT_CURSOR = new RegExp(`${LIMIT_ID.source}|${USED_CURSOR.source}`)
 
 const ID = textField('The id of the limit.', 'id')
 const AMOUNT = amountField(
@@ -69,20 +68,32 @@ export const listLimits = operation({
   summary: 'Shows limits, and what is spent and left of budgets.',
   description: 'With a client: the limits that hold for it, defaults included, with what it spent of them.',
   role: 'read',
-  http: { method: 'GET', path: '/limits', id: 'listLimits' },
+  http: { method: 'GET', path: '/limits', id: 'listLimits', rows: LISTED_ROWS },
   input: {
     client: clientField().optional(),
     default: flagField('Only the defaults, which hold for clients that have none like them.').optional(),
     key: textField('Only limits of this key of the client.', 'id').optional(),
     model: textField('Only limits of exactly this model or beginning of names.', 'pattern').optional(),
-    ...LIMIT_PART,
+    sort: choiceField(
+      ['id', 'used'],
+      'used: budgets of clients alone, those nearest their end first.',
+    ).default('id'),
+    state: choiceField(
+      USE_STATES,
+      'With sort=used: budgets that are spent, from 80 % on, or all.',
+    ).optional(),
+    limit: LIST_PART.limit,
+    cursor: cursorField(LIMIT_CURSOR).optional(),
   },
   answer: shownList(SHOWN_LIMIT),
   gives: 'The limits, at most 1,000.',
   errors: ['not_found'],
   command: { words: 'limits show', print: LIMIT_LISTING },
   async run({ pool, now }: Ports, asked) {
-    const { client, key, model, limit = MOST_LISTED, cursor = null } = asked
+    const { client, key, model, sort, limit = MOST_LISTED, cursor = null } = asked
+    if (sort === 'used') return await showMostUsed({ pool, now }, asked)
+    if (asked.state !== undefined) throw invalid('state', 'needs sort=used')
+    if (cursor !== null && !LIMIT_ID.test(cursor)) throw badCursor()
     if (client !== undefined && asked.default === true) throw invalid('default', 'does not go with client')
     if (key !== undefined && client === undefined) throw invalid('key', 'needs client')
     const { clientId } = await getScope(pool, { client: client ?? null, key: key ?? null, model: null })
@@ -252,7 +263,7 @@ export const listLimitChanges = operation({
   name: 'limits.history',
   summary: 'Shows who changed which limit, when, and from what to what, the newest first.',
   role: 'read',
-  http: { method: 'GET', path: '/limits/history', id: 'listLimitChanges' },
+  http: { method: 'GET', path: '/limits/history', id: 'listLimitChanges', rows: LISTED_ROWS },
   input: { client: clientField().optional(), ...LIMIT_PART },
   answer: shownList(LIMIT_CHANGE),
   gives: 'The changes, at most 1,000.',
@@ -271,39 +282,6 @@ export const listLimitChanges = operation({
   },
 })
 
-export const listRefused = operation({
-  name: 'limits.refused',
-  summary: 'Shows calls that limits refused, most calls first. They are in no usage.',
-  role: 'read',
-  http: { method: 'GET', path: '/refused', id: 'listRefused' },
-  input: {
-    days: daysField(),
-    group_by: groupsField(REFUSED_GROUPS, 'Counts the calls apart. Without it: one sum.').optional(),
-  },
-  answer: shownList(REFUSED_CALLS),
-  gives: 'The sums.',
-  command: {
-    words: 'limits refused',
-    print: {
-      empty: 'No call was refused.',
-      columns: [
-        { heading: 'DAY', cell: ({ day }) => day ?? '' },
-        { heading: 'CLIENT', cell: ({ client }) => client ?? '' },
-        { heading: 'REASON', cell: ({ reason }) => reason ?? '' },
-        { heading: 'CALLS', align: 'right', cell: ({ calls }) => `${calls}` },
-      ],
-    },
-  },
-  async run({ pool, now }: Ports, asked) {
-    const groups = REFUSED_GROUPS.filter((group) => asked.group_by?.includes(group) === true)
-    const sums = await selectRefusedCalls(pool, periodOf(asked.days, now()), groups)
-    return sums.map((sum) => ({
-      ...Object.fromEntries(groups.map((group) => [group, sum[group] ?? ''])),
-      calls: Number(sum.calls),
-    }))
-  },
-})
-
 /** Gateways have limits in memory, and the audit of limits has who changed them. */
 export function changed(says: string) {
   return {
@@ -314,6 +292,35 @@ export function changed(says: string) {
     isAnnounced: true,
     isAudited: true,
   } as const
+}
+
+interface MostUsedAsked {
+  readonly client?: string | undefined
+  readonly default?: boolean | undefined
+  readonly key?: string | undefined
+  readonly model?: string | undefined
+  readonly state?: UseState | undefined
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+async function showMostUsed({ pool, now }: Pick<Ports, 'pool' | 'now'>, asked: MostUsedAsked) {
+  const { state = 'all', limit = MOST_LISTED, cursor = null } = asked
+  const other = (['client', 'default', 'key', 'model'] as const).find((name) => asked[name] !== undefined)
+  if (other !== undefined) throw invalid(other, 'does not go with sort=used')
+  if (cursor !== null && !USED_CURSOR.test(cursor)) throw badCursor()
+  const nowMs = now()
+  const found = await selectMostUsed(pool, utcDayOf(nowMs), { state, cursor, rows: limit + 1 })
+  const page = cut(found, limit, (budget) => budget.cursor)
+  const named = await selectLimitsById(
+    pool,
+    page.answer.map(({ id }) => id),
+  )
+  const shown = await showLimits(pool, named, null, nowMs)
+  return new Part(
+    shown.map((one) => renderLimit(one, nowMs)),
+    page.next,
+  )
 }
 
 async function getLimit(pool: Postgres, id: string): Promise<NamedLimit> {

@@ -1,47 +1,46 @@
+import type { Period } from '../../domain/period.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { ALL_REFUSALS } from '../../usage/report/report-source.ts'
+import type { RefusalCount } from '../engine/refusal-counts.ts'
 
-/** Calls of one client that limits refused on a UTC day, for one reason. */
-export interface RefusedCalls {
-  readonly day: UtcDay
-  readonly clientId: string
-  readonly reason: string
-  readonly calls: number
-}
+/** What names a row of `refusals`, in the order in which rows are locked: each a column, and a field in code. */
+const KEY = [
+  ['day', 'day', 'date'],
+  ['client_id', 'clientId', 'text'],
+  ['key_id', 'keyId', 'text'],
+  ['model', 'model', 'text'],
+  ['limit_id', 'limitId', 'text'],
+  ['reason', 'reason', 'text'],
+] as const
+const COLUMNS = KEY.map(([column]) => column).join(', ')
 
 /**
  * Adds counts of refused calls, in one statement. Rows are locked in one order, so two gateways never wait for each
  * other in a circle.
  *
- * @param refused Each day, client and reason once.
+ * @param refused Each sort and day once.
  * @throws When Postgres is away: nothing was added.
  */
-export async function addRefusedCalls(pool: Postgres, refused: readonly RefusedCalls[]): Promise<void> {
+export async function addRefusedCalls(pool: Postgres, refused: readonly RefusalCount[]): Promise<void> {
   if (refused.length === 0) return
   await pool.query(
-    `insert into ${SCHEMA}.refused_calls as r (day, client_id, reason, calls)
-     select * from unnest($1::date[], $2::text[], $3::text[], $4::bigint[]) u (day, client_id, reason, calls)
-     order by day, client_id, reason
-     on conflict (day, client_id, reason) do update set calls = r.calls + excluded.calls`,
-    [
-      refused.map(({ day }) => day),
-      refused.map(({ clientId }) => clientId),
-      refused.map(({ reason }) => reason),
-      refused.map(({ calls }) => calls),
-    ],
+    `insert into ${SCHEMA}.refusals as r (${COLUMNS}, calls)
+     select * from unnest(${KEY.map(([, , type], index) => `$${index + 1}::${type}[]`).join(', ')}, $${KEY.length + 1}::bigint[])
+       u (${COLUMNS}, calls) order by ${COLUMNS}
+     on conflict (${COLUMNS}) do update set calls = r.calls + excluded.calls`,
+    [...KEY.map(([, field]) => refused.map((one) => one[field])), refused.map(({ calls }) => calls)],
   )
 }
 
 /** By what counts of refused calls can be kept apart. */
-export const REFUSED_GROUPS = ['client', 'reason', 'day'] as const
+export const REFUSED_GROUPS = ['client', 'reason', 'day', 'key', 'model', 'limit'] as const
 
 export type RefusedGroup = (typeof REFUSED_GROUPS)[number]
 
-/** A sum of refused calls; `null` where it is not grouped by that. */
-export interface RefusedSum {
-  readonly client: string | null
-  readonly reason: string | null
+/** A sum of refused calls; `null` where it is not grouped by that, '' where that is not known. */
+export type RefusedSum = Readonly<Record<Exclude<RefusedGroup, 'day'>, string | null>> & {
   readonly day: UtcDay | null
   readonly calls: bigint
 }
@@ -50,21 +49,24 @@ const EXPRESSIONS: Readonly<Record<RefusedGroup, string>> = {
   client: 'coalesce(c.name, r.client_id)',
   reason: 'r.reason',
   day: 'r.day',
+  key: 'r.key_id',
+  model: 'r.model',
+  limit: 'r.limit_id',
 }
 
-/** The refused calls of some UTC days, both included, most calls first. Empty groups: one row over everything. */
+/** The refused calls of some UTC days, most calls first. Empty groups: one row over everything. */
 export async function selectRefusedCalls(
   pool: Postgres,
-  { fromDay, toDay }: { readonly fromDay: UtcDay; readonly toDay: UtcDay },
+  { fromDay, toDay }: Period,
   groups: readonly RefusedGroup[],
 ): Promise<readonly RefusedSum[]> {
   const selected = REFUSED_GROUPS.map((group) =>
-    groups.includes(group) ? `${EXPRESSIONS[group]} as ${group}` : `null as ${group}`,
+    groups.includes(group) ? `${EXPRESSIONS[group]} as "${group}"` : `null as "${group}"`,
   )
   const grouping = groups.map((group) => EXPRESSIONS[group]).join(', ')
   const { rows } = await pool.query<Omit<RefusedSum, 'calls'> & { readonly calls: string }>(
     `select ${selected.join(', ')}, coalesce(sum(r.calls), 0)::text as calls
-     from ${SCHEMA}.refused_calls r left join ${SCHEMA}.clients c on c.id = r.client_id
+     from ${ALL_REFUSALS} r left join ${SCHEMA}.clients c on c.id = r.client_id
      where r.day between $1 and $2 ${grouping === '' ? '' : `group by ${grouping}`}
      order by sum(r.calls) desc${grouping === '' ? '' : `, ${grouping}`}`,
     [fromDay, toDay],

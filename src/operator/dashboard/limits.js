@@ -1,38 +1,32 @@
 import { element } from './elements.js'
 import { count, exactUsd, usd } from './format.js'
 
-const SHOWN_BUDGETS = 25
+/** The server sorts them before it cuts. */
+export const SHOWN_BUDGETS = 25
 const SHOWN_CLIENTS = 10
 const PERIODS = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' }
 
 /**
- * What is left of clients' budgets, those of which least is left first.
+ * What is left of clients' budgets.
  *
  * @param {HTMLElement} frame
- * @param {Record<string, any>[]} limits As `/admin/v1/limits` lists them.
+ * @param {Record<string, any>[]} budgets As `/admin/v1/limits?sort=used` lists them: one more says that there are others.
  */
-export function drawBudgets(frame, limits) {
-  const budgets = limits
-    .filter(({ kind, spent_usd }) => kind === 'budget' && spent_usd !== null)
-    .map((budget) => ({
-      ...budget,
-      amount: Number(budget.raised_to ?? budget.limit),
-      spent: Number(budget.spent_usd),
-    }))
-    .sort((a, b) => b.spent / b.amount - a.spent / a.amount)
+export function drawBudgets(frame, budgets) {
   if (budgets.length === 0) {
     frame.replaceChildren(element('p', { class: 'empty' }, 'No client has a budget of its own.'))
     return
   }
-  const others = budgets.length - SHOWN_BUDGETS
   frame.replaceChildren(
     tableOf(['Budget', 'Spent', 'Left', 'Limit'], budgets.slice(0, SHOWN_BUDGETS).map(budgetRow)),
-    ...(others > 0 ? [element('p', { class: 'quiet' }, `and ${count(others)} more`)] : []),
+    ...(budgets.length > SHOWN_BUDGETS ? [element('p', { class: 'quiet' }, 'and more, less used')] : []),
   )
 }
 
 function budgetRow(budget) {
-  const { client, key, model, per, soft, amount, spent, left_usd: left } = budget
+  const { client, key, model, per, soft, left_usd: left } = budget
+  const amount = Number(budget.raised_to ?? budget.limit)
+  const spent = Number(budget.spent_usd)
   const bar = element('span', { class: 'share', 'aria-hidden': 'true' })
   bar.style.width = `${Math.min(1, Math.max(0, spent / amount)) * 100}%`
   const scope = [PERIODS[per], model, key, soft ? 'watched only' : null].filter((part) => part !== null)
@@ -77,7 +71,7 @@ export function drawRefused(frame, refused) {
       element(
         'th',
         { scope: 'row' },
-        element('bdi', { class: 'name' }, client),
+        element('bdi', { class: 'name' }, client === '' ? 'no known client' : client),
         element('small', { class: 'belonging' }, reasons.join(' · ')),
       ),
       element('td', {}, count(calls)),

@@ -3,7 +3,7 @@ import { drawChart, MEASURES } from './chart.js'
 import { byId, choice, element } from './elements.js'
 import { count, exactUsd, milliseconds, plural, roughly, usd } from './format.js'
 import { drawChecks, drawLedger, drawUnpriced, lacksPrice } from './health.js'
-import { drawBudgets, drawRefused } from './limits.js'
+import { drawBudgets, drawRefused, SHOWN_BUDGETS } from './limits.js'
 import { createRounds, sentenceOf } from './rounds.js'
 import { drawUsage, GROUPS } from './tables.js'
 
@@ -37,7 +37,7 @@ function listParts() {
     })),
     part('Chart', 'byDay', () => ask('usage', { days: CHART_DAYS, by: 'day' })),
     part('Calls without a cost', 'unpriced', () => ask('unpriced', { days })),
-    part('Limits', 'limits', () => ask('limits', { limit: MOST_ROWS })),
+    part('Limits', 'limits', () => ask('limits', { sort: 'used', limit: SHOWN_BUDGETS + 1 })),
     part('Refused calls', 'refusals', () => ask('refused', { days, group_by: 'client,reason' })),
     part('Ledger', 'ledger', () => ask('ledger')),
     ...(isDue ? [part('Checks', 'checks', askDoctor)] : []),

@@ -130,7 +130,7 @@ export async function openTwoDoors(
       jobs: { settle: async () => null },
       unattended: loose.unattended,
       limits,
-      refused: (clientId, reason) => refused.push(`${clientId} ${reason}`),
+      refused: ({ clientId, reason }) => refused.push(`${clientId} ${reason}`),
       now: Date.now,
       stageFailed: (error) => failures.push(error),
     },

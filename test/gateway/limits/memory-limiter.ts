@@ -125,11 +125,13 @@ export class MemoryLimiter implements Limiter {
 export const SPENT: LimitRefusal = {
   error: 'budget_exceeded',
   reason: 'budget',
+  limitId: '1',
   detail: { message: 'The budget of 1 USD per day is spent until 2030-02-01T00:00:00Z.' },
 }
 
 export const TOO_MANY: LimitRefusal = {
   error: 'rate_limit_exceeded',
   reason: 'requests',
+  limitId: '1',
   detail: { message: 'No request is left in this minute.', headers: { 'retry-after': '13' } },
 }

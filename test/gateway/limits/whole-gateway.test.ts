@@ -125,11 +125,15 @@ test('refused calls are added to Postgres, and are in no usage', async () => {
   const refused = async () =>
     (
       await stack.pool.query(
-        'select reason, calls::int as calls from tallygate.refused_calls where client_id = $1',
+        `select reason, calls::int as calls, r.model, k.client_id = r.client_id as of_key, l.kind
+         from tallygate.refusals r join tallygate.keys k on k.id = r.key_id
+         join tallygate.limits l on l.id::text = r.limit_id where r.client_id = $1`,
         [client.id],
       )
     ).rows
-  await expect.poll(refused).toEqual([{ reason: 'requests', calls: 2 }])
+  await expect
+    .poll(refused)
+    .toEqual([{ reason: 'requests', calls: 2, model: 'gpt-4o-mini', of_key: true, kind: 'requests' }])
 })
 
 test('a key that is rotated gives its budget on, with what was spent of it, and both keys share it', async () => {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CallerLookup } from '../../../call/call-ports.ts'
+import type { CallerLookup, KeyOwner } from '../../../call/call-ports.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 import { takeUploadTicket } from '../upload-ticket.ts'
@@ -153,12 +153,12 @@ const KEYS_UNAVAILABLE: CallRefusal = { error: 'storage_unavailable' }
 /** Finds whose key it is; at once for a key that this process knows. */
 export function findCaller(
   admission: Admission,
-  options: Pick<AdmissionOptions, 'findCaller' | 'signers'>,
+  options: Pick<AdmissionOptions, 'findCaller' | 'signers' | 'keyUsed'>,
 ): CallRefusal | null | Promise<CallRefusal | null> {
   const found = lookUp(admission, options)
-  if (!(found instanceof Promise)) return take(admission, found)
+  if (!(found instanceof Promise)) return take(admission, found, options)
   return found.then(
-    (lookup) => take(admission, lookup),
+    (lookup) => take(admission, lookup, options),
     () => KEYS_UNAVAILABLE,
   )
 }
@@ -171,16 +171,29 @@ function lookUp(
   return signature === null ? UNKNOWN : signers.findSigner(signature.signature.accessKeyId)
 }
 
-function take(admission: Admission, lookup: CallerLookup): CallRefusal | null {
+/** The id of a key, which a signature names, is public: a client that wrote it has proven nothing yet. */
+function keepOwner(admission: Admission, owner: KeyOwner | undefined): void {
+  if (owner !== undefined && admission.signature === null) admission.refusedOwner = owner
+}
+
+function take(
+  admission: Admission,
+  lookup: CallerLookup,
+  { keyUsed }: Pick<AdmissionOptions, 'keyUsed'>,
+): CallRefusal | null {
   switch (lookup.kind) {
     case 'active':
       admission.caller = lookup.caller
+      if (keyUsed !== undefined && admission.signature === null)
+        keyUsed(lookup.caller.keyId, admission.request)
       return null
     case 'unknown':
       return UNKNOWN_KEY
     case 'key_inactive':
+      keepOwner(admission, lookup.of)
       return lookup.isExpired === true ? KEY_EXPIRED : KEY_REVOKED
     case 'client_disabled':
+      keepOwner(admission, lookup.of)
       return CLIENT_DISABLED
     case 'unavailable':
       return KEYS_UNAVAILABLE

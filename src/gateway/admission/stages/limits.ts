@@ -94,7 +94,7 @@ function take(
     admission.rates = rates
     return null
   }
-  const { error, reason, detail } = found
+  const { error, reason, limitId, detail } = found
   const added = error === 'budget_exceeded' ? NO_RETRY : RETRY_SOON
-  return { error, reason, detail: { ...detail, headers: { ...rates, ...added, ...detail.headers } } }
+  return { error, reason, limitId, detail: { ...detail, headers: { ...rates, ...added, ...detail.headers } } }
 }

@@ -1,0 +1,104 @@
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { NETWORKS_PER_KEY, type NetworkCount, OTHER_NETWORKS } from './key-networks.ts'
+
+/** As long as reports compare days. */
+const KEPT_DAYS = 90
+
+/**
+ * Adds counts, in one statement, in an order that is the same everywhere. A key has so many networks of a day, also by
+ * several gateways, but for those that come in the same moment.
+ *
+ * @throws When Postgres is away: nothing was added.
+ */
+export async function addNetworks(pool: Postgres, counts: readonly NetworkCount[]): Promise<void> {
+  if (counts.length === 0) return
+  await pool.query(
+    `insert into ${SCHEMA}.key_networks as n (day, key_id, network, calls)
+     select day, key_id, network, sum(calls) from (
+       select u.day, u.key_id, u.calls, case
+         when exists (select from ${SCHEMA}.key_networks k
+           where k.day = u.day and k.key_id = u.key_id and k.network = u.network)
+         or (select count(*) from ${SCHEMA}.key_networks k where k.day = u.day and k.key_id = u.key_id)
+           + row_number() over (partition by u.day, u.key_id) <= ${NETWORKS_PER_KEY}
+         then u.network else '${OTHER_NETWORKS}' end as network
+       from unnest($1::date[], $2::text[], $3::text[], $4::bigint[]) u (day, key_id, network, calls)) u
+     group by 1, 2, 3 order by 1, 2, 3
+     on conflict (day, key_id, network) do update set calls = n.calls + excluded.calls`,
+    [
+      counts.map(({ day }) => day),
+      counts.map(({ keyId }) => keyId),
+      counts.map(({ network }) => network),
+      counts.map(({ calls }) => calls),
+    ],
+  )
+}
+
+/** A network that a key came from in some days. */
+export interface KeyNetwork {
+  readonly client: string
+  readonly keyId: string
+  readonly keyName: string
+  readonly network: string
+  readonly firstDay: UtcDay
+  readonly lastDay: UtcDay
+  readonly calls: bigint
+  /** It came from others in the days before, and from this one in none of those that are kept. */
+  readonly isNew: boolean
+}
+
+export interface NetworkScope {
+  readonly fromDay: UtcDay
+  readonly toDay: UtcDay
+  readonly client: string | null
+  readonly keyId: string | null
+  readonly onlyNew: boolean
+  readonly limit: number
+}
+
+/** New networks first, then those with most calls. */
+export async function selectNetworks(
+  pool: Postgres,
+  { fromDay, toDay, client, keyId, onlyNew, limit }: NetworkScope,
+): Promise<readonly KeyNetwork[]> {
+  const { rows } = await pool.query<{
+    client: string
+    key_id: string
+    key_name: string
+    network: string
+    first_day: UtcDay
+    last_day: UtcDay
+    calls: string
+    is_new: boolean
+  }>(
+    `select * from (
+       select c.name as client, n.key_id, k.name as key_name, n.network, min(n.day) as first_day,
+         max(n.day) as last_day, sum(n.calls)::text as calls,
+         exists (select from ${SCHEMA}.key_networks b where b.key_id = n.key_id and b.day < $1)
+           and not exists (select from ${SCHEMA}.key_networks b
+             where b.key_id = n.key_id and b.day < $1 and b.network = n.network) as is_new
+       from ${SCHEMA}.key_networks n
+       join ${SCHEMA}.keys k on k.id = n.key_id join ${SCHEMA}.clients c on c.id = k.client_id
+       where n.day between $1 and $2 and ($3::text is null or c.name = $3) and ($4::text is null or n.key_id = $4)
+       group by c.name, n.key_id, k.name, n.network) n
+     where is_new or not $5::boolean
+     order by is_new desc, calls::numeric desc, key_id, network limit $6`,
+    [fromDay, toDay, client, keyId, onlyNew, limit],
+  )
+  return rows.map((row) => ({
+    client: row.client,
+    keyId: row.key_id,
+    keyName: row.key_name,
+    network: row.network,
+    firstDay: row.first_day,
+    lastDay: row.last_day,
+    calls: BigInt(row.calls),
+    isNew: row.is_new,
+  }))
+}
+
+/** Deletes what is older than is kept. */
+export async function pruneNetworks(session: PostgresSession, today: UtcDay): Promise<void> {
+  await session.query(`delete from ${SCHEMA}.key_networks where day < $1`, [addDays(today, -KEPT_DAYS)])
+}

@@ -1,0 +1,63 @@
+import type { UtcDay } from '../domain/utc-day.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { SPENT_OF_BUDGETS } from './conditions/spent-budgets.ts'
+import { budgetPeriodOf } from './limit.ts'
+
+/** How far a budget is used: from its amount on, from four fifths of it on, or however far. */
+export const USE_STATES = ['exceeded', 'near', 'all'] as const
+export type UseState = (typeof USE_STATES)[number]
+
+const LEAST: Readonly<Record<UseState, string>> = {
+  exceeded: 's.used >= 1',
+  near: 's.used >= 0.8 and s.used < 1',
+  all: 'true',
+}
+
+/** A budget in the order of `selectMostUsed`. */
+export interface UsedBudget {
+  readonly id: string
+  /** Names the place behind it. */
+  readonly cursor: string
+}
+
+/** What such a cursor is: the part that is used, and the id. */
+export const USED_CURSOR = /^(-?[0-9]{1,40}(?:\.[0-9]{1,40})?)~([1-9][0-9]{0,17})$/
+
+const SELECT = (state: UseState) => `
+with ${SPENT_OF_BUDGETS},
+used as (
+  select b.id, coalesce(s.pico, 0) / b.amount as used from budget b left join spent s on s.id = b.id
+  where b.client_id is not null)
+select s.id::text, s.used::text from used s
+where ${LEAST[state]} and ($6::numeric is null or s.used < $6 or (s.used = $6 and s.id > $7::bigint))
+order by s.used desc, s.id limit $8`
+
+/**
+ * Budgets of clients, those nearest their end first, by what is counted in the periods in which `day` lies.
+ *
+ * @param cursor `null`: from the first on.
+ * @throws When Postgres is away: never a wrong number.
+ */
+export async function selectMostUsed(
+  pool: Postgres,
+  day: UtcDay,
+  {
+    state,
+    cursor,
+    rows: wanted,
+  }: { readonly state: UseState; readonly cursor: string | null; readonly rows: number },
+): Promise<readonly UsedBudget[]> {
+  const [week, month] = [budgetPeriodOf('week', null, day), budgetPeriodOf('month', null, day)]
+  const [, used = null, id = null] = USED_CURSOR.exec(cursor ?? '') ?? []
+  const { rows } = await pool.query<{ id: string; used: string }>(SELECT(state), [
+    day,
+    week.fromDay,
+    week.toDay,
+    month.fromDay,
+    month.toDay,
+    used,
+    id,
+    wanted,
+  ])
+  return rows.map((row) => ({ id: row.id, cursor: `${row.used}~${row.id}` }))
+}

@@ -1,0 +1,43 @@
+import { periodOf } from '../../domain/period.ts'
+import { shownList } from '../../operations/answers.ts'
+import { daysField, groupsField } from '../../operations/fields.ts'
+import { operation } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { REFUSED_GROUPS, selectRefusedCalls } from '../table/refused-calls.ts'
+import { REFUSED_CALLS } from './limit-answers.ts'
+
+export const listRefused = operation({
+  name: 'limits.refused',
+  summary: 'Shows calls that were refused before they went upstream, most calls first. They are in no usage.',
+  role: 'read',
+  http: { method: 'GET', path: '/refused', id: 'listRefused' },
+  input: {
+    days: daysField(),
+    group_by: groupsField(REFUSED_GROUPS, 'Counts the calls apart. Without it: one sum.').optional(),
+  },
+  answer: shownList(REFUSED_CALLS),
+  gives: 'The sums.',
+  command: {
+    words: 'limits refused',
+    print: {
+      empty: 'No call was refused.',
+      columns: [
+        { heading: 'DAY', cell: ({ day }) => day ?? '' },
+        { heading: 'CLIENT', cell: ({ client }) => client ?? '' },
+        { heading: 'REASON', cell: ({ reason }) => reason ?? '' },
+        { heading: 'KEY', cell: ({ key }) => key ?? '' },
+        { heading: 'MODEL', cell: ({ model }) => model ?? '' },
+        { heading: 'LIMIT', cell: ({ limit }) => limit ?? '' },
+        { heading: 'CALLS', align: 'right', cell: ({ calls }) => `${calls}` },
+      ],
+    },
+  },
+  async run({ pool, now }: Ports, asked) {
+    const groups = REFUSED_GROUPS.filter((group) => asked.group_by?.includes(group) === true)
+    const sums = await selectRefusedCalls(pool, periodOf(asked.days, now()), groups)
+    return sums.map((sum) => ({
+      ...Object.fromEntries(groups.map((group) => [group, sum[group] ?? ''])),
+      calls: Number(sum.calls),
+    }))
+  },
+})
