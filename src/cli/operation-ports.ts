@@ -40,6 +40,7 @@ export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptio
     },
     read: async (work) => await work(await needed().reports()),
     now: Date.now,
+    holds: () => false,
     progress: (unit) => cli.progress(unit, options.progress === true),
     remark(text) {
       if (!cli.wantsJson()) cli.remark(text)

@@ -201,13 +201,16 @@ export function cursorField(form: RegExp) {
   })
 }
 
+/** So many items of a list come over HTTP where no number of them is asked for. */
+export const LISTED_ROWS = 100
+
 /** The parameters of a list that can be read part by part. */
 export const LIST_PART = {
   limit: z
     .int(PAGE_LIMIT_RULE)
     .min(1, PAGE_LIMIT_RULE)
     .max(MAX_PAGE_LIMIT, PAGE_LIMIT_RULE)
-    .describe('The answer has at most so many items. Without it: all, or what the operation says.')
+    .describe('The answer has at most so many items.')
     .optional(),
   cursor: cursorField(TEXT_FORM).optional(),
 }

@@ -25,6 +25,8 @@ export interface OperationRoute {
   readonly body?: string
   /** The largest body, where it is not as small as those of the others. */
   readonly bodyLimitBytes?: number
+  /** The `limit` of a list where none is asked for: the command line then shows all. */
+  readonly rows?: number
   /** Fields that only the command line has, such as a file on its machine. */
   readonly without?: readonly string[]
 }
@@ -105,6 +107,11 @@ export interface Operation<Needs extends Ports, Given extends OperationFields, A
   /** It reads many rows, so a replica may answer, which says of when it is. */
   readonly isReport?: boolean
   /**
+   * Its answer has a tag. An asker that holds the answer with that tag gets no other, and nothing is read for it:
+   * `Ports.holds`.
+   */
+  readonly isConditional?: boolean
+  /**
    * It may take minutes: the command line can say how far it has come, and a gateway does one such at a time, over a
    * connection of its own.
    */
@@ -117,7 +124,7 @@ export interface Operation<Needs extends Ports, Given extends OperationFields, A
   readonly streams?: readonly string[]
   readonly command: OperationCommand<InputOf<Given>, Found> | { readonly none: string | readonly string[] }
   /** @param who Who asks, for the audit. */
-  readonly run: (ports: Needs, input: InputOf<Given>, who: string) => Promise<Found | Part<Found>>
+  readonly run: (ports: Needs, input: InputOf<Given>, who: string) => Promise<Found | Part<Found> | Unchanged>
 }
 
 /** Any operation of those ports, as a renderer sees it. */
@@ -182,9 +189,17 @@ export function unfold<Has extends Ports>(
   { render }: AnyOperation<Has>,
   done: unknown,
   input: Readonly<Record<string, unknown>>,
-): { readonly found: unknown; readonly next: string | null; readonly document: unknown } {
-  const { answer: found, next } = done instanceof Part ? done : new Part(done, null)
-  return { found, next, document: render === undefined ? found : render(found as never, input as never) }
+): Unfolded {
+  const { answer: found, next, tag } = done instanceof Part ? done : new Part(done, null)
+  const document = render === undefined ? found : render(found as never, input as never)
+  return { found, next, tag, document }
+}
+
+interface Unfolded {
+  readonly found: unknown
+  readonly next: string | null
+  readonly tag: string | null
+  readonly document: unknown
 }
 
 /** A part of a list, and the cursor of what comes behind it. */
@@ -192,9 +207,21 @@ export class Part<Answer> {
   readonly answer: Answer
   /** `null`: nothing does. */
   readonly next: string | null
+  /** Names all that it is made of; `null`: it has no such name. */
+  readonly tag: string | null
 
-  constructor(answer: Answer, next: string | null) {
+  constructor(answer: Answer, next: string | null, tag: string | null = null) {
     this.answer = answer
     this.next = next
+    this.tag = tag
+  }
+}
+
+/** The asker holds the answer already. */
+export class Unchanged {
+  readonly tag: string
+
+  constructor(tag: string) {
+    this.tag = tag
   }
 }

@@ -13,6 +13,8 @@ export interface Ports {
    * @param unit What is counted: `rows`.
    */
   progress(unit: string): Progress
+  /** Whether the asker holds the answer with this tag, so that it need not be read again. */
+  holds(tag: string): boolean
   /** Says one thing beside the answer to a person; programs see it in the answer. */
   remark(text: string): void
 }

@@ -23,9 +23,11 @@ import { answerError, protect, readJsonOnly } from './admin-answers.ts'
 import { requireToken } from './admin-token.ts'
 import { allowMethods } from './allow-methods.ts'
 import { OPERATIONS } from './chapters.ts'
+import { compress } from './compress.ts'
 import { dashboard } from './dashboard.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
 import { openapi } from './openapi.ts'
+import { providerReports, takeApiKey } from './provider-reports/provider-reports.ts'
 import { serveOperations } from './serve-operations.ts'
 
 /** Bodies of operators are small. */
@@ -89,6 +91,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   app.setErrorHandler<FastifyError>((error, _request, reply) => answerError(error, reply))
   allowMethods(app)
   app.addHook('onRequest', async (_request, reply) => protect(reply))
+  compress(app)
   requireHost(app)
 
   health(app, '', options.readiness)
@@ -105,6 +108,11 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
       },
       { prefix: '/admin/v1' },
     )
+    app.register(async (guarded) => {
+      takeApiKey(guarded)
+      requireToken(guarded, adminToken)
+      providerReports(guarded, options)
+    })
   }
   return app
 }
@@ -152,6 +160,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       pool,
       read: (work) => reports.read(work),
       now,
+      holds: () => false,
       progress: () => NO_PROGRESS,
       remark() {},
       keyPeppers: peppers,

@@ -23,6 +23,7 @@ import {
   listKeysOperation,
   revokeKeyOperation,
 } from '../keys/operations/keys.ts'
+import { listNetworksOperation } from '../keys/operations/networks.ts'
 import { SECRETS_CHAPTER, type SecretPorts } from '../keys/operations/secrets.ts'
 import { makeSigningSecretOperation } from '../keys/operations/signing-secrets.ts'
 import { BACKUP_CHAPTERS, type BackupPorts } from '../ledger/operations/backup.ts'
@@ -47,6 +48,7 @@ import { STATEMENTS_CHAPTER, type StatementPorts } from '../statements/operation
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { listContradictions, listDifferences } from '../usage/operations/price-checks.ts'
+import { REPORT_CHAPTER, type ReportPorts } from '../usage/operations/report.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
 import { USAGE_CHAPTER, type UsagePorts } from '../usage/operations/usage.ts'
 import { type ApplyPorts, applyChapters } from './apply/apply-operations.ts'
@@ -58,6 +60,7 @@ export interface AllPorts
     LedgerPorts,
     DoctorPorts,
     UsagePorts,
+    ReportPorts,
     UnpricedPorts,
     UpdatePorts,
     ReconcilePorts,
@@ -84,6 +87,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
     operations: [
       createKeyOperation,
       listKeysOperation,
+      listNetworksOperation,
       revokeKeyOperation,
       rotateKeyOperation,
       makeSigningSecretOperation,
@@ -92,6 +96,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
   },
   LIMITS,
   USAGE_CHAPTER,
+  REPORT_CHAPTER,
   alertsChapter(ALERTS),
   CALLS_CHAPTER,
   {

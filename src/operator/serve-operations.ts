@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { GatewayError } from '../http/errors.ts'
 import { LongText } from '../operations/long-text.ts'
 import {
   type AnyOperation,
   type OperationFields,
   type OperationRoute,
+  Unchanged,
   unfold,
 } from '../operations/operation.ts'
 import type { Ports } from '../operations/ports.ts'
@@ -76,8 +78,13 @@ function serveOperation<Has extends Ports>(
       const input = read(request)
       checkTogether(operation, input)
       if (operation.isReport === true) sayAge(reply, replicaLagMs(), ports.now())
-      const run = async (own: Has) =>
-        unfold(operation, await stored(runOperation(operation, own, input, tokenHolder(request))), input)
+      const ask = (own: Has) => stored(runOperation(operation, own, input, tokenHolder(request)))
+      const run = async (own: Has) => unfold(operation, await ask(own), input)
+      if (operation.isConditional === true) {
+        const done = await ask({ ...ports, holds: (tag) => isHeld(request, tag) })
+        if (done instanceof Unchanged) return reply.header('etag', etagOf(done.tag)).code(304).send()
+        return answer(unfold(operation, done, input))
+      }
       if (operation.isLong !== true) return answer(await run(ports))
       // A listener that ends would wait until its client closes the connection.
       reply.header('connection', 'close')
@@ -91,7 +98,7 @@ function serveOperation<Has extends Ports>(
         if (!isStreamed) await turn.end()
       }
 
-      function answer({ found, next, document }: ReturnType<typeof unfold>, end?: () => Promise<void>) {
+      function answer({ found, next, tag, document }: ReturnType<typeof unfold>, end?: () => Promise<void>) {
         if (found instanceof LongText) {
           // A client that leaves destroys it, before the first part, too.
           const text = Readable.from(textsOf(found, turns)).once(
@@ -101,6 +108,7 @@ function serveOperation<Has extends Ports>(
           return reply.type(found.contentType).send(text)
         }
         if (next !== null) reply.header(NEXT_CURSOR, next)
+        if (tag !== null) reply.header('etag', etagOf(tag))
         const logged = changes?.log(found as never) ?? null
         if (changes !== undefined && logged !== null) {
           if (changes.isAnnounced === true) announce()
@@ -110,6 +118,16 @@ function serveOperation<Has extends Ports>(
       }
     },
   })
+}
+
+/** Weak, as the bytes of an answer depend on its coding. */
+function etagOf(tag: string): string {
+  return `W/"${tag}"`
+}
+
+function isHeld({ headers }: FastifyRequest, tag: string): boolean {
+  const held = headers['if-none-match'] ?? ''
+  return held.split(',').some((one) => one.trim() === etagOf(tag))
 }
 
 async function* textsOf(found: LongText, turns: Turns): AsyncGenerator<string> {
@@ -159,8 +177,13 @@ function sayAge(reply: FastifyReply, lagMs: number | null, nowMs: number): void 
 }
 
 /** The places of an operation's fields over HTTP. */
-export function placesOf(all: OperationFields, { method, path, without = [] }: OperationRoute) {
-  const fields = Object.fromEntries(Object.entries(all).filter(([name]) => !without.includes(name)))
+export function placesOf(all: OperationFields, { method, path, without = [], rows }: OperationRoute) {
+  const fields = Object.fromEntries(
+    Object.entries(all).flatMap(([name, field]) => {
+      if (without.includes(name)) return []
+      return [[name, name === 'limit' && rows !== undefined ? z.prefault(field, rows) : field]]
+    }),
+  )
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const pick = (isWanted: (name: string) => boolean): OperationFields =>
     Object.fromEntries(Object.entries(fields).filter(([name]) => isWanted(name)))

@@ -157,6 +157,7 @@ function ports(changes: Partial<StatementPorts> = {}): StatementPorts {
     pool: ledger.pool,
     read: (work) => work(ledger.pool),
     now: () => NOW_MS,
+    holds: () => false,
     progress: () => ({ at() {} }),
     remark() {},
     newKeyPepper: () => PEPPER,

@@ -62,6 +62,7 @@ function describe<Has extends Ports>(
       : {}),
     responses: {
       [String(http.status ?? 200)]: answerOf(operation, schemas),
+      ...(operation.isConditional === true ? { 304: NOT_MODIFIED } : {}),
       ...errors(...errorsOf(operation, hasBody)),
     },
   }
@@ -105,7 +106,7 @@ function bodySchema(
 }
 
 function answerOf<Has extends Ports>(
-  { answer, gives, input, isReport, streams }: AnyOperation<Has>,
+  { answer, gives, input, isReport, isConditional, streams }: AnyOperation<Has>,
   schemas: Record<string, Schema>,
 ): Response {
   if (streams !== undefined) {
@@ -115,6 +116,7 @@ function answerOf<Has extends Ports>(
   const headers = {
     ...('cursor' in input ? { [NEXT_CURSOR]: NEXT_HEADER } : {}),
     ...(isReport === true ? { [AS_OF]: AGE_HEADER } : {}),
+    ...(isConditional === true ? { etag: ETAG_HEADER } : {}),
   }
   return {
     ...json(gives, schemaOf(answer, 'output', schemas)),
@@ -126,6 +128,13 @@ const NEXT_HEADER = {
   description: 'The cursor of the items behind these. Absent: there are none.',
   schema: { type: 'string' },
 }
+
+const ETAG_HEADER = {
+  description: 'Sent back as if-none-match, the answer is 304 while it would be the same.',
+  schema: { type: 'string' },
+}
+
+const NOT_MODIFIED = { description: 'The answer is the one whose etag if-none-match names.' }
 
 const AGE_HEADER = {
   description: 'A replica answered, which has everything that was counted by then. Absent: it is of now.',

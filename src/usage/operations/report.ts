@@ -1,0 +1,229 @@
+import { MAX_PAGE_LIMIT } from '../../domain/documents/page-limit.ts'
+import {
+  DEFAULT_PERIOD_DAYS,
+  daysIn,
+  isMonthPeriod,
+  PERIOD_FORM,
+  PERIOD_NAMES,
+  type Period,
+  parsePeriod,
+  periodBefore,
+  periodOf,
+} from '../../domain/period.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
+import { utcDayOf } from '../../domain/utc-day.ts'
+import { findClient } from '../../keys/clients.ts'
+import {
+  choiceField,
+  clientField,
+  countField,
+  dayField,
+  formField,
+  groupsField,
+  LIST_PART,
+  modelNameField,
+  textField,
+} from '../../operations/fields.ts'
+import { type Chapter, type InputOf, Part, renderedOperation, Unchanged } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { badCursor, invalid, noClient } from '../../operations/refuse.ts'
+import { renderTable } from '../../operations/table.ts'
+import { type Report, readReport } from '../report/read-report.ts'
+import { REPORT, renderReport } from '../report/render-report.ts'
+import {
+  hasLatencies,
+  hasRefused,
+  INTERVALS,
+  MOST_GROUPS,
+  PERCENTILE_NAMES,
+  parseReportCursor,
+  REPORT_GROUPS,
+  REPORT_SORTS,
+  type ReportFilter,
+  type ReportQuery,
+} from '../report/report-query.ts'
+import type { ReportTotals } from '../report/select-report.ts'
+
+export interface ReportPorts extends Ports {
+  /** The client that asks, of itself alone. Absent: an operator asks, of any. */
+  readonly ownClient?: { readonly id: string; readonly name: string }
+}
+
+const MOST_DAYS = 366
+const MOST_TOP = 50
+const DEFAULT_ROWS = 100
+const DEFAULT_TOP = 10
+const PERIOD_RULE = `must be ${PERIOD_NAMES.join(', ')}, or a month that has begun, such as 2026-10`
+
+const FIELDS = {
+  from: dayField('The first UTC day.').optional(),
+  to: dayField('The last UTC day. Without it: today.').optional(),
+  period: formField(PERIOD_FORM, PERIOD_RULE, {
+    description: `In place of days: ${PERIOD_NAMES.join(', ')}, or a calendar month such as 2026-10, in UTC. Without both: the last ${DEFAULT_PERIOD_DAYS} days.`,
+  }).optional(),
+  compare: choiceField(
+    ['previous'],
+    'Shows the days before, too: before a month, those of the month before.',
+  ).optional(),
+  interval: choiceField(
+    INTERVALS,
+    'Adds series of sums by day, by week from Monday, or by month.',
+  ).optional(),
+  group_by: groupsField(REPORT_GROUPS, `Breaks it down by at most two of ${REPORT_GROUPS.join(', ')}.`)
+    .refine((groups) => groups.length <= MOST_GROUPS, `must name at most ${MOST_GROUPS}`)
+    .optional(),
+  client: clientField('Only what this client used, by its name.').optional(),
+  key: textField('Only what came with this key, by its id.', 'id').optional(),
+  model: modelNameField('Only what this model answered.').optional(),
+  upstream: textField('Only what went to this upstream.', 'name').optional(),
+  top: countField(MOST_TOP, 'With interval: so many groups have a series of their own.').default(DEFAULT_TOP),
+  sort: choiceField(REPORT_SORTS, 'What rows are sorted by. change needs compare.', 'figure').default('cost'),
+  order: choiceField(['desc', 'asc'], 'The largest first, or the smallest.').default('desc'),
+  q: textField('Only rows with this in a name or an id, whatever its case.').optional(),
+  limit: countField(MAX_PAGE_LIMIT, 'At most so many rows.').default(DEFAULT_ROWS),
+  cursor: LIST_PART.cursor,
+}
+
+type Asked = InputOf<typeof FIELDS>
+
+/** Rules that need no clock and no store. */
+function check(asked: Asked): void {
+  const { period, from, to, group_by: groupBy, sort, compare, cursor } = asked
+  if (period !== undefined && (from !== undefined || to !== undefined))
+    throw invalid('period', 'stands in place of from and to')
+  if (to !== undefined && from === undefined) throw invalid('to', 'needs from')
+  if (from !== undefined && to !== undefined && from > to) throw invalid('to', 'must not be before from')
+  if (sort === 'change' && compare === undefined) throw invalid('sort', 'needs compare for change')
+  if (cursor !== undefined && groupBy === undefined) throw badCursor()
+  const scope = { groupBy: groupBy ?? [], filters: filtersOf(asked, null) }
+  if (sort === 'refused' && !hasRefused(scope))
+    throw invalid('sort', 'must be another one: refused calls have no upstream')
+  if (PERCENTILE_NAMES.some((name) => name === sort) && !hasLatencies(scope))
+    throw invalid('sort', 'must be another one: times are kept by client and model alone')
+}
+
+function filtersOf(
+  { key, model, upstream, client }: Asked,
+  clientId: string | null,
+): readonly ReportFilter[] {
+  const ids = { client: clientId ?? client, key, model, upstream }
+  return REPORT_GROUPS.flatMap((group) => {
+    const id = ids[group]
+    return id === undefined ? [] : [{ group, ids: [id] }]
+  })
+}
+
+function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQuery {
+  const period = periodAsked(asked, nowMs)
+  const { sort, order, cursor, compare, interval = null, top, q = '', limit, group_by: groupBy = [] } = asked
+  const after = cursor === undefined ? null : parseReportCursor(cursor, { sort, order, groupBy })
+  if (cursor !== undefined && after === null) throw badCursor()
+  return {
+    period,
+    before: compare === undefined ? null : periodBefore(period, isMonthPeriod(asked.period ?? '')),
+    groupBy,
+    filters: filtersOf(asked, clientId),
+    interval,
+    top,
+    sort,
+    order,
+    search: q === '' ? null : q,
+    limit,
+    after,
+  }
+}
+
+function periodAsked({ period, from, to }: Asked, nowMs: number): Period {
+  if (period !== undefined) {
+    const found = parsePeriod(period, nowMs)
+    if (found === null) throw invalid('period', PERIOD_RULE)
+    return found
+  }
+  if (from === undefined) return periodOf(DEFAULT_PERIOD_DAYS, nowMs)
+  const asked = { fromDay: from, toDay: to ?? utcDayOf(nowMs) }
+  if (asked.fromDay > asked.toDay) throw invalid('from', 'must not be after today')
+  if (daysIn(asked) > MOST_DAYS) throw invalid('from', `must be at most ${MOST_DAYS} days before the end`)
+  return asked
+}
+
+const reportOperation = renderedOperation({
+  name: 'report',
+  summary: 'Shows what was used and what it cost: totals, series, and the groups with most.',
+  role: 'read',
+  http: { method: 'GET', path: '/report', id: 'getReport' },
+  input: FIELDS,
+  check,
+  answer: REPORT,
+  gives: 'The report.',
+  errors: ['not_found'],
+  isReport: true,
+  isConditional: true,
+  async run({ pool, read, now, holds, ownClient }: ReportPorts, asked) {
+    if (ownClient !== undefined) refuseOthers(asked)
+    const found = asked.client === undefined ? null : await findClient(pool, asked.client)
+    if (asked.client !== undefined && found === null) throw noClient(asked.client)
+    const query = queryOf(asked, ownClient?.id ?? found?.id ?? null, now())
+    const answer = await read((from) => readReport(from, query, holds))
+    return answer.kind === 'same'
+      ? new Unchanged(answer.tag)
+      : new Part(answer.report, answer.next, answer.tag)
+  },
+  render: renderReport,
+  command: { words: 'report', print: textOf },
+})
+
+/** A client sees itself alone, and no upstream. */
+function refuseOthers({ client, upstream, group_by: groupBy = [] }: Asked): void {
+  if (client !== undefined) throw invalid('client', 'must be left out: a client sees itself alone')
+  if (upstream !== undefined) throw invalid('upstream', 'must be left out')
+  if (groupBy.some((group) => group === 'client' || group === 'upstream'))
+    throw invalid('group_by', 'must name key, model, or both')
+}
+
+export const REPORT_CHAPTER: Chapter<ReportPorts> = {
+  words: 'report',
+  about: 'What was used, and what it cost, beside the time before.',
+  operations: [reportOperation],
+}
+
+const COLUMNS: readonly { readonly heading: string; readonly cell: (totals: ReportTotals) => string }[] = [
+  { heading: 'REQUESTS', cell: ({ now }) => `${now.requests}` },
+  { heading: 'ERRORS', cell: ({ now }) => `${now.errors}` },
+  { heading: 'REFUSED', cell: ({ refused }) => (refused === null ? '' : `${refused}`) },
+  { heading: 'TOKENS', cell: ({ now }) => `${now.inputTokens + now.outputTokens}` },
+  { heading: 'UNPRICED', cell: ({ now }) => `${now.unpriced}` },
+  { heading: 'COST USD', cell: ({ now }) => picoToUsdText(now.costPico) },
+]
+
+function textOf({ query, totals, rows }: Report): string {
+  const { period, before, groupBy } = query
+  const columns = [
+    ...COLUMNS,
+    ...(before === null
+      ? []
+      : [
+          {
+            heading: 'CHANGE USD',
+            cell: (one: ReportTotals) => picoToUsdText(one.now.costPico - (one.before?.costPico ?? 0n)),
+          },
+        ]),
+  ]
+  const shown = rows.map(({ names, ...figures }) => [
+    ...names.map(({ id, name }) => name ?? (id === '' ? '(none)' : id)),
+    ...columns.map(({ cell }) => cell(figures)),
+  ])
+  const total = [
+    ...groupBy.map((_, index) => (index === 0 ? '(all)' : '')),
+    ...columns.map(({ cell }) => cell(totals)),
+  ]
+  return [
+    `${period.fromDay} to ${period.toDay}, UTC${before === null ? '' : `, beside ${before.fromDay} to ${before.toDay}`}`,
+    renderTable(
+      [
+        ...groupBy.map((group) => ({ heading: group.toUpperCase() })),
+        ...columns.map(({ heading }) => ({ heading, align: 'right' as const })),
+      ],
+      [...shown, total],
+    ),
+  ].join('\n')
+}

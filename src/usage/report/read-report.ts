@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto'
+import { countsBy } from '../../call/usage.ts'
+import { firstOfMonth, firstOfNextMonth, type Period } from '../../domain/period.ts'
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import { inSnapshot, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { ALL_COMMITTED } from '../../store/ledger/committed-offsets.ts'
+import { selectSummarised } from '../summaries/summarised.ts'
+import { type Interval, REPORT_SUMS, type ReportQuery, reportCursorBehind } from './report-query.ts'
+import {
+  type ReportRow,
+  type ReportSums,
+  type ReportTotals,
+  type SeriesOrder,
+  type SeriesRow,
+  selectReportRows,
+  selectReportTotals,
+  selectSeries,
+} from './select-report.ts'
+
+/** Sums of a group at each place of a series. */
+export interface Series {
+  readonly names: ReportRow['names']
+  readonly sums: readonly ReportSums[]
+}
+
+export interface Report {
+  readonly query: ReportQuery
+  /** When the newest call or correction in it was counted; `null`: there is none. */
+  readonly asOf: Date | null
+  readonly totals: ReportTotals
+  readonly rows: readonly ReportRow[]
+  /** `null`: it was not asked for, or the answer goes on behind a cursor. */
+  readonly series: {
+    /** The first days of its places, rising. */
+    readonly starts: readonly UtcDay[]
+    readonly groups: readonly Series[]
+    /** All that no group of these has. */
+    readonly other: readonly ReportSums[]
+  } | null
+}
+
+/** `tag` names all that the answer is made of: where it is the same, so is the answer. */
+export type ReadReport =
+  | { readonly kind: 'same'; readonly tag: string }
+  | { readonly kind: 'read'; readonly tag: string; readonly report: Report; readonly next: string | null }
+
+/**
+ * Reads a report, all of it on one snapshot.
+ *
+ * @param isHeld Whether the asker has the answer with this tag: then no total is read.
+ * @throws When Postgres is away: never a wrong number.
+ */
+export async function readReport(
+  pool: Postgres,
+  query: ReportQuery,
+  isHeld: (tag: string) => boolean,
+): Promise<ReadReport> {
+  return await inSnapshot(pool, (session) => readReportOn(session, query, isHeld))
+}
+
+/** The same on a snapshot that others read, too. */
+export async function readReportOn(
+  session: PostgresSession,
+  query: ReportQuery,
+  isHeld: (tag: string) => boolean,
+): Promise<ReadReport> {
+  const { state, asOf } = await selectState(session, query)
+  const tag = createHash('sha256')
+    .update(JSON.stringify([FORM, query, state, asOf]))
+    .digest('base64url')
+    .slice(0, 22)
+  if (isHeld(tag)) return { kind: 'same', tag }
+  const known = await selectSummarised(session, wholeOf(query), 'whole')
+  const totals = await selectReportTotals(session, query, known)
+  const found = query.groupBy.length === 0 ? [] : await selectReportRows(session, query, known)
+  const rows = found.slice(0, query.limit)
+  const last = rows.at(-1)
+  const next = found.length > rows.length && last !== undefined ? reportCursorBehind(last.end, query) : null
+  const { interval, after } = query
+  const series =
+    interval === null || after !== null
+      ? null
+      : await readSeries(session, { ...query, interval }, known, rows)
+  return { kind: 'read', tag, report: { query, asOf, totals, rows, series }, next }
+}
+
+/** Every group of a period, on each of its days, on one snapshot. */
+export async function readDailySums(
+  pool: Postgres,
+  order: Omit<SeriesOrder, 'interval'>,
+): Promise<readonly SeriesRow[]> {
+  return await inSnapshot(pool, async (session) => {
+    const known = await selectSummarised(session, order.period, 'whole')
+    return await selectSeries(session, { ...order, interval: 'day' }, known, null)
+  })
+}
+
+/** Raised with every change of the answer's form: an answer of another form has another tag. */
+const FORM = 1
+
+/** The days that are asked for and compared, together. */
+function wholeOf({ period, before }: ReportQuery): Period {
+  return { fromDay: before?.fromDay ?? period.fromDay, toDay: period.toDay }
+}
+
+/**
+ * All that changes an answer, in a few look-ups: what was counted, what was counted late, corrections (each part of one
+ * writes the row of its adjustment again, so that its `xmin` changes), prices that say what they leave out, names, and
+ * refused calls.
+ */
+const STATE = `
+select concat_ws(' ', ${ALL_COMMITTED},
+    (select coalesce(sum(to_seq - from_seq + 1), 0) from ${SCHEMA}.ledger_gaps where filled_at is null),
+    (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null),
+    (select concat(count(*), '-', sum(xmin::text::bigint)) from ${SCHEMA}.adjustments),
+    (select count(*) from ${SCHEMA}.prices),
+    (select version from ${SCHEMA}.key_version),
+    (select sum(calls) from ${SCHEMA}.refusals where day between $1 and $2),
+    (select sum(calls) from ${SCHEMA}.refused_calls where day between $1 and $2)) as state,
+  greatest((select max(moved_at) from ${SCHEMA}.producers),
+    (select max(at) from ${SCHEMA}.adjustments)) as as_of`
+
+async function selectState(session: PostgresSession, { period }: ReportQuery) {
+  const { rows } = await session.query<{ state: string; as_of: Date | null }>(STATE, [
+    period.fromDay,
+    period.toDay,
+  ])
+  return { state: rows[0]?.state ?? '', asOf: rows[0]?.as_of ?? null }
+}
+
+async function readSeries(
+  session: PostgresSession,
+  query: ReportQuery & { readonly interval: Interval },
+  known: Parameters<typeof selectSeries>[2],
+  rows: readonly ReportRow[],
+): Promise<NonNullable<Report['series']>> {
+  const starts = startsOf(query.period, query.interval)
+  const top = rows.slice(0, query.top)
+  const whole = at(await selectSeries(session, { ...query, groupBy: [] }, known, null))
+  const found =
+    top.length === 0
+      ? []
+      : await selectSeries(
+          session,
+          query,
+          known,
+          top.map(({ end }) => end.ids),
+        )
+  const byGroup = Map.groupBy(found, ({ ids }) => ids.join('\0'))
+  const groups = top.map(({ names, end }) => {
+    const own = at(byGroup.get(end.ids.join('\0')) ?? [])
+    return { names, sums: starts.map((start) => own.get(start) ?? NOTHING) }
+  })
+  const other = starts.map((start, place) =>
+    countsBy(REPORT_SUMS, (field) =>
+      groups.reduce((left, { sums }) => left - (sums[place]?.[field] ?? 0n), whole.get(start)?.[field] ?? 0n),
+    ),
+  )
+  return { starts, groups, other }
+}
+
+const NOTHING: ReportSums = countsBy(REPORT_SUMS, () => 0n)
+
+function at(
+  rows: readonly { readonly from: UtcDay; readonly sums: ReportSums }[],
+): ReadonlyMap<UtcDay, ReportSums> {
+  return new Map(rows.map(({ from, sums }) => [from, sums]))
+}
+
+/** The first day of each day, week (from Monday) or month that a period touches. */
+function startsOf({ fromDay, toDay }: Period, interval: Interval): readonly UtcDay[] {
+  const starts: UtcDay[] = []
+  for (let day = startOf(fromDay, interval); day <= toDay; day = nextOf(day, interval)) starts.push(day)
+  return starts
+}
+
+function startOf(day: UtcDay, interval: Interval): UtcDay {
+  if (interval === 'day') return day
+  if (interval === 'month') return firstOfMonth(day)
+  // Sunday is 0, and ends its week.
+  return addDays(day, 1 - (new Date(`${day}T00:00:00Z`).getUTCDay() || 7))
+}
+
+function nextOf(day: UtcDay, interval: Interval): UtcDay {
+  return interval === 'month' ? firstOfNextMonth(day) : addDays(day, interval === 'week' ? 7 : 1)
+}

@@ -1,0 +1,266 @@
+import { countsBy } from '../../call/usage.ts'
+import type { PostgresSession } from '../../store/connection/postgres.ts'
+import { type DimensionField, joinNames, nameIn } from '../dimensions.ts'
+import type { Summarised } from '../summaries/summarised.ts'
+import { columnsOfFields, LATENCY_COLUMNS, SUMMARY_COLUMNS } from '../summaries/summary-tables.ts'
+import {
+  dimensionOf,
+  hasLatencies,
+  hasRefused,
+  type Interval,
+  PERCENTILE_NAMES,
+  type Percentile,
+  percentileIn,
+  REPORT_SUMS,
+  type ReportGroup,
+  type ReportQuery,
+  type ReportRowEnd,
+  sortIn,
+} from './report-query.ts'
+import {
+  ALL_REFUSALS,
+  conditionOf,
+  latencySource,
+  type Only,
+  type SourceOrder,
+  usageSource,
+  Values,
+} from './report-source.ts'
+
+export type ReportSums = Readonly<Record<(typeof REPORT_SUMS)[number], bigint>>
+
+/** What is known of a group, or of all. */
+export interface ReportTotals {
+  readonly now: ReportSums
+  /** `null`: it was not asked for. */
+  readonly before: ReportSums | null
+  /** `null`: not kept by what the report is about. */
+  readonly refused: bigint | null
+  /** Places of buckets, from 0; `null`: not kept so, or no call has such a time. */
+  readonly places: Readonly<Record<Percentile, number | null>>
+}
+
+export interface ReportRow extends ReportTotals {
+  /** Of each group its id, and its name where it has one. */
+  readonly names: readonly { readonly id: string; readonly name: string | null }[]
+  readonly end: ReportRowEnd
+}
+
+/** A row of sums from one day, week or month on; without names where it is of all. */
+export interface SeriesRow {
+  readonly ids: readonly string[]
+  readonly from: string
+  readonly sums: ReportSums
+}
+
+type SqlRow = Readonly<Record<string, string | null>>
+
+const COLUMNS = SUMMARY_COLUMNS.filter(({ field }) => REPORT_SUMS.some((name) => name === field))
+
+/** The groups of a report that are shown, in its order: the page that is asked for, and one more where there is one. */
+export async function selectReportRows(
+  session: PostgresSession,
+  query: ReportQuery,
+  known: Summarised,
+): Promise<readonly ReportRow[]> {
+  const { groupBy, search, sort, order, limit, after } = query
+  const values = new Values()
+  const dimensions = groupBy.map(dimensionOf)
+  const kept = columnsOfFields(dimensions.map(({ field }) => field))
+  const joined = joinedSource(query, groupBy, known, values)
+  const names = dimensions.map(({ named }) => (named === undefined ? 'null' : nameIn(named)))
+  const sorted = sortIn(sort)
+  const conditions = [
+    ...(search === null
+      ? []
+      : [searchIn([...kept.map((column) => `u.${column}`), ...names], search, values)]),
+    ...(after === null ? [] : [behind(after, { sorted, order, kept }, values)]),
+  ]
+  const ordering = [`sorted ${order} nulls last`, ...kept].join(', ')
+  const { rows } = await session.query<SqlRow>(
+    `select p.*, ${percentiles('p')} from (
+       select u.*, ${[...names.map((name, index) => `${name} as name_${index}`), `${sorted} as sorted`].join(', ')}
+       from (${joined}) u ${joinNames(dimensions)}
+       ${conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`}
+       order by ${ordering} limit ${values.add(limit + 1, 'integer')}) p
+     order by ${ordering}`,
+    values.all,
+  )
+  return rows.map((row) => {
+    const ids = kept.map((column) => row[column] ?? '')
+    return {
+      names: ids.map((id, index) => ({ id, name: row[`name_${index}`] ?? null })),
+      end: { value: row.sorted ?? null, ids },
+      ...totalsFrom(row, query),
+    }
+  })
+}
+
+/** Everything in one row. */
+export async function selectReportTotals(
+  session: PostgresSession,
+  query: ReportQuery,
+  known: Summarised,
+): Promise<ReportTotals> {
+  const values = new Values()
+  const { rows } = await session.query<SqlRow>(
+    `select u.*, ${percentiles('u')} from (${joinedSource(query, [], known, values)}) u`,
+    values.all,
+  )
+  return totalsFrom(rows[0] ?? {}, query)
+}
+
+/** What a series is of. */
+export interface SeriesOrder extends Pick<ReportQuery, 'period' | 'groupBy' | 'filters'> {
+  readonly interval: Interval
+}
+
+/**
+ * The sums of the period by its days, weeks or months.
+ *
+ * @param top The groups with these ids alone; `null`: all of them.
+ */
+export async function selectSeries(
+  session: PostgresSession,
+  query: SeriesOrder,
+  known: Summarised,
+  top: readonly (readonly string[])[] | null,
+): Promise<readonly SeriesRow[]> {
+  const values = new Values()
+  const fields = query.groupBy.map((group) => dimensionOf(group).field)
+  const kept = columnsOfFields(fields)
+  const only = [...filtersOf(query), ...(top === null ? [] : [{ fields, ids: top }])]
+  const source = usageSource(
+    { by: fields, keepsDay: true, only, periods: [query.period], known },
+    values,
+    COLUMNS,
+  )
+  const { rows } = await session.query<SqlRow>(
+    `select ${[...kept, `date_trunc('${query.interval}', day::timestamp)::date as start`].join(', ')},
+       ${COLUMNS.map(({ column, field }) => `coalesce(sum(${column}), 0) as "${field}"`).join(', ')}
+     from (${source}) u group by ${[...kept, 'start'].join(', ')}`,
+    values.all,
+  )
+  return rows.map((row) => ({
+    ids: kept.map((column) => row[column] ?? ''),
+    from: row.start ?? '',
+    sums: sumsFrom(row, ''),
+  }))
+}
+
+/** Usage, refused calls and latencies of each group, as rows with the columns of all. */
+function joinedSource(
+  query: ReportQuery,
+  groupBy: readonly ReportGroup[],
+  known: Summarised,
+  values: Values,
+): string {
+  const { period, before } = query
+  const by: readonly DimensionField[] = groupBy.map((group) => dimensionOf(group).field)
+  const kept = columnsOfFields(by)
+  const only = filtersOf(query)
+  const order: SourceOrder = {
+    by,
+    keepsDay: false,
+    only,
+    periods: before === null ? [period] : [period, before],
+    known,
+  }
+  const sums = COLUMNS.flatMap(({ column, field }) => [
+    `coalesce(sum(${column}) filter (where not is_before), 0) as "${field}"`,
+    ...(before === null ? [] : [`coalesce(sum(${column}) filter (where is_before), 0) as "before.${field}"`]),
+  ])
+  const grouping = kept.length === 0 ? '' : `group by ${kept.join(', ')}`
+  const grouped = (source: string, selected: readonly string[]) =>
+    `(select ${[...kept, ...selected].join(', ')} from (${source}) u ${grouping})`
+  const refused = hasRefused(query)
+    ? grouped(refusedSource(kept, only, period, values), ['sum(calls) as refused'])
+    : null
+  const latencies = hasLatencies(query)
+    ? grouped(
+        latencySource({ ...order, periods: [period] }, values),
+        LATENCY_COLUMNS.map(({ column }) => `sum(${column}) as ${column}`),
+      )
+    : null
+  const joinTo = (kind: 'full' | 'left', source: string | null, name: string) => {
+    if (source === null) return ''
+    return kept.length === 0
+      ? `cross join ${source} ${name}`
+      : `${kind} join ${source} ${name} using (${kept.join(', ')})`
+  }
+  const shown = [
+    ...kept,
+    ...COLUMNS.flatMap(({ field }) => [`"${field}"`, ...(before === null ? [] : [`"before.${field}"`])]).map(
+      (field) => `coalesce(${field}, 0) as ${field}`,
+    ),
+    refused === null ? 'null::numeric as refused' : 'coalesce(refused, 0) as refused',
+    ...LATENCY_COLUMNS.map(({ column }) => (latencies === null ? `null::numeric as ${column}` : column)),
+  ]
+  return `select ${shown.join(', ')} from ${grouped(usageSource(order, values, COLUMNS), sums)} used
+    ${joinTo('full', refused, 'refusals')} ${joinTo('left', latencies, 'latencies')}`
+}
+
+function refusedSource(
+  kept: readonly string[],
+  only: readonly Only[],
+  { fromDay, toDay }: ReportQuery['period'],
+  values: Values,
+): string {
+  const [from, to] = [values.add(fromDay, 'date'), values.add(toDay, 'date')]
+  const conditions = only.map((one) => ` and ${conditionOf(one, values)}`).join('')
+  return `select ${[...kept, 'calls'].join(', ')} from ${ALL_REFUSALS} u
+    where u.day between ${from} and ${to}${conditions}`
+}
+
+function filtersOf({ filters }: Pick<ReportQuery, 'filters'>): readonly Only[] {
+  return filters.map(({ group, ids }) => ({
+    fields: [dimensionOf(group).field],
+    ids: ids.map((id) => [id]),
+  }))
+}
+
+function percentiles(alias: string): string {
+  return PERCENTILE_NAMES.map((name) => `${percentileIn(alias, name)} as "${name}"`).join(', ')
+}
+
+function searchIn(columns: readonly string[], search: string, values: Values): string {
+  const part = values.add(`%${search.replace(/[\\%_]/g, '\\$&')}%`, 'text')
+  return `(${columns
+    .filter((column) => column !== 'null')
+    .map((column) => `${column} ilike ${part}`)
+    .join(' or ')})`
+}
+
+/** Behind a row, in SQL. What is not known comes last in both orders. */
+function behind(
+  { value, ids }: ReportRowEnd,
+  {
+    sorted,
+    order,
+    kept,
+  }: { readonly sorted: string; readonly order: 'asc' | 'desc'; readonly kept: readonly string[] },
+  values: Values,
+): string {
+  const later = `(${kept.map((column) => `u.${column}`).join(', ')}) > (${ids.map((id) => values.add(id, 'text')).join(', ')})`
+  if (value === null) return `(${sorted} is null and ${later})`
+  const at = values.add(value, 'numeric')
+  const beyond = `${sorted} ${order === 'desc' ? '<' : '>'} ${at}`
+  return `(${beyond} or ${sorted} is null or (${sorted} = ${at} and ${later}))`
+}
+
+function sumsFrom(row: SqlRow, prefix: string): ReportSums {
+  return countsBy(REPORT_SUMS, (field) => BigInt(row[`${prefix}${field}`] ?? '0'))
+}
+
+function totalsFrom(row: SqlRow, { before }: ReportQuery): ReportTotals {
+  const { refused = null } = row
+  return {
+    now: sumsFrom(row, ''),
+    before: before === null ? null : sumsFrom(row, 'before.'),
+    refused: refused === null ? null : BigInt(refused),
+    places: countsBy(PERCENTILE_NAMES, (name) => {
+      const place = row[name] ?? null
+      return place === null ? null : Number(place)
+    }),
+  }
+}

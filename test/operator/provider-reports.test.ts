@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { fetchAnthropicReport } from '../../src/corrections/reconcile/anthropic.ts'
+import { fetchOpenAiReport } from '../../src/corrections/reconcile/openai.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
+import { createClient } from '../../src/keys/clients.ts'
+import { holdClockAtNoon } from '../clock/clock.ts'
+import { addDailyUsage } from './support/daily-usage.ts'
+import { type Operator, startOperator, TOKEN } from './support/operator.ts'
+
+const TODAY = holdClockAtNoon()
+const FROM = addDays(TODAY, -40)
+
+let operator: Operator
+let url: string
+
+beforeAll(async () => {
+  operator = await startOperator()
+  const { pool } = operator
+  for (const client of ['acme', 'other']) await createClient(pool, client)
+  const tokens = {
+    requests: 3,
+    input_tokens: 1_000,
+    cache_read_tokens: 300,
+    cache_write_tokens: 50,
+    output_tokens: 20,
+  }
+  await addDailyUsage(pool, 'acme', FROM, 'gpt-4o', { ...tokens, cost_pico: '12500000001' })
+  await addDailyUsage(pool, 'other', FROM, 'claude', { ...tokens, cost_pico: '1' })
+  await addDailyUsage(pool, 'acme', TODAY, 'claude', { requests: 1, output_tokens: 7, cost_pico: '5' })
+  url = await operator.app.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(() => operator.close())
+
+const ours = [
+  { day: FROM, model: 'gpt-4o', inputTokens: 1_000n, outputTokens: 20n },
+  { day: FROM, model: 'claude', inputTokens: 1_000n, outputTokens: 20n },
+  { day: TODAY, model: 'claude', inputTokens: 0n, outputTokens: 7n },
+]
+const costs = [
+  { day: FROM, model: 'gpt-4o', costPico: 12_500_000_001n },
+  { day: FROM, model: 'claude', costPico: 1n },
+  { day: TODAY, model: 'claude', costPico: 5n },
+]
+
+test('what reads OpenAI’s reports reads ours, over several pages: tokens, requests and costs are those of daily_usage', async () => {
+  const found = await fetchOpenAiReport(url, TOKEN, FROM, TODAY)
+  const usage = found.filter(({ costPico }) => costPico === null)
+  expect(usage).toHaveLength(3)
+  for (const [index, row] of ours.entries())
+    expect(usage).toContainEqual(expect.objectContaining({ ...row, requests: [3n, 3n, 1n][index] }))
+  for (const row of costs) expect(found).toContainEqual(expect.objectContaining(row))
+})
+
+test('what reads Anthropic’s reports reads ours, with the token in their header', async () => {
+  const found = await fetchAnthropicReport(url, TOKEN, FROM, TODAY)
+  for (const row of [...ours, ...costs]) expect(found).toContainEqual(expect.objectContaining(row))
+  expect(found).toHaveLength(6)
+})
+
+const ask = async (path: string, token = TOKEN) => {
+  const { statusCode, body } = await operator.app.inject({
+    url: path,
+    headers: { authorization: `Bearer ${token}` },
+  })
+  return { status: statusCode, document: JSON.parse(body) }
+}
+const start = Date.parse(FROM) / 1_000
+
+test('reports can be of one project, by project, and of another endpoint have no results', async () => {
+  const { rows } = await operator.pool.query(`select id from tallygate.clients where name = 'acme'`)
+  const acme = rows[0].id
+  const one = await ask(`/v1/organization/usage/completions?start_time=${start}&limit=1&project_ids=${acme}`)
+  expect(one.document).toMatchObject({
+    object: 'page',
+    has_more: true,
+    next_page: addDays(FROM, 1),
+    data: [{ object: 'bucket', results: [{ num_model_requests: 3, input_cached_tokens: 300, model: null }] }],
+  })
+  const both = await ask(`/v1/organization/costs?start_time=${start}&limit=1&group_by[]=project_id`)
+  expect(both.document.data[0].results).toHaveLength(2)
+  const images = await ask(`/v1/organization/usage/images?start_time=${start}`)
+  expect(images.document.data.flatMap(({ results }: { results: object[] }) => results)).toEqual([])
+})
+
+test.each([
+  ['/v1/organization/usage/completions', 'start_time'],
+  [`/v1/organization/usage/completions?start_time=${start}&bucket_width=1h`, 'bucket_width'],
+  [`/v1/organization/usage/completions?start_time=${start}&group_by=user_id`, 'group_by'],
+  [`/v1/organization/usage/completions?start_time=${start}&user_ids=u`, 'user_ids'],
+  [`/v1/organization/costs?start_time=${start}&limit=181`, 'limit'],
+  [`/v1/organization/costs?start_time=${start}&page=x`, 'page'],
+  ['/v1/organizations/cost_report?starting_at=yesterday', 'starting_at'],
+  [`/v1/organizations/usage_report/messages?starting_at=${FROM}&ending_at=${addDays(FROM, -1)}`, 'ending_at'],
+])('%s is refused by name', async (path, param) => {
+  expect(await ask(path)).toMatchObject({ status: 400, document: { error: { param } } })
+})
+
+test('another token gets nothing of it', async () => {
+  expect((await ask(`/v1/organization/costs?start_time=${start}`, 'wrong')).status).toBe(401)
+})
