@@ -5,10 +5,10 @@ import { createSecureContext, type SecureContext, connect as tlsConnect } from '
 const KEEP_ALIVE_PROBE_MS = 60_000
 
 /**
- * One read brings this many bytes at most: an answer that the gateway holds as a whole, with its head. In two reads it
- * would be two pieces, in two turns of the event loop.
+ * One read brings this many bytes at most: an answer of 64 KiB and its head, which would be two pieces in two reads.
+ * Up to 32 may follow each other before another connection has its turn, so it is no more.
  */
-const READ_BYTES = 136 * 1024
+const READ_BYTES = 80 * 1024
 
 /**
  * Every socket reads into the same memory, in its turn: Node would else allocate as much for each read, and give

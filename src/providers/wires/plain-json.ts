@@ -29,8 +29,8 @@ const MAX_SHORT_TEXT = 64
 /** So many bytes are looked at one by one before all kinds of structure are searched for. */
 const MAX_STEPS = 64
 const STRUCTURE = '"{}[]'
-/** The longest answer that the gateway holds as a whole. A larger document is not doubled in memory. */
-const MAX_PLAIN_BYTES = 131_072
+/** The most that is read of a socket at once. A larger document is not doubled in memory. */
+const MAX_PLAIN_BYTES = 81_920
 
 /** A document that was read as a whole. */
 export interface PlainJson {
