@@ -1,6 +1,9 @@
 /** Why our price differs from that of a list that is independent of the bundle: each was looked at by hand. */
 const REASONS: readonly (readonly [what: RegExp, why: string])[] = [
-  [/^deepseek\/\S*-vision-exp /, 'asked at a peak hour; the list has the other price'],
+  [
+    /^deepseek\/deepseek-(?:flash|v4|pro|\S*-vision-exp)/,
+    'asked at a peak hour; the list has the other price',
+  ],
   [
     /^gemini\/\S*-(?:image|image-preview|banana-[\d.]+) +output/,
     'the list has the price of pictures; ours has text apart',
