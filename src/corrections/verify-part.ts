@@ -92,7 +92,7 @@ export async function againstCalls(session: PostgresSession, part: DayPart): Pro
 
 const LATENCIES = [
   { column: 'buckets', figure: 'latency_buckets' },
-  // Not kept where calls were counted by a release before 0038.
+  // Not kept where calls were counted by a release before 0039.
   { column: 'first_bytes', figure: 'first_byte_buckets' },
 ] as const
 

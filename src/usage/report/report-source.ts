@@ -87,7 +87,7 @@ function unionOf(
   return parts.join(' union all ')
 }
 
-/** All refused calls, in SQL. Gateways of the release before 0038 write `refused_calls`, which says less. */
+/** All refused calls, in SQL. Gateways of the release before 0039 write `refused_calls`, which says less. */
 export const ALL_REFUSALS = `(
   select day, client_id, key_id, model, limit_id, reason, calls from ${SCHEMA}.refusals
   union all select day, client_id, '', '', '', reason, calls from ${SCHEMA}.refused_calls)`

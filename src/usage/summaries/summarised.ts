@@ -29,7 +29,7 @@ export function isClosed(alias: string): string {
 }
 
 /**
- * The form of sums that releases from 0038 on write: with tokens by class, and with latencies. Older ones are whole
+ * The form of sums that releases from 0039 on write: with tokens by class, and with latencies. Older ones are whole
  * for all that lack these, and are summed up again.
  */
 export const FORM = 2

@@ -177,7 +177,7 @@ export const SUMMARY_COLUMNS: readonly SummaryColumn[] = [
   ...metered(TOKEN_CLASS_FIELDS, true),
 ]
 
-/** The histograms: of latencies, and of the times to the first byte, which rows of releases before 0038 lack. */
+/** The histograms: of latencies, and of the times to the first byte, which rows of releases before 0039 lack. */
 export const LATENCY_COLUMNS: readonly SummaryColumn<'buckets' | 'firstBytes'>[] = [
   { field: 'buckets', column: 'buckets', ofRow: 'u.buckets', isRare: false },
   { field: 'firstBytes', column: 'first_bytes', ofRow: 'u.first_bytes', isRare: true },
