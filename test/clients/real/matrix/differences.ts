@@ -57,4 +57,11 @@ export const DIFFERENCES: readonly Difference[] = [
     reason:
       'A model of one’s own has no price here, and a budget takes priced calls only: 403 before it is asked.',
   },
+  {
+    rows: /groq/,
+    step: 'models',
+    layouts: ['root'],
+    reason:
+      'Groq’s library asks /openai/v1/models, which is OpenAI’s at a shared root: the list is the default’s.',
+  },
 ]

@@ -28,6 +28,7 @@ const TEXT_CHARACTERS = 240
 /** What a user reads, without what differs from run to run. */
 export function readable(step: Step | undefined): string {
   const text = (step?.text ?? '')
+    .replace(/^headers: \{[^}]*\}, /, '')
     .replace(/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'ID')
     .replace(/https?:\/\/127\.0\.0\.1:\d+/g, 'https://llm.example.com')
     .replace(/\/\S*home-\S*/g, 'PATH')
