@@ -8,6 +8,10 @@ grant insert, update, delete on tallygate.gateway_prices, tallygate.price_config
   to tallygate_gateway;
 -- What estimates have learned.
 grant insert, update on tallygate.estimate_ratios to tallygate_gateway;
+-- Tokens, and who changed what.
+grant insert, update, delete on tallygate.operator_tokens, tallygate.portal_tokens to tallygate_gateway;
+grant insert, update on tallygate.audit to tallygate_gateway;
+grant insert on tallygate.audit_changes to tallygate_gateway;
 -- Limits, set on the operator's listener, and the calls that they refused.
 grant insert, update on tallygate.limits, tallygate.refused_calls, tallygate.refusals to tallygate_gateway;
 grant insert on tallygate.limit_changes to tallygate_gateway;

@@ -165,7 +165,6 @@ const addAlerts = (alerted: Alerted) =>
       event: 'admin.receiver_added',
       says: 'receiver of alerts added',
       log: ({ id }) => ({ receiver: id }),
-      isAudited: true,
     },
     command: {
       words: 'alerts add',
@@ -231,7 +230,6 @@ const removeAlerts = (receiver: Receiver) =>
       event: 'admin.receiver_removed',
       says: 'receiver of alerts removed',
       log: ({ id }) => ({ receiver: id }),
-      isAudited: true,
     },
     command: { words: 'alerts remove', print: ({ id }) => `${id} gets no more alerts.` },
   })

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { type Command, Option } from 'commander'
 import { GatewayError } from '../http/errors.ts'
 import { reasonOf } from '../lib/reason-of.ts'
+import type { Actor } from '../operations/audit/audit-table.ts'
+import { runOperation } from '../operations/audit/run-operation.ts'
 import { Failure } from '../operations/failure.ts'
 import { lineField } from '../operations/fields.ts'
 import { LongText } from '../operations/long-text.ts'
@@ -13,7 +16,6 @@ import {
   formsOf,
   parseFields,
   readText,
-  runOperation,
 } from '../operations/read-input.ts'
 import { renderListing } from '../operations/table.ts'
 import type { AllPorts } from '../operator/chapters.ts'
@@ -67,7 +69,7 @@ function addOperation(
     names.set(option.attributeName(), one)
     command.addOption(option)
   }
-  if (changes?.isAudited === true)
+  if (changes !== undefined)
     for (const form of formsOf(WHO)) command.option(`--${form.name} <name>`, form.description)
   if (isLong === true) command.option('--progress', 'Says on stderr how far it has come, as on a terminal.')
   if (operation.isPriced === true)
@@ -92,12 +94,12 @@ function addOperation(
     try {
       const input = parseFields(operation.input, withoutMissing(raw), 'text')
       checkTogether(operation, input)
-      const who = changes?.isAudited === true ? readWho(asked.by) : operatorName()
+      const actor = changes === undefined ? actorNamed(operatorName()) : actorNamed(readWho(asked.by))
       if (operation.streams !== undefined && asked.output === undefined && cli.wantsJson())
         throw new Failure('--json needs -o: stdout is for the export')
       const run = async (servers: Servers | null) => {
         const ports = portsOf(servers, cli, asked)
-        const done = unfold(operation, await runOperation(operation, ports, input, who), input)
+        const done = unfold(operation, await runOperation(operation, ports, input, actor), input)
         if (changes?.isAnnounced === true) await servers?.announce()
         if (done.found instanceof LongText)
           await writeText(done.found, cli, asked.output, ports.progress('rows'))
@@ -166,6 +168,10 @@ function withoutMissing(given: Readonly<Record<string, unknown>>): Readonly<Reco
 
 function readWho(written: unknown): string {
   return (parseFields(WHO, withoutMissing({ by: written })) as { readonly by?: string }).by ?? operatorName()
+}
+
+function actorNamed(name: string): Actor {
+  return { name, from: `command line on ${hostname()}`, who: name }
 }
 
 function textOf(print: AnyCommand['print'], answer: unknown, input: unknown): string {

@@ -96,6 +96,18 @@ export const ENVIRONMENT = [
     default: null,
   },
   {
+    name: 'PORTAL_PORT',
+    meaning:
+      "port of the clients' page, on HOST: clients see their own usage, limits and calls there; unset: there is none, 8082 for `npm start`",
+    default: null,
+  },
+  {
+    name: 'PORTAL_EMBED_ORIGINS',
+    meaning:
+      "origins of pages that may show the clients' page in theirs, `https://app.example.com` and more after commas; unset: none",
+    default: null,
+  },
+  {
     name: 'METRICS_CLIENTS',
     meaning:
       'clients that `/metrics` names with their calls and cost, those that cost most, and the rest as `other`; 0: none',

@@ -69,6 +69,10 @@ export interface GatewayConfig extends WorkerConfig {
   readonly adminPort: number
   readonly adminToken: string | null
   readonly keyNetworks: 'peer' | 'x-forwarded-for' | 'off'
+  /** Of the clients' page, on `host`. 0: any free one; `null`: there is none. */
+  readonly portalPort: number | null
+  /** Pages of these may show it in theirs. */
+  readonly portalEmbedOrigins: readonly string[]
   /** `null`: no spans are made. */
   readonly tracing: TracingConfig | null
   /** Clients that metrics name; 0: none. */
@@ -107,6 +111,8 @@ const gatewayVariables = {
   ADMIN_HOST: word,
   ADMIN_PORT: integer(0, 65_535),
   ADMIN_TOKEN: word.nullable(),
+  PORTAL_PORT: integer(0, 65_535).nullable(),
+  PORTAL_EMBED_ORIGINS: originList.nullable(),
   METRICS_CLIENTS: integer(0, 1_000),
   KEY_NETWORKS: choice(['peer', 'x-forwarded-for', 'off']),
   ON_CLIENT_ABORT: choice(['cancel', 'drain']),
@@ -138,9 +144,9 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
   const prices = parsePrices(file, upstreams)
   const tls = readTlsFiles(env, problems)
   const tracing = readTracing(env, problems)
-  if (values !== null && listensTwice(values)) {
-    problems.push(`ADMIN_PORT: must differ from PORT, both are ${values.PORT}`)
-  }
+  if (values !== null) problems.push(...sharedPorts(values))
+  if (values?.PORTAL_EMBED_ORIGINS?.includes('*') === true)
+    problems.push('PORTAL_EMBED_ORIGINS: must name the origins: with * any page could show it in its own')
   if (values === null || problems.length > 0) throw new ConfigError(problems)
   return {
     ...workerConfig(values),
@@ -161,6 +167,8 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     adminHost: values.ADMIN_HOST,
     adminPort: values.ADMIN_PORT,
     adminToken: values.ADMIN_TOKEN,
+    portalPort: values.PORTAL_PORT,
+    portalEmbedOrigins: values.PORTAL_EMBED_ORIGINS ?? [],
     metricsClients: values.METRICS_CLIENTS,
     keyNetworks: values.KEY_NETWORKS,
     onClientAbort: values.ON_CLIENT_ABORT,
@@ -180,13 +188,25 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
 const WILDCARD_HOSTS: readonly string[] = ['0.0.0.0', '::', '[::]']
 
 /**
- * Whether both listeners would take the same address. An address that stands for all addresses overlaps with
- * every other.
+ * Which listeners would take the same address. An address that stands for all addresses overlaps with every other.
  */
-function listensTwice(values: z.output<z.ZodObject<typeof gatewayVariables>>): boolean {
-  const { HOST: host, PORT: port, ADMIN_HOST: adminHost, ADMIN_PORT: adminPort } = values
-  if (port === 0 || port !== adminPort) return false
-  return host === adminHost || WILDCARD_HOSTS.includes(host) || WILDCARD_HOSTS.includes(adminHost)
+function sharedPorts(values: z.output<z.ZodObject<typeof gatewayVariables>>): readonly string[] {
+  const { HOST: host, PORT, ADMIN_HOST: adminHost, ADMIN_PORT, PORTAL_PORT } = values
+  const listeners = [
+    { name: 'PORT', host, port: PORT },
+    { name: 'ADMIN_PORT', host: adminHost, port: ADMIN_PORT },
+    ...(PORTAL_PORT === null ? [] : [{ name: 'PORTAL_PORT', host, port: PORTAL_PORT }]),
+  ]
+  return listeners.flatMap((one, index) => {
+    const other = listeners
+      .slice(0, index)
+      .find(({ host: otherHost, port }) => port === one.port && port !== 0 && overlap(otherHost, one.host))
+    return other === undefined ? [] : [`${one.name}: must differ from ${other.name}, both are ${one.port}`]
+  })
+}
+
+function overlap(host: string, other: string): boolean {
+  return host === other || WILDCARD_HOSTS.includes(host) || WILDCARD_HOSTS.includes(other)
 }
 
 function parsePrices(

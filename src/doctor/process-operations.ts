@@ -121,6 +121,7 @@ const reload = operation({
   changes: {
     event: 'admin.reload_asked',
     says: 'gateways read their configuration again',
+    inParts: true,
     log: (outcomes) => ({ taken: outcomes.filter(({ result }) => result === 'taken').length }),
   },
   run: ({ pool }: Ports) => reloadGateways(pool),

@@ -5,7 +5,6 @@ import { randomBase62, toBase62 } from './base62.ts'
 const KEY_PREFIX = 'tg_'
 const RANDOM_LENGTH = 30
 const CHECK_LENGTH = 6
-const CHECKED_LENGTH = KEY_PREFIX.length + RANDOM_LENGTH
 const SHAPE = /^tg_[0-9A-Za-z]{36}$/
 const WITHIN = /tg_[0-9A-Za-z]{36}/g
 /** Long enough that no name of a model is one. */
@@ -16,13 +15,42 @@ const FOREIGN_WITHIN = /(?<![0-9A-Za-z])sk-[\w-]{20,}/g
  * The checksum is what refuses typos and scans without asking a store.
  */
 export function createKey(): string {
-  const checked = KEY_PREFIX + randomBase62(RANDOM_LENGTH)
+  return createSecret(KEY_PREFIX)
+}
+
+/** Who a token is for: an operator, or a client's page. */
+export type TokenKind = 'operator' | 'portal'
+
+const TOKEN_PREFIXES: Readonly<Record<TokenKind, string>> = { operator: 'tga_', portal: 'tgp_' }
+
+/** A new token: as a key is, under a beginning of its own, so that neither can be taken for the other. */
+export function createToken(kind: TokenKind): string {
+  return createSecret(TOKEN_PREFIXES[kind])
+}
+
+/** Tells whether `text` could be a token of ours, as `isKeyShaped` does for keys. */
+export function isTokenShaped(kind: TokenKind, text: string): boolean {
+  const prefix = TOKEN_PREFIXES[kind]
+  return text.startsWith(prefix) && SHAPE.test(KEY_PREFIX + text.slice(prefix.length)) && hasItsChecksum(text)
+}
+
+/** The part of a token that may be shown. */
+export function tokenPrefix(token: string): string {
+  return token.slice(0, TOKEN_PREFIXES.operator.length + 8)
+}
+
+function createSecret(prefix: string): string {
+  const checked = prefix + randomBase62(RANDOM_LENGTH)
   return checked + checksum(checked)
 }
 
 /** Tells whether `text` could be a key of ours, by form and checksum. Says nothing of whether it exists. */
 export function isKeyShaped(text: string): boolean {
-  return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, CHECKED_LENGTH)))
+  return SHAPE.test(text) && hasItsChecksum(text)
+}
+
+function hasItsChecksum(text: string): boolean {
+  return text.endsWith(checksum(text.slice(0, -CHECK_LENGTH)))
 }
 
 /** The part of a key that is kept at rest: HMAC-SHA256 under the pepper, 32 bytes. */

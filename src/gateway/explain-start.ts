@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import type { GatewayConfig } from '../config/config.ts'
 
 /** What of the configuration a start depends on beside the stores. */
-export type StartConfig = Pick<GatewayConfig, 'host' | 'port' | 'adminHost' | 'adminPort' | 'journalDir'>
+export type StartConfig = Pick<GatewayConfig, 'host' | 'port' | 'adminHost' | 'adminPort' | 'journalDir'> &
+  Partial<Pick<GatewayConfig, 'portalPort'>>
 
 const OF_FOLDERS: Readonly<Record<string, string>> = {
   EROFS: 'is on a file system that is read-only',
@@ -19,14 +20,23 @@ export function explainStart(error: unknown, config: StartConfig): string | null
   const { code, syscall, path, port } = Object(error) as NodeJS.ErrnoException & { readonly port?: number }
   if (code === undefined) return null
   if (syscall === 'listen' || syscall === 'bind' || syscall === 'getaddrinfo')
-    return explainListener(code, port === config.adminPort ? 'ADMIN_' : '', config)
+    return explainListener(
+      code,
+      port === config.adminPort ? 'ADMIN_' : port === config.portalPort ? 'PORTAL_' : '',
+      config,
+    )
   const why = OF_FOLDERS[code]
   const isOfJournal = path !== undefined && resolve(path).startsWith(resolve(config.journalDir))
   return why !== undefined && isOfJournal ? `JOURNAL_DIR ${config.journalDir} ${why} (${code})` : null
 }
 
-function explainListener(code: string, prefix: '' | 'ADMIN_', config: StartConfig): string | null {
-  const [host, port] = prefix === '' ? [config.host, config.port] : [config.adminHost, config.adminPort]
+function explainListener(
+  code: string,
+  prefix: '' | 'ADMIN_' | 'PORTAL_',
+  config: StartConfig,
+): string | null {
+  const host = prefix === 'ADMIN_' ? config.adminHost : config.host
+  const port = { '': config.port, ADMIN_: config.adminPort, PORTAL_: config.portalPort }[prefix]
   switch (code) {
     case 'EADDRINUSE':
       return `${prefix}PORT ${port} is in use by another program at ${host}`
@@ -35,7 +45,7 @@ function explainListener(code: string, prefix: '' | 'ADMIN_', config: StartConfi
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `${prefix}HOST ${host} is not an address of this machine`
+      return `${prefix === 'ADMIN_' ? prefix : ''}HOST ${host} is not an address of this machine`
     default:
       return null
   }

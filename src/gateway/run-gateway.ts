@@ -48,6 +48,7 @@ import { UpstreamHealth } from './health/upstream-health.ts'
 import { watchWorkers } from './health/worker-watch.ts'
 import { createJobSettler } from './jobs/job-settler.ts'
 import { openOwnCalls } from './own-calls/own-calls.ts'
+import { openPortal } from './portal/open-portal.ts'
 import { failOpenLedger } from './proxy/fail-open-ledger.ts'
 import { Unattended } from './proxy/unattended.ts'
 import { logCalls } from './recording/call-log.ts'
@@ -78,6 +79,8 @@ export interface RunningGateway {
   /** The addresses for clients and for the operator. */
   readonly address: AddressInfo
   readonly adminAddress: AddressInfo
+  /** Of the clients' page; `null`: there is none. */
+  readonly portalAddress: AddressInfo | null
   /** How many calls and sessions are read on without their client now. */
   unattendedCalls(): number
   /** Calls under way, and the records so far. */
@@ -275,13 +278,11 @@ export async function runGateway(
   const admin = buildAdmin({
     logger: log,
     adminToken: config.adminToken,
-    metrics,
-    readiness,
+    ...{ metrics, readiness, polls, reports, now },
     ledgerStats: () => ledger.stats(),
     prices: () => reloadable.shownPrices(),
     env: process.env,
     pool: lanes.reports,
-    reports,
     openLong: pools.openLong,
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
@@ -290,22 +291,19 @@ export async function runGateway(
     journalDir: config.journalDir,
     baseUrl: `${config.tls === null ? 'http' : 'https'}://localhost:${config.port}${config.basePath}`,
     version: VERSION,
-    now,
   })
   await admin.listen({ host: config.adminHost, port: config.adminPort })
+  const portal = await openPortal({
+    ...{ config, log, certificate, readiness, keys, polls, now, summaries, limits, reloadable },
+    pool: lanes.usage,
+  })
   certificate?.serve(app.server)
   const drainer = openConnectionDrainer(app.server)
   await app.listen({ host: config.host, port: config.port })
   const { port } = app.server.address() as AddressInfo
   const recording = recordPrices(polls, `${hostname()}:${port}`, () => reloadable.recordedPrices(), log)
   const journalRecording = recordJournal(polls, name, ledger, config.journalMaxBytes, log)
-  const workerWatch = watchWorkers({
-    pool: polls,
-    redis,
-    redisPrefix: config.redisPrefix,
-    now,
-    log,
-  })
+  const workerWatch = watchWorkers({ pool: polls, redis, redisPrefix: config.redisPrefix, now, log })
   const announced = keepAnnounced({
     pool: polls,
     kind: 'gateway',
@@ -332,6 +330,7 @@ export async function runGateway(
   return {
     address: app.server.address() as AddressInfo,
     adminAddress: admin.server.address() as AddressInfo,
+    portalAddress: portal?.address ?? null,
     unattendedCalls: () => unattended.count,
     activity: () => {
       const { openCalls, last } = ledger.stats()
@@ -377,7 +376,7 @@ export async function runGateway(
         // First: a process that does not say that it stops is taken for one that was killed.
         await announced.stop()
         const limitsClosed = limits.close()
-        await admin.close()
+        await Promise.all([admin.close(), portal?.close()])
         await reloadable.close()
         await keys.close()
         for (const one of [networks, followed, recording, sharedRatios]) await one.stop()

@@ -63,6 +63,18 @@ export const ERRORS = {
     message:
       'What this call costs cannot be said, as there is no price for it. A budget that holds for it takes priced calls only.',
   },
+  role_required: {
+    status: 403,
+    type: 'permission_error',
+    code: 'role_required',
+    message: 'The role of this token does not allow that.',
+  },
+  too_many_guesses: {
+    status: 429,
+    type: 'rate_limit_error',
+    code: 'too_many_guesses',
+    message: 'Too many wrong tokens or keys came from this address. Try again after the time in retry-after.',
+  },
   path_not_allowed: {
     status: 403,
     type: 'permission_error',
@@ -203,8 +215,13 @@ export type ErrorName = keyof typeof ERRORS
 
 export const ERROR_NAMES = Object.keys(ERRORS) as readonly ErrorName[]
 
-/** Errors of the operator's listener, which no call is answered with. */
-const OPERATORS_ONLY: readonly ErrorName[] = ['conflict', 'method_not_allowed']
+/** Errors of the operator's and of the clients' page's listener, which no call is answered with. */
+const OPERATORS_ONLY: readonly ErrorName[] = [
+  'conflict',
+  'method_not_allowed',
+  'role_required',
+  'too_many_guesses',
+]
 
 /** The errors that a call may be answered with. */
 export const CALL_ERROR_NAMES = ERROR_NAMES.filter((name) => !OPERATORS_ONLY.includes(name))

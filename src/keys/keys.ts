@@ -97,20 +97,25 @@ export async function selectKeyPage(
 ): Promise<ListedPage<StoredKey> | null> {
   const { cursor } = order
   // Clients of the cursor's place and behind it are found by their names; the row says which of their keys.
-  const behind = `c.name >= (select c.name from ${LISTED} where k.id = $3)
-    and (${PLACE}) > (select ${PLACE} from ${LISTED} where k.id = $3)`
+  // A key of another client has no place in this one's list.
+  const place = `from ${LISTED} where k.id = $3 and ($2::text is null or c.name = $2)`
+  const behind = `c.name >= (select c.name ${place}) and (${PLACE}) > (select ${PLACE} ${place})`
   const { rows } = await pool.query<KeyRow>(
     `select ${COLUMNS} from ${LISTED}
      where ($2::text is null or c.name = $2) ${cursor === null ? '' : `and ${behind}`}
      order by ${PLACE} limit $1`,
     [rowsOf(order), client, ...(cursor === null ? [] : [cursor])],
   )
-  if (cursor !== null && rows.length === 0 && !(await hasKey(pool, cursor))) return null
+  if (cursor !== null && rows.length === 0 && !(await hasKey(pool, cursor, client))) return null
   return listedPage(rows.map(storedKeyFrom), order)
 }
 
-async function hasKey(pool: Postgres, id: string): Promise<boolean> {
-  return (await pool.query(`select from ${SCHEMA}.keys where id = $1`, [id])).rows.length > 0
+async function hasKey(pool: Postgres, id: string, client: string | null): Promise<boolean> {
+  const { rows } = await pool.query(
+    `select from ${LISTED} where k.id = $1 and ($2::text is null or c.name = $2)`,
+    [id, client],
+  )
+  return rows.length > 0
 }
 
 /** Revokes a key; revoking it again keeps the first time. `null`: unknown key. */
@@ -146,7 +151,7 @@ export function storedKeyFrom(row: KeyRow): StoredKey {
 
 /** Uses of one pepper by active keys. */
 export interface PepperUse {
-  /** Keys that are hashed with it. */
+  /** Keys, and tokens of operators, that are hashed with it. */
   readonly keys: number
   /** Keys whose signing secrets are made with it. */
   readonly secrets: number
@@ -161,6 +166,7 @@ export async function countKeysByPepper(pool: Postgres): Promise<ReadonlyMap<str
     `with active as (select pepper_id, sigv4_pepper_id from ${SCHEMA}.keys ${ACTIVE})
      select id, sum(keys)::int as keys, sum(secrets)::int as secrets
      from (select pepper_id as id, 1 as keys, 0 as secrets from active
+       union all select pepper_id, 1, 0 from ${SCHEMA}.operator_tokens ${ACTIVE}
        union all select sigv4_pepper_id, 0, 1 from active where sigv4_pepper_id is not null) uses
      group by id`,
   )

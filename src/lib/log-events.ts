@@ -22,6 +22,8 @@ export const LOG_EVENTS = {
   'admin.reload_asked': 'the operator had gateways read their configuration again',
   'admin.request_failed': 'a request of the operator failed in the gateway',
   'admin.signing_secret_made': 'the operator made a signing secret for an API key',
+  'admin.token_created': "the operator made a token for an operator or for a client's page",
+  'admin.token_revoked': 'the operator revoked such a token',
 
   'adoption.abandoned_calls': 'calls that were open in a journal may or may not have been counted',
   'adoption.done': 'the records of a producer that is gone were taken over',

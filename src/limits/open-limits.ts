@@ -48,10 +48,12 @@ export interface RunningLimits {
   readonly stats: Limiter['stats']
   /** Redis is away, or the limits were never read. */
   readonly isDegraded: () => boolean
-  /** The limits that hold for calls with this key. */
-  readonly holding: (clientId: string, keyId: string) => readonly Limit[]
-  /** What a client is shown of the limits of its calls with this key. Rejects when Postgres is away. */
-  readonly answer: (pool: Postgres, clientId: string, keyId: string) => Promise<readonly object[]>
+  /** The limits that hold for calls with this key; `null`: with any. */
+  readonly holding: (clientId: string, keyId: string | null) => readonly Limit[]
+  /**
+   * What a client is shown of the limits of its calls with this key; `null`: with any. Rejects when Postgres is away.
+   */
+  readonly answer: (pool: Postgres, clientId: string, keyId: string | null) => Promise<readonly object[]>
   /** After the last call has its record. */
   readonly close: () => Promise<void>
 }
@@ -180,8 +182,8 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
   })
   const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now })
   await settledWithin(directory.whenReady(), FIRST_READ_MS)
-  const holding = (clientId: string, keyId: string) =>
-    directory.of(clientId).filter((limit) => isOfKey(limit, keyId))
+  const holding = (clientId: string, keyId: string | null) =>
+    directory.of(clientId).filter((limit) => keyId === null || isOfKey(limit, keyId))
   return {
     limiter,
     refused: (refused) => refusals.count(refused),

@@ -182,14 +182,14 @@ export function countField(most: number, description: string) {
 }
 
 /** A number of UTC days, today's included. */
-export function daysField(standard = DEFAULT_PERIOD_DAYS) {
+export function dayCountField() {
   const rule = `must be one integer from 1 to ${MAX_PERIOD_DAYS}`
-  return z
-    .int(rule)
-    .min(1, rule)
-    .max(MAX_PERIOD_DAYS, rule)
-    .default(standard)
-    .describe('UTC days: today and those before.')
+  return z.int(rule).min(1, rule).max(MAX_PERIOD_DAYS, rule).describe('UTC days: today and those before.')
+}
+
+/** The same where another number is not needed. */
+export function daysField(standard = DEFAULT_PERIOD_DAYS) {
+  return dayCountField().default(standard).describe('UTC days: today and those before.')
 }
 
 /** The item behind which a list goes on. */

@@ -1,10 +1,22 @@
 import type { z } from 'zod'
 import type { ErrorName } from '../http/errors.ts'
 import type { LogEvent } from '../lib/log-events.ts'
+import type { Actor } from './audit/audit-table.ts'
 import type { Ports } from './ports.ts'
 
-/** Who may ask for an operation. One token has all of them today. */
-export type Role = 'read' | 'write' | 'admin'
+/** What tokens of operators may ask for: each of these includes those before it. */
+export const OPERATOR_ROLES = ['read', 'write', 'admin'] as const
+
+export type OperatorRole = (typeof OPERATOR_ROLES)[number]
+
+/** Who may ask for an operation. `client`: a client, of itself alone. */
+export type Role = OperatorRole | 'client'
+
+/** Tells whether a role includes another. */
+export function mayDo(has: Role, needed: Role): boolean {
+  if (has === 'client' || needed === 'client') return has === needed
+  return OPERATOR_ROLES.indexOf(has) >= OPERATOR_ROLES.indexOf(needed)
+}
 
 /** The parameters of an operation, each with its rule, as they are named over HTTP. */
 export type OperationFields = Readonly<Record<string, z.ZodType>>
@@ -12,7 +24,7 @@ export type OperationFields = Readonly<Record<string, z.ZodType>>
 /** The checked parameters. */
 export type InputOf<Given extends OperationFields> = z.output<z.ZodObject<Given>>
 
-/** Where an operation is under `/admin/v1`. */
+/** Where an operation is under `/admin/v1`, or under `/portal/v1` for the role `client`. */
 export interface OperationRoute {
   /** OperationFields of a GET or DELETE are its query, those of the others its body. */
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -82,8 +94,8 @@ export interface Change<Found> {
   readonly log: (found: Found) => Readonly<Record<string, unknown>> | null
   /** Gateways keep it in memory, so it is announced to them at once. */
   readonly isAnnounced?: boolean
-  /** The audit names who did it, so the command line takes `--by NAME`. */
-  readonly isAudited?: boolean
+  /** It commits in parts, or waits for others, so it cannot be one transaction with its row of the audit. */
+  readonly inParts?: boolean
 }
 
 /** One thing that can be done or asked. `Found` is what it gives inside, `Answer` the JSON of that. */
@@ -123,8 +135,13 @@ export interface Operation<Needs extends Ports, Given extends OperationFields, A
   /** It gives `LongText` of one of these content types. */
   readonly streams?: readonly string[]
   readonly command: OperationCommand<InputOf<Given>, Found> | { readonly none: string | readonly string[] }
-  /** @param who Who asks, for the audit. */
-  readonly run: (ports: Needs, input: InputOf<Given>, who: string) => Promise<Found | Part<Found> | Unchanged>
+  /** @param who Who asks, for tables of the chapter. @param actor The same, for other operations that it runs. */
+  readonly run: (
+    ports: Needs,
+    input: InputOf<Given>,
+    who: string,
+    actor: Actor,
+  ) => Promise<Found | Part<Found> | Unchanged>
 }
 
 /** Any operation of those ports, as a renderer sees it. */
@@ -139,7 +156,7 @@ export type AnyOperation<Has extends Ports> = Omit<
   }
   readonly check?: (input: never) => void
   readonly render?: (found: never, input: never) => unknown
-  readonly run: (ports: Has, input: never, who: string) => Promise<unknown>
+  readonly run: (ports: Has, input: never, who: string, actor: Actor) => Promise<unknown>
 }
 
 /** Any command, as the command line sees it. */
@@ -157,6 +174,9 @@ export interface AnyCommand {
       }
   readonly exitCode?: (found: never) => ExitCode
 }
+
+/** The command of an operation of the role `client`: clients have no command line of ours. */
+export const FOR_THE_PAGE = { none: "it is for the clients' page" } as const
 
 /** Operations of one subject. The command line has them under one word. */
 export interface Chapter<Has extends Ports> {

@@ -26,3 +26,19 @@ export interface Progress {
 }
 
 export const NO_PROGRESS: Progress = { at() {} }
+
+/** What operations of the role `client` use: each is about the client that asks, and about no other. */
+export interface ClientPorts extends Ports {
+  readonly client: AskingClient
+}
+
+/** A client that asks about itself. */
+export interface AskingClient {
+  readonly id: string
+  readonly name: string
+  /** The key that it signed in with; `null`: an operator let it in. */
+  readonly key: { readonly id: string; readonly name: string } | null
+  /** The models of that key, names or `prefix*`; `null`: every one. */
+  readonly models: readonly string[] | null
+  readonly tokenEndsAt: Date
+}

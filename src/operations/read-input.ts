@@ -128,14 +128,3 @@ export function checkTogether<Has extends Ports>(
 ): void {
   declared.check?.(input as never)
 }
-
-/** Runs an operation with checked fields. */
-export async function runOperation<Has extends Ports>(
-  declared: AnyOperation<Has>,
-  ports: Has,
-  input: Readonly<Record<string, unknown>>,
-  who: string,
-): Promise<unknown> {
-  // `operation` has typed the fields and this function together, and `parseFields` has checked the fields.
-  return await declared.run(ports, input as never, who)
-}

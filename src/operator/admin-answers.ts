@@ -57,8 +57,8 @@ export function answerError(error: Partial<FastifyError>, reply: FastifyReply): 
   if (error instanceof GatewayError) {
     if (error.statusCode >= 500)
       reply.log.error({ event: 'admin.request_failed', err: error.cause }, error.message)
-    const { param } = error.detail
-    sendError(reply, error.error, { message: error.message, ...(param === undefined ? {} : { param }) })
+    const { param, headers } = error.detail
+    sendError(reply, error.error, { message: error.message, param, headers })
     return
   }
   const status = error.statusCode ?? 500

@@ -1,14 +1,10 @@
-import Fastify, {
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyServerOptions,
-  LogController,
-} from 'fastify'
+import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { Environment } from '../config/environment.ts'
 import { findOfferedPrices } from '../config/offered-prices.ts'
 import { runChecks } from '../doctor/run-checks.ts'
-import { answerClientError } from '../http/answer-error.ts'
-import { health, NO_SCHEMAS, type Readiness, requireHost } from '../http/listener.ts'
+import { health, type Readiness } from '../http/listener.ts'
+import { CheckedTokens } from '../keys/tokens/checked-tokens.ts'
+import { findTokenHolder } from '../keys/tokens/operator-tokens.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
 import { inspectLedger } from '../ledger/operations/inspect-ledger.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
@@ -19,20 +15,16 @@ import { selectGatewayPrices } from '../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import type { Reports } from '../store/replica/reports.ts'
 import type { HasPrice } from '../usage/unpriced-use.ts'
-import { answerError, protect, readJsonOnly } from './admin-answers.ts'
-import { requireToken } from './admin-token.ts'
+import { operatorOf, requireToken } from './admin-token.ts'
 import { allowMethods } from './allow-methods.ts'
-import { OPERATIONS } from './chapters.ts'
+import { type AllPorts, OPERATIONS } from './chapters.ts'
 import { compress } from './compress.ts'
 import { dashboard } from './dashboard.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
+import { openListener } from './open-listener.ts'
 import { openapi } from './openapi.ts'
 import { providerReports, takeApiKey } from './provider-reports/provider-reports.ts'
 import { serveOperations } from './serve-operations.ts'
-
-/** Bodies of operators are small. */
-const BODY_LIMIT_BYTES = 64 * 1024
-const REQUEST_TIMEOUT_MS = 30_000
 
 export interface AdminOptions {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
@@ -50,6 +42,8 @@ export interface AdminOptions {
    * clients.
    */
   readonly pool: Postgres
+  /** For what each request waits for: whether a token is in force. */
+  readonly polls: Postgres
   /** For what only reads, over many rows. */
   readonly reports: Reports
   /** Opens a connection for one long operation, which ends it. */
@@ -73,36 +67,20 @@ export interface AdminOptions {
  * never share an origin with the dashboard. Routes without a token come first.
  */
 export function buildAdmin(options: AdminOptions): FastifyInstance {
-  const app = Fastify({
-    schemaController: NO_SCHEMAS,
-    loggerInstance: options.logger,
-    logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    forceCloseConnections: 'idle',
-    http: { requireHostHeader: false },
-    clientErrorHandler: answerClientError,
-    frameworkErrors: (error, _request, reply) => {
-      protect(reply)
-      answerError(error, reply)
-    },
-  })
-  readJsonOnly(app)
-  app.setErrorHandler<FastifyError>((error, _request, reply) => answerError(error, reply))
-  allowMethods(app)
-  app.addHook('onRequest', async (_request, reply) => protect(reply))
+  const app = openListener(options.logger)
   compress(app)
-  requireHost(app)
-
   health(app, '', options.readiness)
   metrics(app, options.metrics)
   openapi(app, { baseUrl: options.baseUrl, version: options.version })
   const { adminToken } = options
   if (adminToken !== null) {
     dashboard(app)
+    const tokens = new CheckedTokens('operator', options.peppers, (digests) =>
+      findTokenHolder(options.polls, digests),
+    )
     app.register(
       async (guarded) => {
-        requireToken(guarded, adminToken)
+        requireToken(guarded, adminToken, tokens)
         allowMethods(guarded)
         operations(guarded, options)
       },
@@ -110,7 +88,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
     )
     app.register(async (guarded) => {
       takeApiKey(guarded)
-      requireToken(guarded, adminToken)
+      requireToken(guarded, adminToken, tokens)
       providerReports(guarded, options)
     })
   }
@@ -138,39 +116,41 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       config.catalog.knowsModel(provider, upstream, model, now(), tier)
   }
 
+  const ports: AllPorts = {
+    inspectLedger: () => inspectLedger({ pool, redisUrl, journalDir }),
+    ownJournals: options.ledgerStats,
+    findPrices,
+    findOfferedPrices: (path) => findOfferedPrices(options.env, path),
+    findAdminKey: (name) => options.env[name] || null,
+    findRequestedNames: async () => [],
+    inspect: () =>
+      runChecks({
+        pool,
+        redisUrl,
+        redisPrefix,
+        keyPeppers: peppers,
+        replica: reports.state(),
+        journalDir,
+        adminUrl: null,
+        findHasPrice,
+      }),
+    pool,
+    read: (work) => reports.read(work),
+    now,
+    holds: () => false,
+    progress: () => NO_PROGRESS,
+    remark() {},
+    keyPeppers: peppers,
+    newKeyPepper: () => pepper,
+    findSecret: () => null,
+    locations: null,
+    drainFolder: null,
+    prove: null,
+    findReference: null,
+  }
   serveOperations(app, OPERATIONS, {
-    ports: {
-      inspectLedger: () => inspectLedger({ pool, redisUrl, journalDir }),
-      ownJournals: options.ledgerStats,
-      findPrices,
-      findOfferedPrices: (path) => findOfferedPrices(options.env, path),
-      findAdminKey: (name) => options.env[name] || null,
-      findRequestedNames: async () => [],
-      inspect: () =>
-        runChecks({
-          pool,
-          redisUrl,
-          redisPrefix,
-          keyPeppers: peppers,
-          replica: reports.state(),
-          journalDir,
-          adminUrl: null,
-          findHasPrice,
-        }),
-      pool,
-      read: (work) => reports.read(work),
-      now,
-      holds: () => false,
-      progress: () => NO_PROGRESS,
-      remark() {},
-      keyPeppers: peppers,
-      newKeyPepper: () => pepper,
-      findSecret: () => null,
-      locations: null,
-      drainFolder: null,
-      prove: null,
-      findReference: null,
-    },
+    ports: () => ports,
+    actorOf: operatorOf,
     announce: options.announceKeyChange,
     openLong: options.openLong,
     replicaLagMs: () => {

@@ -24,8 +24,11 @@ import {
   revokeKeyOperation,
 } from '../keys/operations/keys.ts'
 import { listNetworksOperation } from '../keys/operations/networks.ts'
+import { ownAccount, ownKeys } from '../keys/operations/own-keys.ts'
+import { PORTAL_CHAPTER } from '../keys/operations/portal-tokens.ts'
 import { SECRETS_CHAPTER, type SecretPorts } from '../keys/operations/secrets.ts'
 import { makeSigningSecretOperation } from '../keys/operations/signing-secrets.ts'
+import { TOKEN_CHAPTER } from '../keys/operations/tokens.ts'
 import { BACKUP_CHAPTERS, type BackupPorts } from '../ledger/operations/backup.ts'
 import { claimStores } from '../ledger/operations/claim.ts'
 import { JOURNAL_CHAPTER, type JournalPorts } from '../ledger/operations/journal.ts'
@@ -33,20 +36,25 @@ import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../ledger/operations
 import { MIGRATE_CHAPTER } from '../ledger/operations/migrate.ts'
 import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
+import { type OwnLimitPorts, ownLimits, ownRefused } from '../limits/operations/own-limits.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
 import { COMPARE_CHAPTER } from '../litellm/compare/compare-operation.ts'
 import { CONFIG_CHAPTER } from '../litellm/config/config-operation.ts'
 import { importKeysOperation } from '../litellm/keys/import-operation.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
+import { AUDIT_CHAPTER } from '../operations/audit/audit-operation.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
 import { acceptDoubted, listDoubts } from '../pricing/operations/doubts.ts'
 import { importPrices } from '../pricing/operations/import.ts'
+import { type OwnPricePorts, ownModels } from '../pricing/operations/own-prices.ts'
 import { showModelPrices } from '../pricing/operations/show.ts'
 import { diffPrices, type UpdatePorts, updatePrices } from '../pricing/operations/update.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { STATEMENTS_CHAPTER, type StatementPorts } from '../statements/operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
+import { ownCalls } from '../usage/operations/own-calls.ts'
+import { exportOwnUsage, ownUsage } from '../usage/operations/own-usage.ts'
 import { listContradictions, listDifferences } from '../usage/operations/price-checks.ts'
 import { REPORT_CHAPTER, type ReportPorts } from '../usage/operations/report.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
@@ -94,6 +102,9 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
       importKeysOperation,
     ],
   },
+  TOKEN_CHAPTER,
+  PORTAL_CHAPTER,
+  AUDIT_CHAPTER,
   LIMITS,
   USAGE_CHAPTER,
   REPORT_CHAPTER,
@@ -151,3 +162,18 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
 ]
 
 export const OPERATIONS: readonly AnyOperation<AllPorts>[] = operationsOf(CHAPTERS)
+
+/** What operations of clients use. */
+export interface OwnPorts extends OwnLimitPorts, OwnPricePorts {}
+
+/** What a client may ask about itself, on the listener of the clients' page. */
+export const CLIENT_OPERATIONS: readonly AnyOperation<OwnPorts>[] = [
+  ownAccount,
+  ownUsage,
+  exportOwnUsage,
+  ownLimits,
+  ownRefused,
+  ownModels,
+  ownCalls,
+  ownKeys,
+]

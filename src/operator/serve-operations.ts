@@ -2,11 +2,14 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { GatewayError } from '../http/errors.ts'
+import type { Actor } from '../operations/audit/audit-table.ts'
+import { runOperation } from '../operations/audit/run-operation.ts'
 import { LongText } from '../operations/long-text.ts'
 import {
   type AnyOperation,
   type OperationFields,
   type OperationRoute,
+  type Role,
   Unchanged,
   unfold,
 } from '../operations/operation.ts'
@@ -18,17 +21,21 @@ import {
   namedAsGiven,
   parseFields,
   readText,
-  runOperation,
   unknownField,
   withoutAliases,
 } from '../operations/read-input.ts'
 import { conflict } from '../operations/refuse.ts'
 import { asOf } from '../usage/query/answer-usage.ts'
 import { NEXT_CURSOR, stored } from './admin-answers.ts'
-import { tokenHolder } from './admin-token.ts'
 
 export interface ServedBy<Has extends Ports> {
-  readonly ports: Has
+  readonly ports: (request: FastifyRequest) => Has
+  /**
+   * Who asks.
+   *
+   * @throws {GatewayError} `role_required`: not what needs that role.
+   */
+  readonly actorOf: (request: FastifyRequest, needed: Role) => Actor
   /** Announces to all gateways that clients, keys or limits changed. */
   readonly announce: () => void
   /** How old an answer of a replica is at most, in milliseconds; `null`: it is of now. */
@@ -67,18 +74,22 @@ function serveOperation<Has extends Ports>(
   served: ServedBy<Has>,
   turns: Turns,
 ): void {
-  const { ports, announce, replicaLagMs } = served
+  const { actorOf, announce, replicaLagMs } = served
   const read = inputReader(operation.input, route)
   const { changes } = operation
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     ...(route.bodyLimitBytes === undefined ? {} : { bodyLimit: route.bodyLimitBytes }),
+    // Before the body is read.
+    onRequest: async (request) => void actorOf(request, operation.role),
     async handler(request, reply) {
+      const ports = served.ports(request)
+      const actor = actorOf(request, operation.role)
       const input = read(request)
       checkTogether(operation, input)
       if (operation.isReport === true) sayAge(reply, replicaLagMs(), ports.now())
-      const ask = (own: Has) => stored(runOperation(operation, own, input, tokenHolder(request)))
+      const ask = (own: Has) => stored(runOperation(operation, own, input, actor))
       const run = async (own: Has) => unfold(operation, await ask(own), input)
       if (operation.isConditional === true) {
         const done = await ask({ ...ports, holds: (tag) => isHeld(request, tag) })
@@ -88,7 +99,7 @@ function serveOperation<Has extends Ports>(
       if (operation.isLong !== true) return answer(await run(ports))
       // A listener that ends would wait until its client closes the connection.
       reply.header('connection', 'close')
-      const turn = takeTurn(turns, operation.name, served)
+      const turn = takeTurn(turns, operation.name, ports, served.openLong)
       let isStreamed = false
       try {
         const done = await run(inTurn(turn.ports, operation, input, reply, turns))
@@ -138,7 +149,12 @@ async function* textsOf(found: LongText, turns: Turns): AsyncGenerator<string> {
 }
 
 /** A turn, with ports over a connection of its own. */
-function takeTurn<Has extends Ports>(turns: Turns, name: string, { ports, openLong }: ServedBy<Has>) {
+function takeTurn<Has extends Ports>(
+  turns: Turns,
+  name: string,
+  ports: Has,
+  openLong: ServedBy<Has>['openLong'],
+) {
   if (turns.running !== null) throw conflict(`${turns.running} still runs here, so ask again after it.`)
   turns.running = name
   const pool = openLong()

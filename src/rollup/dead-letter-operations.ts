@@ -121,6 +121,7 @@ const retryLetters = operation({
   changes: {
     event: 'admin.letters_retried',
     says: 'dead letters counted again',
+    inParts: true,
     log: (outcomes) => ({ counted: outcomes.filter(({ result }) => result === 'counted').length }),
   },
   command: {

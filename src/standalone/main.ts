@@ -126,7 +126,7 @@ async function takeFolder(path: string): Promise<DataFolder> {
 function explainHolder(path: string, holder: Holder | null): string {
   const who = holder === null ? 'another process' : `process ${holder.pid}`
   const where = holder?.baseUrl ? `, at ${holder.baseUrl}` : ''
-  return `it is running already: ${who} has ${path}${where}. Stop that one first, or give this one a TALLYGATE_DATA_DIR, PORT and ADMIN_PORT of its own`
+  return `it is running already: ${who} has ${path}${where}. Stop that one first, or give this one a TALLYGATE_DATA_DIR, PORT, ADMIN_PORT and PORTAL_PORT of its own`
 }
 
 /** @throws Error naming every port that is taken */
@@ -134,6 +134,7 @@ async function checkPorts({ config }: Settings): Promise<void> {
   const wanted = [
     { variable: 'PORT', host: config.host, port: config.port },
     { variable: 'ADMIN_PORT', host: config.adminHost, port: config.adminPort },
+    { variable: 'PORTAL_PORT', host: config.host, port: config.portalPort ?? 0 },
   ]
   const problems: string[] = []
   for (const { variable, host, port } of wanted) {

@@ -8,6 +8,7 @@ export interface ScreenContext {
   readonly example: ExampleCall
   readonly adminUrl: string
   readonly adminToken: string
+  readonly portalUrl: string
   /** As the user would write it. */
   readonly dataDir: string
   /** Name and address of the backend, or null for the demo upstream. */
@@ -34,6 +35,7 @@ export function renderScreen(context: ScreenContext, paint: Paint): string {
     ['upstream', context.upstream ?? 'a demo that answers anything; set UPSTREAM_URL to put it before yours'],
     ['operator', `${context.adminUrl}/dashboard`],
     ['token', context.adminToken],
+    ['clients', `${context.portalUrl}/portal`],
     ['data', dataDir],
     ['stop', 'Ctrl-C'],
   ] as const

@@ -20,7 +20,7 @@ import { writeFileAtomically } from './data-folder/data-folder.ts'
 import { loadSecrets, saveSecrets } from './data-folder/secrets.ts'
 import { reachableHost, type Settings, shownAddress } from './data-folder/settings.ts'
 import { type Answer, getFromGateway } from './own-gateway.ts'
-import { findFreePort } from './processes/free-port.ts'
+import { findFreePort, whyPortIsTaken } from './processes/free-port.ts'
 import type { Run } from './processes/supervise.ts'
 import type { Services } from './services.ts'
 
@@ -28,6 +28,8 @@ import type { Services } from './services.ts'
 export interface Supervisor {
   readonly baseUrl: string
   readonly adminUrl: string
+  /** Where the clients' page is, without its path. */
+  readonly portalUrl: string
   readonly adminToken: string
   readonly demoKey: string
   /** The answer of `/v1/models` to the demo key. */
@@ -87,7 +89,7 @@ export async function startSupervisor(plan: SupervisorOptions): Promise<Supervis
   }
   let demoKey = secrets.demoKey ?? (await newDemoKey())
 
-  const { env, listensAt, baseUrl, adminUrl } = await chooseListeners(settings)
+  const { env, listensAt, baseUrl, adminUrl, portalUrl } = await chooseListeners(settings)
   const environment = {
     ...process.env,
     ...env,
@@ -118,7 +120,7 @@ export async function startSupervisor(plan: SupervisorOptions): Promise<Supervis
   const runningFile = folder.file('running.json')
   writeFileAtomically(runningFile, `${JSON.stringify(running, null, 2)}\n`)
   return {
-    ...{ baseUrl, adminUrl, adminToken, demoKey, models },
+    ...{ baseUrl, adminUrl, portalUrl, adminToken, demoKey, models },
     async stop() {
       rmSync(runningFile, { force: true })
       await services.stop('gateway', settings.config.shutdownGraceMs + CLOSING_MS + KILL_AFTER_MS)
@@ -186,13 +188,32 @@ export async function startStores(plan: SupervisorOptions): Promise<{ stop(): Pr
 async function chooseListeners({ config }: Settings) {
   const port = config.port || (await findFreePort())
   const adminPort = config.adminPort || (await findFreePort())
-  const listensAt = `${config.tls === null ? 'http' : 'https'}://${reachableHost(config.host)}:${port}`
+  const portalPort = config.portalPort || (await choosePortalPort(config))
+  const host = `${config.tls === null ? 'http' : 'https'}://${reachableHost(config.host)}`
+  const listensAt = `${host}:${port}`
   return {
-    env: { HOST: config.host, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    env: {
+      HOST: config.host,
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      PORTAL_PORT: String(portalPort),
+    },
     listensAt,
     baseUrl: `${listensAt}${config.basePath}`,
     adminUrl: `http://${reachableHost(config.adminHost)}:${adminPort}`,
+    portalUrl: `${host}:${portalPort}`,
   }
+}
+
+const STANDARD_PORT = 8080
+const STANDARD_PORTAL_PORT = 8082
+
+/** The clients' page must not keep the rest from starting: where its port is taken, or others are not the usual ones, any
+ * will do. */
+async function choosePortalPort({ host, port, portalPort }: Settings['config']): Promise<number> {
+  const isUsual = portalPort === null && port === STANDARD_PORT
+  if (isUsual && (await whyPortIsTaken(host, STANDARD_PORTAL_PORT)) === null) return STANDARD_PORTAL_PORT
+  return await findFreePort()
 }
 
 /** A gateway is ready once it accepts calls. */

@@ -120,7 +120,6 @@ const closeOperation = operation({
     event: 'admin.statement_closed',
     says: 'statement of a client closed',
     log: ({ statement }) => ({ client: statement.client_id, month: statement.month }),
-    isAudited: true,
   },
   async run(ports: StatementPorts, { id, month, accepted = [] }, who): Promise<StatedMonth> {
     const client = await getClient(ports, id)

@@ -93,6 +93,8 @@ test('what is required is enough, and everything else has the default of the con
     adminHost: '127.0.0.1',
     adminPort: 8081,
     adminToken: null,
+    portalPort: null,
+    portalEmbedOrigins: [],
     metricsClients: 0,
     keyNetworks: 'peer',
     tracing: null,
@@ -140,6 +142,8 @@ test('every variable but those that npm start alone reads changes the gateway’
     ADMIN_HOST: '0.0.0.0',
     ADMIN_PORT: '0',
     ADMIN_TOKEN: 'secret',
+    PORTAL_PORT: '8082',
+    PORTAL_EMBED_ORIGINS: 'https://app.example.com',
     METRICS_CLIENTS: '20',
     KEY_NETWORKS: 'off',
     ON_CLIENT_ABORT: 'drain',
@@ -313,7 +317,13 @@ test('two listeners on one address are a problem, on two addresses none', () => 
   const same = { ...MINIMAL, PORT: '9000', ADMIN_PORT: '9000' }
   expect(problemsOf(same)).toEqual(['ADMIN_PORT: must differ from PORT, both are 9000'])
   expect(problemsOf({ ...same, HOST: '10.0.0.1', ADMIN_HOST: '127.0.0.1' })).toEqual([])
-  expect(problemsOf({ ...MINIMAL, PORT: '0', ADMIN_PORT: '0' })).toEqual([])
+  expect(problemsOf({ ...MINIMAL, PORT: '0', ADMIN_PORT: '0', PORTAL_PORT: '0' })).toEqual([])
+  expect(problemsOf({ ...MINIMAL, PORTAL_PORT: '8081' })).toEqual([
+    'PORTAL_PORT: must differ from ADMIN_PORT, both are 8081',
+  ])
+  expect(problemsOf({ ...MINIMAL, PORTAL_EMBED_ORIGINS: '*' })).toEqual([
+    'PORTAL_EMBED_ORIGINS: must name the origins: with * any page could show it in its own',
+  ])
 })
 
 describe('upstream URLs', () => {

@@ -172,7 +172,8 @@ test('a client asks of itself alone: no parameter shows it another, or an upstre
   const app = Fastify()
   app.setErrorHandler((error, _request, reply) => answerError(error as Error, reply))
   serveOperations(app, REPORT_CHAPTER.operations, {
-    ports: {
+    actorOf: () => ({ name: 'acme', from: 'here', who: 'acme' }),
+    ports: () => ({
       pool,
       read: (work) => work(pool),
       now: Date.now,
@@ -180,7 +181,7 @@ test('a client asks of itself alone: no parameter shows it another, or an upstre
       progress: () => NO_PROGRESS,
       remark() {},
       ownClient: { id: found?.id ?? '', name: 'acme' },
-    },
+    }),
     announce() {},
     openLong: () => pool,
     replicaLagMs: () => null,

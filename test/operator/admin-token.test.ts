@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const REFUSAL = {
   error: {
-    message: 'Send the operator\'s token, ADMIN_TOKEN, as "Authorization: Bearer <token>".',
+    message: 'Send an operator\'s token, such as ADMIN_TOKEN, as "Authorization: Bearer <token>".',
     type: 'authentication_error',
     param: null,
     code: 'invalid_api_key',

@@ -62,7 +62,8 @@ async function serveLong(role: 'read' | 'write') {
       },
     } as unknown as Ports['pool']
   }
-  const served = { ports, announce: () => {}, replicaLagMs: () => null, openLong }
+  const actorOf = () => ({ name: 'a test', from: 'here', who: 'a test' })
+  const served = { ports: () => ports, actorOf, announce: () => {}, replicaLagMs: () => null, openLong }
   serveOperations(app, [long as unknown as AnyOperation<Ports>], served)
   apps.push(app)
   const url = `${await app.listen({ host: '127.0.0.1', port: 0 })}/long`
@@ -147,7 +148,8 @@ async function serveExport() {
         state.ended += 1
       },
     }) as unknown as Ports['pool']
-  const served = { ports, announce: () => {}, replicaLagMs: () => null, openLong }
+  const actorOf = () => ({ name: 'a test', from: 'here', who: 'a test' })
+  const served = { ports: () => ports, actorOf, announce: () => {}, replicaLagMs: () => null, openLong }
   serveOperations(app, [exported as unknown as AnyOperation<Ports>], served)
   apps.push(app)
   return { state, url: `${await app.listen({ host: '127.0.0.1', port: 0 })}/export` }

@@ -1,6 +1,7 @@
-import Fastify from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
+import { buildPortal } from '../../src/gateway/portal/portal.ts'
 import { models } from '../../src/gateway/routes/models.ts'
 import { usage } from '../../src/gateway/routes/usage.ts'
 import { CALL_ERROR_NAMES, ERRORS } from '../../src/http/errors.ts'
@@ -11,7 +12,7 @@ import { NOTHING_REPORTED } from '../../src/store/processes/process-report.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
-import { type Operator, startOperator } from './support/operator.ts'
+import { type Operator, OWN_PRICES, startOperator } from './support/operator.ts'
 
 const DOCUMENT = buildOpenApi({ baseUrl: 'http://localhost:8080/llm', version: '1.2.3' })
 
@@ -96,7 +97,7 @@ test('operations have names of their own, described parameters, and credentials 
   }
 })
 
-test('every route of both listeners is described, and nothing else is', async () => {
+test('every route of the three listeners is described, and nothing else is', async () => {
   const routes = new Set<string>()
   const app = Fastify({ exposeHeadRoutes: false })
   app.addHook('onRoute', ({ method, url }) => {
@@ -112,7 +113,24 @@ test('every route of both listeners is described, and nothing else is', async ()
     now: Date.now,
     storageFailed: () => {},
   })
-  for (const line of operatorRoutes()) routes.add(line)
+  const page = buildPortal({
+    logger: operator.app.log,
+    tls: null,
+    embedOrigins: [],
+    readiness: () => ({ ready: true, degraded: [] }),
+    findCaller: () => ({ kind: 'unknown' }),
+    polls: operator.pool,
+    peppers: ['pepper'],
+    pool: operator.pool,
+    summaries: { answer: (_, work) => work() },
+    listModels: () => [],
+    listLimits: async () => [],
+    shownPrices: () => OWN_PRICES.config,
+    now: Date.now,
+  })
+  await page.ready()
+  for (const line of [...routesOf(operator.app), ...routesOf(page)]) routes.add(line)
+  await page.close()
   const described = Object.entries(DOCUMENT.paths)
     .filter(([path]) => path !== '/{upstream_path}')
     .flatMap(([path, item]) => METHODS.flatMap((method) => (item[method] ? [`${method} ${path}`] : [])))
@@ -123,15 +141,15 @@ test('every route of both listeners is described, and nothing else is', async ()
         .replace(/\/\*$/, '/{id}')
         .replace(/:(\w+)/g, '{$1}'),
     )
-    .filter((route) => !route.startsWith('get /dashboard/')) // what the page loads
+    .filter((route) => !/^get \/(dashboard\/|portal\/[\w-]+\.|$)/.test(route)) // what the pages load
     .filter((route) => !route.startsWith('get /v1/organization')) // as OpenAI and Anthropic describe it
   expect(registered.sort()).toEqual(described.sort())
 })
 
 /** From the router's own listing: a tree, four characters a level, whose lines are a part of a path and its methods. */
-function operatorRoutes(): readonly string[] {
+function routesOf(app: Pick<FastifyInstance, 'printRoutes'>): readonly string[] {
   const parts: string[] = []
-  return operator.app
+  return app
     .printRoutes({ commonPrefix: false })
     .split('\n')
     .flatMap((line) => {

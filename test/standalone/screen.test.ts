@@ -11,6 +11,7 @@ const context = {
   example: chooseExample('openai', ['gpt-4o', "it's a model"]),
   adminUrl: 'http://127.0.0.1:8081',
   adminToken: 'token',
+  portalUrl: 'http://127.0.0.1:8082',
   dataDir: '.tallygate',
   upstream: null,
   insecure: false,

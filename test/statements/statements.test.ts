@@ -184,7 +184,7 @@ function ports(changes: Partial<StatementPorts> = {}): StatementPorts {
 
 async function run(name: string, input: object, given = ports()): Promise<unknown> {
   const operation = STATEMENTS_CHAPTER.operations.find((one) => one.name === name)
-  return await operation?.run(given, input as never, 'ann')
+  return await operation?.run(given, input as never, 'ann', { name: 'ann', from: 'here', who: 'ann' })
 }
 
 test('a month is provisional while it runs, and while something of it may not be counted', async () => {

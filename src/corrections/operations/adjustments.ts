@@ -58,7 +58,6 @@ export const addAdjustmentOperation = operation({
     event: 'admin.cost_corrected',
     says: 'cost of a client adjusted',
     log: ({ id }) => ({ adjustment: id }),
-    isAudited: true,
   },
   command: {
     words: 'adjustment add',

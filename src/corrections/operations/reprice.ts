@@ -133,7 +133,6 @@ export const repriceOperation = renderedOperation({
     event: 'admin.cost_corrected',
     says: 'past calls priced again',
     log: ({ repriced: { adjustmentId } }) => (adjustmentId === null ? null : { adjustment: adjustmentId }),
-    isAudited: true,
   },
   command: {
     words: 'prices reprice',

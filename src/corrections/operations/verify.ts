@@ -125,7 +125,6 @@ export const rebuildOperation = renderedOperation({
     event: 'admin.cost_corrected',
     says: 'totals of a day rebuilt',
     log: (rebuilt) => (rebuilt.kind === 'rebuilt' ? { adjustment: rebuilt.adjustmentId } : null),
-    isAudited: true,
   },
   command: { words: 'ledger rebuild', print: (rebuilt, { day }) => rebuiltText(day, rebuilt) },
 })

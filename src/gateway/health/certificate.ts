@@ -34,7 +34,7 @@ export function watchCertificate(files: TlsFiles, log: Logger, checkMs = CHECK_M
   let pem = readPem(files)
   let endsAtMs = endOf(pem)
   let seen = stampOf(files)
-  let server: HttpsServer | null = null
+  const servers: HttpsServer[] = []
   /** The stamp of files that were refused, so that this is said once. */
   let refused: string | null = null
 
@@ -49,7 +49,7 @@ export function watchCertificate(files: TlsFiles, log: Logger, checkMs = CHECK_M
       const isOther = !next.cert.equals(pem.cert) || !next.key.equals(pem.key)
       ;[pem, endsAtMs, seen, refused] = [next, nextEndMs, stamp, null]
       if (!isOther) return
-      server?.setSecureContext(next)
+      for (const server of servers) server.setSecureContext(next)
       log.info(
         { event: 'tls.certificate_loaded', endsAt: new Date(endsAtMs).toISOString() },
         'clients get the certificate that the files have now',
@@ -75,7 +75,7 @@ export function watchCertificate(files: TlsFiles, log: Logger, checkMs = CHECK_M
       return endsAtMs
     },
     serve(of) {
-      server = of instanceof HttpsServer ? of : null
+      if (of instanceof HttpsServer) servers.push(of)
     },
     reload,
     stop: () => void watching.stop(),

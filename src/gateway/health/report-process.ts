@@ -16,6 +16,7 @@ const OF_A_HOST: ReadonlySet<string> = new Set([
   'port',
   'adminHost',
   'adminPort',
+  'portalPort',
   'publicUrl',
   'tls',
   'tracing',

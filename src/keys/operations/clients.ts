@@ -111,7 +111,7 @@ function switching(verb: 'disable' | 'enable', summary: string) {
 }
 
 /** By its id, else by its name. */
-async function getClient(pool: Postgres, idOrName: string): Promise<Client> {
+export async function getClient(pool: Postgres, idOrName: string): Promise<Client> {
   const found = (await findClientById(pool, idOrName)) ?? (await findClient(pool, idOrName))
   if (found !== null) return found
   const named = idOrName.startsWith('cli_') ? idOrName : `named ${idOrName}`

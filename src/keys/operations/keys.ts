@@ -32,7 +32,7 @@ const KEY = {
 }
 const EXPIRES_AT = shownMomentOrNull('The end of the key. null: it has none.')
 
-const SHOWN_KEY = shownDocument('Key', {
+export const SHOWN_KEY = shownDocument('Key', {
   ...KEY,
   expires_at: EXPIRES_AT,
   revoked_at: shownMomentOrNull('null: the key is not revoked.'),

@@ -16,6 +16,7 @@ const prune = operation({
   changes: {
     event: 'admin.producers_pruned',
     says: 'producers of long ago were folded',
+    inParts: true,
     log: ({ folded }) => ({ folded }),
   },
   run: async ({ pool }: Ports) => ({ folded: await foldProducers(pool, FOLD_DAYS) }),

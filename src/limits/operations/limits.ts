@@ -282,7 +282,7 @@ export const listLimitChanges = operation({
   },
 })
 
-/** Gateways have limits in memory, and the audit of limits has who changed them. */
+/** Gateways have limits in memory. */
 export function changed(says: string) {
   return {
     event: 'admin.limit_changed',
@@ -290,7 +290,6 @@ export function changed(says: string) {
     log: (answer: LimitDocument | readonly LimitDocument[]) =>
       'id' in answer ? { limit: answer.id } : { limits: answer.map(({ id }) => id) },
     isAnnounced: true,
-    isAudited: true,
   } as const
 }
 

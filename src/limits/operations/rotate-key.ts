@@ -30,7 +30,6 @@ export const rotateKeyOperation = renderedOperation({
     says: 'key rotated',
     log: ({ formerId, id }) => ({ key: formerId, newKey: id }),
     isAnnounced: true,
-    isAudited: true,
   },
   command: { words: 'key rotate', print: newKeyText },
 })

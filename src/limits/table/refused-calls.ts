@@ -54,11 +54,16 @@ const EXPRESSIONS: Readonly<Record<RefusedGroup, string>> = {
   limit: 'r.limit_id',
 }
 
-/** The refused calls of some UTC days, most calls first. Empty groups: one row over everything. */
+/**
+ * The refused calls of some UTC days, both included, most calls first. Empty groups: one row over everything.
+ *
+ * @param clientId `null`: of all clients.
+ */
 export async function selectRefusedCalls(
   pool: Postgres,
   { fromDay, toDay }: Period,
   groups: readonly RefusedGroup[],
+  clientId: string | null = null,
 ): Promise<readonly RefusedSum[]> {
   const selected = REFUSED_GROUPS.map((group) =>
     groups.includes(group) ? `${EXPRESSIONS[group]} as "${group}"` : `null as "${group}"`,
@@ -67,9 +72,9 @@ export async function selectRefusedCalls(
   const { rows } = await pool.query<Omit<RefusedSum, 'calls'> & { readonly calls: string }>(
     `select ${selected.join(', ')}, coalesce(sum(r.calls), 0)::text as calls
      from ${ALL_REFUSALS} r left join ${SCHEMA}.clients c on c.id = r.client_id
-     where r.day between $1 and $2 ${grouping === '' ? '' : `group by ${grouping}`}
+     where r.day between $1 and $2 and ($3::text is null or r.client_id = $3) ${grouping === '' ? '' : `group by ${grouping}`}
      order by sum(r.calls) desc${grouping === '' ? '' : `, ${grouping}`}`,
-    [fromDay, toDay],
+    [fromDay, toDay, clientId],
   )
   return rows.map((row) => ({ ...row, calls: BigInt(row.calls) }))
 }

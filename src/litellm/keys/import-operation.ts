@@ -128,6 +128,7 @@ export const importKeysOperation = renderedOperation({
   changes: {
     event: 'admin.key_created',
     says: 'keys of another gateway taken',
+    inParts: true,
     log: ({ keys, left, isDry }) => (isDry ? null : { taken: takenOf(keys).length, left: left.length }),
     isAnnounced: true,
   },

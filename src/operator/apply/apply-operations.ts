@@ -11,10 +11,12 @@ import {
   shownText,
   shownTextOrNull,
 } from '../../operations/answers.ts'
+import type { Actor } from '../../operations/audit/audit-table.ts'
+import { runOperation } from '../../operations/audit/run-operation.ts'
 import { flagField, textField } from '../../operations/fields.ts'
 import { type AnyOperation, type Chapter, operation, Part } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
-import { checkTogether, runOperation } from '../../operations/read-input.ts'
+import { checkTogether } from '../../operations/read-input.ts'
 import { conflict } from '../../operations/refuse.ts'
 import { type FindReference, readDeclared } from './declared.ts'
 import { type ApplyPlan, type ApplyStep, nameOfPlan, planApply } from './plan.ts'
@@ -77,20 +79,20 @@ export function applyChapters<Has extends ApplyPorts>(
   }
 
   /** Runs an operation with checked fields. */
-  async function run(ports: Has, name: string, input: Readonly<Record<string, unknown>>, who: string) {
+  async function run(ports: Has, name: string, input: Readonly<Record<string, unknown>>, actor: Actor) {
     const chosen = named(name)
     checkTogether(chosen, input)
-    const done = await runOperation(chosen, ports, input, who)
+    const done = await runOperation(chosen, ports, input, actor)
     return done instanceof Part ? done.answer : done
   }
 
   async function plan(
     ports: Has,
     { document, prune }: { readonly document: string; readonly prune: boolean },
-    who: string,
+    actor: Actor,
   ): Promise<ApplyPlan> {
     const declared = readDeclared(document, named('alerts.add').input, ports.findReference)
-    const clients = (await run(ports, 'clients.list', {}, who)) as readonly Client[]
+    const clients = (await run(ports, 'clients.list', {}, actor)) as readonly Client[]
     const limits: LimitDocument[] = []
     const isThere = ({ name }: { readonly name: string }) => clients.some((client) => client.name === name)
     const asked = [
@@ -100,15 +102,15 @@ export function applyChapters<Has extends ApplyPorts>(
         .map(({ name }) => ({ client: name })),
     ]
     for (const of of asked) {
-      const found = (await run(ports, 'limits.list', of, who)) as readonly LimitDocument[]
+      const found = (await run(ports, 'limits.list', of, actor)) as readonly LimitDocument[]
       // Of a client, the defaults that hold for it are shown, too.
       limits.push(...found.filter(({ client }) => client === ('client' in of ? of.client : null)))
     }
     const standing = {
       clients,
-      keys: (await run(ports, 'keys.list', {}, who)) as readonly StoredKey[],
+      keys: (await run(ports, 'keys.list', {}, actor)) as readonly StoredKey[],
       limits,
-      receivers: (await run(ports, 'alerts.list', {}, who)) as readonly AlertReceiver[],
+      receivers: (await run(ports, 'alerts.list', {}, actor)) as readonly AlertReceiver[],
     }
     return planApply(declared, standing, prune, ports.now())
   }
@@ -123,7 +125,7 @@ export function applyChapters<Has extends ApplyPorts>(
     gives: 'The plan.',
     errors: ['conflict'],
     isLong: true,
-    run: async (ports: Has, asked, who) => shownPlan(await plan(ports, asked, who)),
+    run: async (ports: Has, asked, _, actor) => shownPlan(await plan(ports, asked, actor)),
     command: {
       words: 'diff',
       options: COMMAND_OPTIONS,
@@ -157,8 +159,8 @@ export function applyChapters<Has extends ApplyPorts>(
     gives: 'What was changed, and the secrets of what was made.',
     errors: ['conflict', 'not_found'],
     isLong: true,
-    async run(ports: Has, asked, who) {
-      const planned = await plan(ports, asked, who)
+    async run(ports: Has, asked, _, actor) {
+      const planned = await plan(ports, asked, actor)
       const shown = shownPlan(planned)
       if (asked.plan !== undefined && asked.plan !== shown.plan)
         throw conflict(`The plan is ${shown.plan} by now.`, 'plan', 'diff shows it')
@@ -167,7 +169,7 @@ export function applyChapters<Has extends ApplyPorts>(
       const progress = ports.progress('changes')
       for (const [index, step] of planned.steps.entries()) {
         progress.at(step.name, index)
-        const made = await run(ports, step.operation, step.input(keys), who)
+        const made = await run(ports, step.operation, step.input(keys), actor)
         const secret = secretOf(step, made)
         if (secret === null) continue
         if (secret.what === 'key') keys.set(step.name, secret.id)
@@ -183,7 +185,6 @@ export function applyChapters<Has extends ApplyPorts>(
       log: ({ plan: name, changes }) =>
         changes.length === 0 ? null : { plan: name, changes: changes.length },
       isAnnounced: true,
-      isAudited: true,
     },
     command: {
       words: 'apply',

@@ -49,7 +49,8 @@ const MARGIN = { top: 14, right: 4, bottom: 26, left: 58 }
  * @param {{ rows: Record<string, unknown>[], days: number, chosenDays: number, measure: typeof MEASURES[number] }} shown
  */
 export function drawChart(frame, { rows, days, chosenDays, measure }) {
-  const width = Math.max(320, frame.clientWidth)
+  // One that is not shown yet has no width.
+  const width = frame.clientWidth || 320
   const byDay = new Map(rows.map((row) => [row.day, row]))
   const bars = lastDays(days).map((day) => ({
     day,

@@ -1,7 +1,7 @@
-import { OPERATIONS } from '../chapters.ts'
+import { CLIENT_OPERATIONS, OPERATIONS } from '../chapters.ts'
 import { CLIENT_PATHS } from './client-paths.ts'
 import { describeOperations, schemaOf } from './operation-paths.ts'
-import { HEALTH_PATHS, OPERATOR_PATHS } from './operator-paths.ts'
+import { HEALTH_PATHS, OPERATOR_PATHS, PORTAL_PATHS } from './operator-paths.ts'
 import { ERROR_SCHEMAS } from './responses.ts'
 import { OTHER_ANSWERS } from './schemas.ts'
 import type { OpenApiDocument, PathItem, Schema, Server } from './types.ts'
@@ -21,7 +21,9 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
   const schemas: Record<string, Schema> = { ...ERROR_SCHEMAS }
   schemaOf(OTHER_ANSWERS, 'output', schemas)
   const paths = describeOperations(OPERATIONS, schemas)
+  const own = describeOperations(CLIENT_OPERATIONS, schemas)
   const clients: Server = { url: baseUrl, description: "The clients' listener." }
+  const portal: Server = { url: '/', description: "The listener of the clients' page, at PORTAL_PORT." }
   const operators: Server = { url: '/', description: "The operator's listener, which this document is from." }
   return {
     openapi: '3.1.1',
@@ -37,8 +39,10 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
       { name: 'clients', description: 'What clients call, with their keys.' },
       {
         name: 'operators',
-        description: 'What the command line does, with ADMIN_TOKEN. Without one set: 404.',
+        description:
+          'What the command line does, with ADMIN_TOKEN or a token that was made with it. Without ADMIN_TOKEN set: 404. The role that a token has to have, or one that includes it, stands in security: admin includes write, and write includes read.',
       },
+      { name: 'portal', description: 'What clients see of themselves, on the listener of their page.' },
       { name: 'health', description: 'For balancers, monitors and browsers; no credential.' },
     ],
     paths: {
@@ -46,6 +50,7 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
       ...at([operators, clients], HEALTH_PATHS),
       ...at([operators], OPERATOR_PATHS),
       ...at([operators], paths),
+      ...at([portal], { ...PORTAL_PATHS, ...own }),
     },
     components: {
       schemas,
@@ -70,7 +75,16 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
           name: 'key',
           description: "As Google's older clients send it.",
         },
-        operatorToken: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN.' },
+        operatorToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'ADMIN_TOKEN, which has the role admin, or a token of an operator: tga_...',
+        },
+        portalToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'What a key was exchanged for, or an operator made: tgp_...',
+        },
       },
     },
   }

@@ -9,7 +9,15 @@ import { placesOf } from '../serve-operations.ts'
 import { errors, json } from './responses.ts'
 import type { ApiOperation, Method, Parameter, PathItem, Response, Schema } from './types.ts'
 
-const PREFIX = '/admin/v1'
+/** Who may ask for operations of a role, and where. */
+const PLACES = {
+  operator: { prefix: '/admin/v1', tag: 'operators' },
+  client: { prefix: '/portal/v1', tag: 'portal' },
+} as const
+
+function placeOf<Has extends Ports>({ role }: AnyOperation<Has>) {
+  return PLACES[role === 'client' ? 'client' : 'operator']
+}
 
 /**
  * The paths of operations, as `/openapi.json` has them.
@@ -24,7 +32,7 @@ export function describeOperations<Has extends Ports>(
   for (const operation of operations) {
     const { http } = operation
     if (!('path' in http)) continue
-    const path = `${PREFIX}${http.path}`
+    const path = `${placeOf(operation).prefix}${http.path}`
     const places = placesOf(operation.input, http)
     const item = paths[path] ?? {}
     paths[path] = item
@@ -40,17 +48,18 @@ function describe<Has extends Ports>(
   http: OperationRoute,
   schemas: Record<string, Schema>,
 ): ApiOperation {
-  const { summary, description, input } = operation
+  const { summary, description, input, role } = operation
   const { query, body } = placesOf(input, http)
   const parameters = parametersOf(query, 'query')
   const hasBody = Object.keys(body).length > 0
   const isNeeded = formsOf(body).some(({ isRequired }) => isRequired)
   return {
     operationId: http.id,
-    tags: ['operators'],
+    tags: [placeOf(operation).tag],
     summary,
     ...(description === undefined ? {} : { description }),
-    security: [{ operatorToken: [] }],
+    // The role that the token has to include.
+    security: [role === 'client' ? { portalToken: [] } : { operatorToken: [role] }],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(hasBody
       ? {
@@ -69,12 +78,14 @@ function describe<Has extends Ports>(
 }
 
 function errorsOf<Has extends Ports>(
-  { errors = [], isLong = false }: AnyOperation<Has>,
+  { errors = [], isLong = false, role }: AnyOperation<Has>,
   hasBody: boolean,
 ): readonly ErrorName[] {
   return [
     'invalid_request',
     'invalid_api_key',
+    ...(role === 'write' || role === 'admin' ? (['role_required'] as const) : []),
+    'too_many_guesses',
     ...errors,
     ...(isLong && !errors.includes('conflict') ? (['conflict'] as const) : []),
     ...(hasBody ? (['body_too_large'] as const) : []),

@@ -1,5 +1,5 @@
 import { errors, json } from './responses.ts'
-import { ref, text } from './schema-parts.ts'
+import { object, ref, text } from './schema-parts.ts'
 import type { ApiOperation, PathItem, Response } from './types.ts'
 
 /** An operation without what all of its kind have. */
@@ -64,5 +64,48 @@ export const OPERATOR_PATHS: Readonly<Record<string, PathItem>> = {
         ...errors('not_found'),
       },
     }),
+  },
+}
+
+const SESSION = object({
+  token: text('The token.'),
+  client: text('The name of the client.'),
+  expires_at: text('The end of the token.', { format: 'date-time' }),
+})
+
+/** What the listener of the clients' page answers beside what clients ask about themselves. */
+export const PORTAL_PATHS: Readonly<Record<string, PathItem>> = {
+  '/portal': {
+    get: open({
+      operationId: 'getPortal',
+      summary: 'A page for clients; it asks for a key.',
+      responses: { '200': { description: 'The page.', content: { 'text/html': { schema: text('') } } } },
+    }),
+  },
+  '/portal/v1/session': {
+    post: {
+      operationId: 'signIn',
+      tags: ['portal'],
+      summary:
+        'Exchanges a key for a token that shows the figures of its client, for 12 hours or as long as the key.',
+      security: [{ bearerKey: [] }],
+      responses: {
+        '201': json('The token, shown this once.', SESSION),
+        ...errors(
+          ...(['invalid_request', 'invalid_api_key', 'key_inactive', 'client_disabled'] as const),
+          ...(['too_many_guesses', 'storage_unavailable'] as const),
+        ),
+      },
+    },
+    delete: {
+      operationId: 'signOut',
+      tags: ['portal'],
+      summary: 'Ends the token.',
+      security: [{ portalToken: [] }],
+      responses: {
+        '204': { description: 'It is ended.' },
+        ...errors('invalid_request', 'invalid_api_key', 'too_many_guesses', 'storage_unavailable'),
+      },
+    },
   },
 }

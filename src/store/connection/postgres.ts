@@ -130,11 +130,20 @@ export async function inTransaction<T>(
   pool: Postgres,
   work: (session: PostgresSession) => Promise<T>,
 ): Promise<T> {
+  return await inTransactionOr(pool, async (session) => ({ isKept: true, result: await work(session) }))
+}
+
+/** The same of work that may also resolve and keep nothing: the connection is as good as before. */
+export async function inTransactionOr<T>(
+  pool: Postgres,
+  work: (session: PostgresSession) => Promise<{ readonly isKept: boolean; readonly result: T }>,
+): Promise<T> {
   const session = await pool.connect()
   return await releasing(session, async () => {
     await beginTransaction(session, READ_COMMITTED)
-    const result = await work(session)
-    await commit(session)
+    const { isKept, result } = await work(session)
+    if (isKept) await commit(session)
+    else await session.query('rollback')
     return result
   })
 }

@@ -8,7 +8,7 @@ import type { Ports } from '../../operations/ports.ts'
 import { invalid, noClient } from '../../operations/refuse.ts'
 import type { ExportFormat } from '../export/export-parts.ts'
 
-const DEFAULT_DAYS = 30
+export const DEFAULT_EXPORT_DAYS = 30
 
 const FORMATS = ['csv', 'jsonl', 'focus', 'cloudevents'] as const satisfies readonly ExportFormat[]
 
@@ -28,7 +28,7 @@ export const exportUsage = operation({
   http: { method: 'GET', path: '/usage/export', id: 'exportUsage' },
   input: {
     format: choiceField(FORMATS, 'The form of the text.', 'format'),
-    from: dayField(`The first UTC day. Without it: ${DEFAULT_DAYS} days up to the last.`).optional(),
+    from: dayField(`The first UTC day. Without it: ${DEFAULT_EXPORT_DAYS} days up to the last.`).optional(),
     to: dayField('The last UTC day. Without it: today.').optional(),
     client: clientField().optional(),
   },
@@ -40,7 +40,7 @@ export const exportUsage = operation({
   command: { words: 'usage export', print: () => '' },
   async run({ pool, read, now }: Ports, { format, from: first, to: last, client: name }) {
     const to = last ?? utcDayOf(now())
-    const from = first ?? addDays(to, 1 - DEFAULT_DAYS)
+    const from = first ?? addDays(to, 1 - DEFAULT_EXPORT_DAYS)
     if (from > to) throw invalid('from', `must not be after the last day, and ${from} is after ${to}`)
     const client = name === undefined ? null : await findClient(pool, name)
     if (name !== undefined && client === null) throw noClient(name)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runOperation } from '../../../src/operations/audit/run-operation.ts'
 import { NO_PROGRESS } from '../../../src/operations/ports.ts'
-import { parseFields, runOperation } from '../../../src/operations/read-input.ts'
+import { parseFields } from '../../../src/operations/read-input.ts'
 import { applyChapters } from '../../../src/operator/apply/apply-operations.ts'
 import { OPERATIONS } from '../../../src/operator/chapters.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
@@ -56,7 +57,9 @@ async function run(name: string, document: string, diesBefore = Number.POSITIVE_
     findReference: null,
   }
   const input = parseFields(chosen.input, { document })
-  return Object(await runOperation(chosen, ports as never, input, 'test'))
+  return Object(
+    await runOperation(chosen, ports as never, input, { name: 'test', from: 'here', who: 'test' }),
+  )
 }
 
 test.each(

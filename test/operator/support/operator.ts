@@ -47,6 +47,7 @@ export async function startOperator(changes: Partial<AdminOptions> = {}): Promis
     prices: () => OWN_PRICES,
     env: { PRICES_URL: 'http://127.0.0.1:9/data.json' },
     pool,
+    polls: pool,
     reports: primaryReports(changes.pool ?? pool),
     openLong: () =>
       openPostgres(database.url, {

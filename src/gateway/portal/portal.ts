@@ -1,0 +1,100 @@
+import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
+import { GatewayError } from '../../http/errors.ts'
+import { health, type Readiness } from '../../http/listener.ts'
+import { type AskingClient, NO_PROGRESS } from '../../operations/ports.ts'
+import { allowMethods } from '../../operator/allow-methods.ts'
+import { CLIENT_OPERATIONS, type OwnPorts } from '../../operator/chapters.ts'
+import { openListener } from '../../operator/open-listener.ts'
+import { serveOperations } from '../../operator/serve-operations.ts'
+import { OwnPriceLists } from '../../pricing/own-price-lists.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { type Summaries, TookTooLong } from '../routes/usage.ts'
+import { matchesModel } from '../routing/upstream-table.ts'
+import type { ShownModel } from '../upstream-models.ts'
+import { portalPage } from './portal-page.ts'
+import { requireSignIn, SIGNED_IN, type SignInOptions, signIn } from './sign-in.ts'
+
+export interface PortalOptions extends SignInOptions {
+  readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
+  /** Pages of these origins may show the clients' page in theirs. */
+  readonly embedOrigins: readonly string[]
+  readonly readiness: () => Readiness
+  /** What queries of clients about themselves run on. */
+  readonly pool: Postgres
+  /** Each client's queries wait for themselves. */
+  readonly summaries: Pick<Summaries, 'answer'>
+  readonly listModels: () => readonly ShownModel[] | Promise<readonly ShownModel[]>
+  /** `keyId` `null`: with any key. */
+  readonly listLimits: (clientId: string, keyId: string | null) => Promise<readonly object[]>
+  readonly shownPrices: OwnPorts['shownPrices']
+  /** Wall clock, milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/**
+ * The listener of the clients' page, not yet listening. It has no route of an operator, and nothing goes upstream from
+ * it: a client sees its own figures, and can change nothing.
+ */
+export function buildPortal(options: PortalOptions): FastifyInstance {
+  const app = openListener(options.logger, options.tls)
+  const priceLists = new OwnPriceLists()
+  health(app, '', options.readiness)
+  portalPage(app, options.embedOrigins)
+  app.register(async (open) => signIn(open, options), { prefix: '/portal/v1' })
+  app.register(
+    async (guarded) => {
+      requireSignIn(guarded, options)
+      allowMethods(guarded)
+      serveOperations(guarded, CLIENT_OPERATIONS, {
+        ports: (request) => portsOf(holderOf(request), options, priceLists),
+        actorOf: (request) => {
+          const { name } = holderOf(request)
+          return { name, from: request.ip, who: `${name} from ${request.ip}` }
+        },
+        announce() {},
+        replicaLagMs: () => null,
+        openLong() {
+          throw new Error('no client may ask for what takes minutes')
+        },
+      })
+    },
+    { prefix: '/portal/v1' },
+  )
+  return app
+}
+
+function holderOf(request: FastifyRequest): AskingClient {
+  const holder = SIGNED_IN.get(request)
+  if (holder === undefined) throw new GatewayError('invalid_api_key')
+  return holder
+}
+
+function portsOf(client: AskingClient, options: PortalOptions, priceLists: OwnPriceLists): OwnPorts {
+  const { pool, summaries, now, shownPrices } = options
+  const inTurn = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await summaries.answer(client.id, work)
+    } catch (error) {
+      if (error instanceof TookTooLong) throw new GatewayError('query_timeout', { cause: error })
+      throw error
+    }
+  }
+  return {
+    client,
+    pool,
+    read: (work) => inTurn(() => work(pool)),
+    now,
+    holds: () => false,
+    progress: () => NO_PROGRESS,
+    remark() {},
+    shownPrices,
+    priceLists,
+    listLimits: () => inTurn(() => options.listLimits(client.id, client.key?.id ?? null)),
+    async listModels() {
+      const { models } = client
+      const known = await options.listModels()
+      return models === null ? known : known.filter(({ id }) => matchesModel(models, id))
+    },
+  }
+}
