@@ -5,6 +5,7 @@ import { type Shape, streamShape, WIRE_NAMES } from '../load/shapes.ts'
 import { BESIDE, RELAY, type Rig } from '../rig.ts'
 import type { Target } from '../targets/target.ts'
 import type { Part } from './part.ts'
+import { warmUpFor } from './streams.ts'
 
 const STREAMS = 200
 /** As models write; a read each, since no two of a stream come together. */
@@ -35,6 +36,7 @@ export const eventsPart: Part = {
     const cells: Cell[] = []
     for (const wire of WIRE_NAMES) {
       if (!isAsked(wire)) continue
+      await warmUpFor(rig, wire, scale)
       const shape = streamShape(wire, EVENTS, { everyMs: EVERY_MS, together: 1 })
       const cell = await measureCell({
         name: wire,

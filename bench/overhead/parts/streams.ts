@@ -57,9 +57,7 @@ export const streamsPart: Part = {
     const cells: Cell[] = []
     for (const wire of WIRE_NAMES) {
       const kinds = kindsFor(scale).filter(({ name }) => isAsked(`${wire}, ${name}`))
-      const warmUp = streamShape(wire, 30, IN_BURSTS)
-      for (const target of kinds.length === 0 ? [] : streamTargets(rig, warmUp))
-        await rig.run(target, warmUp, { ...WARM_UP, calls: WARM_UP.calls * scale })
+      if (kinds.length > 0) await warmUpFor(rig, wire, scale)
       for (const kind of kinds) {
         const name = `${wire}, ${kind.name}`
         const shape = streamShape(wire, kind.events, kind.pace)
@@ -80,6 +78,13 @@ export const streamsPart: Part = {
     }
     return cells
   },
+}
+
+/** Streams of the wire to all that are measured but the relay, to which all bytes are alike. */
+export async function warmUpFor(rig: Rig, wire: string, scale: number): Promise<void> {
+  const shape = streamShape(wire, 30, IN_BURSTS)
+  for (const target of streamTargets(rig, shape))
+    await rig.run(target, shape, { ...WARM_UP, calls: WARM_UP.calls * scale })
 }
 
 /** Peers have one upstream, at one wire. */
