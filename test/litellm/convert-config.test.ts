@@ -64,3 +64,32 @@ test('a configuration of LiteLLM is one of ours, which a gateway takes, and has 
 test.each(['', '[', 'model_list: 5', 'a: &a [*a]'])('%j is refused as no such configuration', (text) => {
   expect(() => convertConfig(text)).toThrow()
 })
+
+const converted = (params: string) =>
+  convertConfig(`model_list: [{ model_name: m, litellm_params: { ${params} } }]`)
+
+test.each([
+  ['model: claude-sonnet-4-5', 'https://api.anthropic.com'],
+  ['model: command-r-plus', 'https://api.cohere.com'],
+  ['model: gpt-4o', 'https://api.openai.com'],
+  ['model: o3-mini', 'https://api.openai.com'],
+  ['model: "ft:gpt-4o-mini:ours::1"', 'https://api.openai.com'],
+  ['model: sonnet, custom_llm_provider: anthropic', 'https://api.anthropic.com'],
+  ['model: anthropic/sonnet, custom_llm_provider: anthropic', 'https://api.anthropic.com'],
+])('the key of %s goes to the maker of the model, as there', (params, url) => {
+  const { yaml, lost } = converted(`${params}, api_key: os.environ/SOME_KEY`)
+  expect(yaml).toContain(`url: ${url}\n`)
+  expect(yaml).toContain('api_key_env: SOME_KEY')
+  expect(yaml).not.toContain('anthropic/')
+  expect(lost).toEqual([])
+})
+
+test.each([
+  'model: gemini-2.5-pro',
+  'model: mine',
+  'model: x, custom_llm_provider: unknown',
+])('no key goes anywhere where the maker of %s is not known', (params) => {
+  const { yaml, lost } = converted(`${params}, api_key: os.environ/SOME_KEY`)
+  expect(yaml).not.toContain('SOME_KEY')
+  expect(lost[0]).toContain('provider')
+})

@@ -24,7 +24,15 @@ const fileShape = z.object({
 })
 
 /** Parameters of a deployment that are in the result, or say nothing that is missing in it. */
-const READ_PARAMS = new Set(['model', 'api_base', 'api_key', 'weight', 'api_version', 'use_in_pass_through'])
+const READ_PARAMS = new Set([
+  'model',
+  'custom_llm_provider',
+  'api_base',
+  'api_key',
+  'weight',
+  'api_version',
+  'use_in_pass_through',
+])
 const ORDERS: ReadonlyMap<string, string> = new Map([
   ['latency-based-routing', 'health'],
   ['least-busy', 'health'],

@@ -54,13 +54,41 @@ const BASE_PATHS: ReadonlyMap<Provider, string> = new Map<Provider, string>([
 /** They are proven by other things than a key; LiteLLM takes those from the environment. */
 const OWN_CREDENTIALS = new Set<Provider>(['bedrock', 'vertex'])
 
+/** Makers of models that LiteLLM knows by a name without a provider before it. */
+const MAKERS: readonly (readonly [name: RegExp, provider: Provider])[] = [
+  [
+    /^(?:ft:)?(?:gpt-|chatgpt-|codex-|o\d|davinci|babbage)|^(?:text-embedding-|(?:text|omni)-moderation-|dall-e-|sora-|tts-|whisper-)/,
+    'openai',
+  ],
+  [/^claude-/, 'anthropic'],
+  [/^(?:command-|embed-(?:english|multilingual)-)/, 'cohere'],
+]
+
+/** What LiteLLM calls the provider, where that is said or known, and the model's name there. */
+function splitModel(
+  written: string,
+  provider: unknown,
+): { readonly prefix: string | null; readonly model: string } {
+  const slash = written.indexOf('/')
+  const before = slash === -1 ? null : written.slice(0, slash)
+  const prefix = typeof provider === 'string' && provider !== '' ? provider : before
+  if (prefix === null)
+    return { prefix: MAKERS.find(([name]) => name.test(written))?.[1] ?? null, model: written }
+  return { prefix, model: before === prefix ? written.slice(slash + 1) : written }
+}
+
 /** Where a deployment is, by the parameters of `litellm_params`. */
 export function findUpstream(params: Readonly<Record<string, unknown>>): FoundDeployment {
-  const { model: written, api_base: base, api_key: key } = params
+  const { model: written, api_base: base, api_key: key, custom_llm_provider: named } = params
   if (typeof written !== 'string' || written === '')
     return { kind: 'none', why: 'it has no litellm_params.model' }
-  const slash = written.indexOf('/')
-  const prefix = slash === -1 ? 'openai' : written.slice(0, slash)
+  const { prefix, model } = splitModel(written, named)
+  // A key goes to no maker by guess.
+  if (prefix === null)
+    return {
+      kind: 'none',
+      why: `its provider is not known: write it before the model, as in openai/${written}`,
+    }
   const provider = PREFIXES.get(prefix) ?? PROVIDERS.find((name) => name === prefix)
   if (provider === undefined) return { kind: 'none', why: `there is no provider ${prefix} here` }
   if (OWN_CREDENTIALS.has(provider))
@@ -82,7 +110,7 @@ export function findUpstream(params: Readonly<Record<string, unknown>>): FoundDe
       ? { api_key_env: name }
       : {}),
   } as const satisfies FoundUpstream
-  return { kind: 'found', upstream, model: slash === -1 ? written : written.slice(slash + 1), hasWrittenKey }
+  return { kind: 'found', upstream, model, hasWrittenKey }
 }
 
 function urlOf(provider: Provider): string | null {
