@@ -34,6 +34,13 @@ test('without a tolerance only what floats lose is the same', () => {
   expect(classesOf([line()], [line({ costPico: 4_500_010_000n })], 0)).toEqual(['price'])
 })
 
+test('only amounts of money lose anything by being floats: calls and tokens are counted', () => {
+  const many = { calls: 2_000_000n, inputTokens: 3_000_000n, outputTokens: 4_000_000n }
+  expect(classesOf([line(many)], [line({ ...many, calls: 2_000_001n })], 0)).toEqual(['calls'])
+  expect(classesOf([line(many)], [line({ ...many, inputTokens: 3_001_000n })], 0)).toEqual(['tokens'])
+  expect(classesOf([line(many)], [line({ ...many, outputTokens: 3_999_001n })], 0)).toEqual(['tokens'])
+})
+
 test('models meet under one name, whatever provider or revision is written around it', () => {
   expect(
     ['openai/gpt-4o-mini', 'gpt-4o-mini-2024-07-18', 'vertex_ai/claude-sonnet-4@20250514'].map(sharedModel),

@@ -95,16 +95,17 @@ export function classOf(
   if (!isNear(theirs.calls, ours.calls, tolerance)) return 'calls'
   if (!isNear(theirs.inputTokens, ours.inputTokens, tolerance)) return 'tokens'
   if (!isNear(theirs.outputTokens, ours.outputTokens, tolerance)) return 'tokens'
-  return isNear(theirs.costPico, ours.costPico, tolerance) ? 'same' : 'price'
+  return isNear(theirs.costPico, ours.costPico, tolerance, FLOAT_PICO) ? 'same' : 'price'
 }
 
 /** LiteLLM's amounts are floats: so much is what adding them up can lose. */
 const FLOAT_PICO = 1_000n
 
-function isNear(one: bigint, other: bigint, tolerance: number): boolean {
+/** @param lost By how much large figures may differ in any case. */
+function isNear(one: bigint, other: bigint, tolerance: number, lost = 0n): boolean {
   const difference = one > other ? one - other : other - one
   if (difference === 0n) return true
   const larger = one > other ? one : other
-  if (larger > FLOAT_PICO * FLOAT_PICO && difference <= FLOAT_PICO) return true
+  if (larger > lost * lost && difference <= lost) return true
   return Number(difference) <= tolerance * Number(larger)
 }
