@@ -19,9 +19,9 @@ export function addDays(day: UtcDay, days: number): UtcDay {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * MS_PER_DAY).toISOString().slice(0, 10)
 }
 
-/** A calendar day that exists, as YYYY-MM-DD. */
+/** A calendar day that exists, as YYYY-MM-DD. PostgreSQL has no year 0. */
 export function isDay(text: string): boolean {
-  if (!/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return false
+  if (!/^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return false
   const midnight = new Date(`${text}T00:00:00Z`)
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(text)
 }

@@ -160,6 +160,9 @@ test('what it spent stands by day and by call', async () => {
   const { litellm_call_id: callId } = rows[1]
   expect(await shown(acme, `/spend/logs?request_id=${callId}`)).toEqual([rows[1]])
   expect((await ask(acme, '/spend/logs?start_date=2026-02-30&end_date=2026-03-01')).status).toBe(400)
+  // What no store takes is the client's mistake, not the store's.
+  expect((await ask(acme, '/spend/logs?start_date=0000-01-01&end_date=0000-01-02')).status).toBe(400)
+  expect(await shown(acme, '/spend/logs?request_id=%00')).toEqual([])
 })
 
 test('models have the prices of the client, and only those of the key', async () => {

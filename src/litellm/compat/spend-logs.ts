@@ -6,6 +6,7 @@ import { COST_OF_ROW } from '../../limits/spent/cost-of-row.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { type CallRow, columnsOf, fieldsFrom } from '../../usage/calls/call-columns.ts'
+import { NO_ID } from '../../usage/calls/explain-cost.ts'
 import { type AskingKey, type CompatAnswer, refuseOthers } from './asking-key.ts'
 import { modelIdOf } from './model-answer.ts'
 
@@ -136,6 +137,7 @@ async function readRows(
   { callId }: SpendQuery,
   days: readonly UtcDay[],
 ): Promise<{ readonly rows: readonly KeyCall[]; readonly isTruncated?: true }> {
+  if (callId !== null && NO_ID.test(callId)) return { rows: [] }
   const untilMs = performance.now() + READ_MS
   const rows: KeyCall[] = []
   for (const day of days.toReversed()) {

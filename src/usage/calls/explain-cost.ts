@@ -8,8 +8,8 @@ import { type CostLine, costLinesOf } from '../cost-lines.ts'
 import { selectPrices } from '../price-definitions.ts'
 import { type FoundCall, findCalls } from './find-calls.ts'
 
-/** PostgreSQL refuses some of these in any text. */
-const NO_ID = /\p{Cc}/u
+/** No call has an id with any of these. PostgreSQL refuses some of them in any text. */
+export const NO_ID = /\p{Cc}/u
 
 /** A call, its price, and the lines that its cost is the sum of. */
 export interface ExplainedCall {
