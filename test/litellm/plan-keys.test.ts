@@ -56,10 +56,25 @@ describe('which models a key may use', () => {
     expect(whyOf({ team_id: 'gone', models: [] })).toBe('its team gone is not in the table of teams')
   })
 
+  test.each([
+    'gpt-4o',
+    ['gpt-4o', 5],
+    [null],
+    { 'gpt-4o': true },
+  ])('a list of names that is %j does not become every model', (models) => {
+    expect(whyOf({ models })).toBe('its models is not a list of texts')
+    expect(whyOf({ team_id: 't' }, { teams: [{ team_id: 't', models }] })).toBe(
+      "its team's models is not a list of texts",
+    )
+  })
+
   test('a list of which nothing can be said here allows nothing', () => {
     expect(whyOf({ models: ['no-default-models'] })).toBe('it may use no model')
     expect(whyOf({ models: ['*-mini'] })).toBe('it may use no model')
-    expect(modelsOf({ models: ['*-mini', 'gpt-4o'] })).toEqual(['gpt-4o'])
+    expect(plan({ models: ['*-mini', 'gpt-4o'] }).keys[0]).toMatchObject({
+      models: ['gpt-4o'],
+      lost: ['its model *-mini is neither a name nor prefix*'],
+    })
   })
 })
 
@@ -80,6 +95,37 @@ describe('limits', () => {
     expect(amountOf({ max_budget: 10, spend: 4.25 })).toBe(5_750_000_000_000n)
     expect(amountOf({ max_budget: 10, spend: 11 })).toBe(1n)
     expect(amountOf({ max_budget: 0 })).toBe(1n)
+  })
+
+  test.each([
+    'NaN',
+    'Infinity',
+    1e300,
+    2e9,
+    {},
+  ])('a budget of which %j is spent is not taken as a whole one', (spend) => {
+    expect(whyOf({ max_budget: 10, spend })).toContain('what is spent of its budget')
+    expect(limitsOf({ max_budget: 10, budget_duration: '1d', spend })).toHaveLength(1)
+  })
+
+  test('a budget that more was given back of than was spent is as large as it was', () => {
+    for (const spend of [-3, null, 0])
+      expect(limitsOf({ max_budget: 10, spend })?.[0]?.amount).toBe(10_000_000_000_000n)
+  })
+
+  test('budgets of models are those of the budget that a key names, where it has none of its own', () => {
+    const budgets = [
+      { budget_id: 'b', model_max_budget: { 'gpt-4o': { budget_limit: 1, time_period: '1d' } } },
+    ]
+    const own = { 'gpt-4o': { budget_limit: 2, time_period: '1d' } }
+    for (const [model_max_budget, amount] of [
+      [null, 1_000_000_000_000n],
+      [{}, 1_000_000_000_000n],
+      [own, 2_000_000_000_000n],
+    ] as const)
+      expect(limitsOf({ budget_id: 'b', model_max_budget }, { budgets })).toMatchObject([
+        { model: 'gpt-4o', per: 'day', amount },
+      ])
   })
 
   test('rates, calls at once, soft budgets and those of a model are limits, also of the budget that a key names', () => {
@@ -144,4 +190,43 @@ test('ends, blocks and tokens are read as LiteLLM has them', () => {
   expect(whyOf({ allowed_routes: ['management_routes'] })).toBe('it is for management, not for calls')
   expect(plan({ allowed_routes: ['llm_api_routes'] }).keys).toHaveLength(1)
   expect(whyOf({ allowed_routes: ['/chat/completions'] })).toBe('it is only for some routes')
+})
+
+test('a key that stands there twice is left: the other row may hold it to less', () => {
+  const keys = [
+    { token: TOKEN, key_alias: 'one' },
+    { token: TOKEN, key_alias: 'two', blocked: true },
+  ]
+  const found = planKeys({ keys, teams: [], users: [], budgets: [] }, true)
+  expect(found).toMatchObject({
+    keys: [],
+    left: [
+      { name: 'one', why: 'it stands there twice' },
+      { name: 'two', why: 'it stands there twice' },
+    ],
+  })
+})
+
+test.each([
+  [{ blocked: 'true' }, 'blocked is not true or false'],
+  [{ blocked: 1 }, 'blocked is not true or false'],
+  [{ team_id: 5 }, 'team_id is not a text'],
+  [{ team_id: 't', user_id: {} }, 'user_id is not a text'],
+  [{ budget_id: [] }, 'budget_id is not a text'],
+  [{ allowed_routes: '/chat' }, 'allowed_routes is not a list of texts'],
+  [{ model_max_budget: '{}' }, 'model_max_budget is not an object'],
+  [{ metadata: [] }, 'metadata is not an object'],
+  [{ budget_limits: {} }, 'budget_limits is not a list'],
+])('a key with %j is left: the bound that stands there is not known', (row, why) => {
+  const teams = [{ team_id: 't' }]
+  expect(whyOf(row, { teams })).toBe(`its ${why}`)
+  expect(plan(row, { teams }, true).keys).toEqual([])
+})
+
+test('what cannot be read of a team or a budget leaves all of its keys', () => {
+  expect(whyOf({ team_id: 't' }, { teams: [{ team_id: 't', blocked: 'yes' }] })).toBe(
+    "its team's blocked is not true or false",
+  )
+  const budgets = [{ budget_id: 'b', model_max_budget: 7 }]
+  expect(whyOf({ budget_id: 'b' }, { budgets })).toBe('its model_max_budget is not an object')
 })

@@ -71,7 +71,11 @@ export function mapLimits(row: Row, shared: Row | undefined): MappedLimits {
       return
     }
     // A budget that begins again does so here with its next period. One that does not is taken with what is left of it.
-    const spent = per === 'total' && model === null && !isSoft ? (amountOf('budget', row.spend) ?? 0n) : 0n
+    const spent = per === 'total' && model === null && !isSoft ? spentOf(row.spend) : 0n
+    if (spent === null) {
+      unmapped.push(`what is spent of its budget, ${shown(row.spend)}, is not an amount`)
+      return
+    }
     const left = amount - spent
     add({ kind: 'budget', per, isSoft, model, amount: left > 0n ? left : LEAST_PICO })
   }
@@ -94,7 +98,8 @@ export function mapLimits(row: Row, shared: Row | undefined): MappedLimits {
   }
   if (read('tpd_limit') !== null) unmapped.push('its tokens a day have no limit like it here')
 
-  for (const [model, sent] of columnMembers(row, 'model_max_budget')) {
+  const ofModels = [row, shared].map((one) => columnMembers(one, 'model_max_budget'))
+  for (const [model, sent] of ofModels.find((members) => members.length > 0) ?? []) {
     const terms = new Map(Object.entries(Object(sent)))
     if (!isModelPattern(model)) unmapped.push(`its budget of the model ${shown(model)} names no model`)
     else
@@ -118,6 +123,12 @@ export function mapLimits(row: Row, shared: Row | undefined): MappedLimits {
   if (columnText(row, 'organization_id') !== null) unmapped.push('its organization is not taken')
   if (columnTexts(row, 'access_group_ids').length > 0) unmapped.push('its access groups are not taken')
   return { limits: [...limits.values()], unmapped }
+}
+
+/** What was spent, a float that is below 0 after amounts were given back. `null`: it is not known. */
+function spentOf(sent: unknown): bigint | null {
+  if (sent === null || sent === undefined) return 0n
+  return typeof sent === 'number' && sent < 0 ? 0n : amountOf('budget', sent)
 }
 
 /** An amount that LiteLLM keeps as a float or an integer; `null`: no limit can be that. */

@@ -1,7 +1,15 @@
 import { isName } from '../../domain/names.ts'
 import { type MappedLimit, mapLimits, shown } from './map-limits.ts'
-import { allowedByBoth, readAllowed } from './map-models.ts'
-import { columnMoment, columnText, columnTexts, indexRows, type LiteLlmTables, type Row } from './tables.ts'
+import { type Allowed, allowedByBoth, readAllowed } from './map-models.ts'
+import {
+  columnMoment,
+  columnText,
+  columnTexts,
+  indexRows,
+  type LiteLlmTables,
+  misshapenColumns,
+  type Row,
+} from './tables.ts'
 
 /** The client that keys of a team or a user get. */
 export interface PlannedClient {
@@ -60,7 +68,7 @@ export function planKeys(tables: LiteLlmTables, takesPartly: boolean): KeyPlan {
   const owners = new Map<string, Owner>()
   const keys: PlannedKey[] = []
   const left: LeftKey[] = []
-  const met = new Set<string>()
+  const rowsOf = Map.groupBy(tables.keys, (row) => columnText(row, 'token'))
   for (const row of tables.keys) {
     const named = nameOf(row)
     const sha256 = columnText(row, 'token')
@@ -68,13 +76,13 @@ export function planKeys(tables: LiteLlmTables, takesPartly: boolean): KeyPlan {
       left.push({ ...named, why: 'its token is not a SHA-256' })
       continue
     }
-    if (met.has(sha256)) continue
-    met.add(sha256)
+    const budget = budgets.get(columnText(row, 'budget_id') ?? '')
     const team = columnText(row, 'team_id')
     const user = columnText(row, 'user_id')
     const owner = ownerOf(row, teams, users, budgets, owners)
-    const { limits, unmapped } = mapLimits(row, budgets.get(columnText(row, 'budget_id') ?? ''))
-    const models = modelsOf(row, owner)
+    const { limits, unmapped } = mapLimits(row, budget)
+    const allowed = readAllowed(columnTexts(row, 'models'))
+    const models = modelsOf(row, allowed, owner)
     const expiresAt = columnMoment(row, 'expires')
     const routes = columnTexts(row, 'allowed_routes')
     const lost = [
@@ -82,18 +90,24 @@ export function planKeys(tables: LiteLlmTables, takesPartly: boolean): KeyPlan {
       ...owner.unmapped,
       ...(routes.every((route) => CALL_ROUTES.has(route)) ? [] : ['it is only for some routes']),
     ]
+    const [misshapen] = [...misshapenColumns(row), ...misshapenColumns(budget), ...owner.misshapen]
     const why =
-      team !== null && !teams.has(team)
-        ? `its team ${shown(team)} is not in the table of teams`
-        : expiresAt === 'unreadable'
-          ? 'its end is not a time'
-          : routes.length > 0 && !routes.some((route) => CALL_ROUTES.has(route) || route.startsWith('/'))
-            ? 'it is for management, not for calls'
-            : models !== null && models.length === 0
-              ? 'it may use no model'
-              : lost.length > 0 && !takesPartly
-                ? lost.join('; ')
-                : null
+      // Of two rows, either may hold the key to less.
+      (rowsOf.get(sha256)?.length ?? 0) > 1
+        ? 'it stands there twice'
+        : misshapen !== undefined
+          ? `its ${misshapen}`
+          : team !== null && !teams.has(team)
+            ? `its team ${shown(team)} is not in the table of teams`
+            : expiresAt === 'unreadable'
+              ? 'its end is not a time'
+              : routes.length > 0 && !routes.some((route) => CALL_ROUTES.has(route) || route.startsWith('/'))
+                ? 'it is for management, not for calls'
+                : models !== null && models.length === 0
+                  ? 'it may use no model'
+                  : lost.length > 0 && !takesPartly
+                    ? lost.join('; ')
+                    : null
     if (why !== null || expiresAt === 'unreadable') {
       left.push({ ...named, why: why ?? '' })
       continue
@@ -108,6 +122,9 @@ export function planKeys(tables: LiteLlmTables, takesPartly: boolean): KeyPlan {
       limits,
       lost: [
         ...lost,
+        ...[...unsaidOf(allowed), ...unsaidOf(owner.allowed)].map(
+          (name) => `its model ${shown(name)} is neither a name nor prefix*`,
+        ),
         ...(user !== null && team !== null ? [`its user ${shown(user)} is not kept apart in the team`] : []),
         ...Object.keys(Object(row.aliases)).map((alias) => `its alias ${shown(alias)} for a model`),
       ],
@@ -118,8 +135,10 @@ export function planKeys(tables: LiteLlmTables, takesPartly: boolean): KeyPlan {
 
 interface Owner {
   readonly client: PlannedClient
+  readonly allowed: Allowed
   readonly models: readonly string[] | null
   readonly unmapped: readonly string[]
+  readonly misshapen: readonly string[]
 }
 
 /** The team of a key, else its user, else none of them. */
@@ -138,7 +157,8 @@ function ownerOf(
   const found = known.get(origin)
   if (found !== undefined) return found
   const row = (kind === 'team' ? teams : users).get(id) ?? {}
-  const { limits, unmapped } = mapLimits(row, budgets.get(columnText(row, 'budget_id') ?? ''))
+  const budget = budgets.get(columnText(row, 'budget_id') ?? '')
+  const { limits, unmapped } = mapLimits(row, budget)
   const allowed = readAllowed(columnTexts(row, 'models'))
   const fallback = isName(id) ? id : 'litellm'
   const name =
@@ -154,16 +174,17 @@ function ownerOf(
       isDisabled: row.blocked === true,
       limits,
     },
+    allowed,
     models: allowed.kind === 'all' ? null : allowed.kind === 'list' ? allowed.models : [],
     unmapped: unmapped.map((text) => text.replace(/^its /, `its ${kind}'s `)),
+    misshapen: [...misshapenColumns(row), ...misshapenColumns(budget)].map((text) => `${kind}'s ${text}`),
   }
   known.set(origin, owner)
   return owner
 }
 
 /** `null`: every model. `[]`: none. */
-function modelsOf(key: Row, owner: Owner): readonly string[] | null {
-  const allowed = readAllowed(columnTexts(key, 'models'))
+function modelsOf(key: Row, allowed: Allowed, owner: Owner): readonly string[] | null {
   switch (allowed.kind) {
     case 'none':
       return []
@@ -176,6 +197,11 @@ function modelsOf(key: Row, owner: Owner): readonly string[] | null {
     default:
       return allowed satisfies never
   }
+}
+
+/** Names of a list that allow nothing here. */
+function unsaidOf(allowed: Allowed): readonly string[] {
+  return allowed.kind === 'list' ? allowed.unmapped : []
 }
 
 function nameOf(row: Row): { readonly name: string; readonly prefix: string } {

@@ -21,6 +21,48 @@ export const TABLE_NAMES: Readonly<Record<keyof LiteLlmTables, string>> = {
   budgets: 'LiteLLM_BudgetTable',
 }
 
+type Form = 'a text' | 'a list of texts' | 'true or false' | 'an object' | 'a list'
+
+/** What columns hold where they are not null. One of another form may stand for a bound that would be lost. */
+const FORMS: Readonly<Record<string, Form>> = {
+  team_id: 'a text',
+  user_id: 'a text',
+  budget_id: 'a text',
+  organization_id: 'a text',
+  models: 'a list of texts',
+  allowed_routes: 'a list of texts',
+  access_group_ids: 'a list of texts',
+  blocked: 'true or false',
+  model_max_budget: 'an object',
+  metadata: 'an object',
+  budget_limits: 'a list',
+}
+
+/** The columns of a row that are not what they hold at LiteLLM, each a sentence's end: `models is not a list of texts`. */
+export function misshapenColumns(row: Row | undefined): readonly string[] {
+  return Object.entries(FORMS).flatMap(([column, form]) => {
+    const value = row?.[column]
+    return value === null || value === undefined || hasForm(value, form) ? [] : [`${column} is not ${form}`]
+  })
+}
+
+function hasForm(value: unknown, form: Form): boolean {
+  switch (form) {
+    case 'a text':
+      return typeof value === 'string'
+    case 'a list of texts':
+      return Array.isArray(value) && value.every((one) => typeof one === 'string')
+    case 'true or false':
+      return typeof value === 'boolean'
+    case 'an object':
+      return typeof value === 'object' && !Array.isArray(value)
+    case 'a list':
+      return Array.isArray(value)
+    default:
+      return form satisfies never
+  }
+}
+
 /** `null`: the column is missing, null, empty or not a text. */
 export function columnText(row: Row | undefined, column: string): string | null {
   const value = row?.[column]
