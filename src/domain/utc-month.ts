@@ -3,9 +3,9 @@ import { addDays, isDay, type UtcDay } from './utc-day.ts'
 /** A calendar month in UTC, written YYYY-MM. */
 export type UtcMonth = string
 
-/** A calendar month that exists, as YYYY-MM. */
+/** A calendar month that exists, as YYYY-MM: Postgres has no year 0, and the month behind the last has no such form. */
 export function isMonth(text: string): boolean {
-  return /^[0-9]{4}-[0-9]{2}$/.test(text) && isDay(`${text}-01`)
+  return /^[0-9]{4}-[0-9]{2}$/.test(text) && isDay(`${text}-01`) && text > '0001' && text < '9999-12'
 }
 
 /** The month in which `epochMs` (milliseconds since 1970) lies. */

@@ -8,7 +8,7 @@ import {
 } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import type { OpenEndName } from './open-ends.ts'
-import { readStatement } from './select-statement.ts'
+import { readStatement, selectClosedMonths } from './select-statement.ts'
 import { type SignedText, signText } from './signed-statement.ts'
 import { type StatementDocument, statementDocument } from './statement-document.ts'
 
@@ -76,8 +76,9 @@ export async function closeStatement(
   },
 ): Promise<ClosedStatement> {
   const closing = inTransaction(pool, async (session) => {
-    // One snapshot for all that is read; of two closings at once one fails.
-    await session.query('set transaction isolation level serializable')
+    await session.query('set transaction isolation level repeatable read')
+    // One after another: the snapshot of all that is read begins behind this lock, and has what the last one closed.
+    await session.query(`lock table ${SCHEMA}.statements in share row exclusive mode`)
     const previous = await findPrevious(session, client, month)
     const statement = await readStatement(session, client, month)
     const document = JSON.stringify(
@@ -105,13 +106,12 @@ export async function closeStatement(
   try {
     return await closing
   } catch (error) {
-    if (!AT_ONCE.has(sqlErrorOf(error)?.code ?? '')) throw error
-    throw conflict(`A statement of ${client.name} is being closed by another.`, 'month')
+    if (sqlErrorOf(error)?.code !== LOCK_NOT_AVAILABLE) throw error
+    throw conflict('Other statements are being closed: try again.', 'month')
   }
 }
 
-/** PostgreSQL's codes for serialization_failure and unique_violation. */
-const AT_ONCE: ReadonlySet<string> = new Set(['40001', '23505'])
+const LOCK_NOT_AVAILABLE = '55P03'
 
 /** The statement before. @throws {GatewayError} `conflict`: this month is not the next to be closed. */
 async function findPrevious(
@@ -119,15 +119,7 @@ async function findPrevious(
   client: { readonly id: string; readonly name: string },
   month: UtcMonth,
 ): Promise<ClosedStatement | null> {
-  const { rows } = await session.query<{ last: UtcMonth | null; open: UtcMonth | null }>(
-    `with closed as (select max(month) as last from ${SCHEMA}.statements where client_id = $1)
-     select last, (
-       select to_char(min(day), 'YYYY-MM') from ${SCHEMA}.daily_usage
-       where client_id = $1 and to_char(day, 'YYYY-MM') > coalesce(last, '')) as open
-     from closed`,
-    [client.id],
-  )
-  const { last = null, open = null } = rows[0] ?? {}
+  const { last, open } = await selectClosedMonths(session, client.id)
   if (last !== null && last >= month)
     throw conflict(`The statements of ${client.name} are closed up to ${last}.`, 'month')
   if (open !== null && open < month)

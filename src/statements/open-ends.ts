@@ -1,13 +1,15 @@
 import { daysOfMonth, nextMonthOf, type UtcMonth } from '../domain/utc-month.ts'
 import type { LedgerOverview } from '../ledger/operations/inspect-ledger.ts'
 import type { LedgerPorts } from '../ledger/operations/ledger.ts'
-import { selectUnsettledJobs } from '../objects/table/jobs-table.ts'
+import { countJobsBefore } from '../objects/table/jobs-table.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { countJournalsFrom } from '../store/ledger/gateway-journals.ts'
 
 /** Why a month's figures may still change by what was not counted. */
 export const OPEN_ENDS = [
   'month_not_over',
+  'running_calls',
   'waiting_records',
   'unread_journals',
   'gaps',
@@ -26,32 +28,43 @@ export interface OpenEnd {
 interface Asked {
   readonly pool: Postgres
   readonly nowMs: number
-  readonly clientName: string
+  readonly clientId: string
   readonly month: UtcMonth
   readonly overview: LedgerOverview
 }
 
 type Finder = (asked: Asked) => string | null | Promise<string | null>
 
+/** A call is of the month that it begins in. Sessions, the longest of them, are ended within an hour. */
+const LONGEST_CALL_MS = 3_600_000
+
 /** Records are of any client, so that each client's month waits for all of them. */
 const FINDERS: Readonly<Record<OpenEndName, Finder>> = {
   month_not_over({ nowMs, month }) {
     return nowMs < endOf(month) ? `The month ends at ${nextMonthOf(month)}-01T00:00:00Z.` : null
   },
+  running_calls({ nowMs, month }) {
+    const until = `${nextMonthOf(month)}-01T01:00:00Z`
+    return nowMs >= endOf(month) && nowMs < lastRecordOf(month)
+      ? `Calls that began in the month may still run until ${until}.`
+      : null
+  },
   waiting_records({ overview: { backlogs, redisProblem }, nowMs, month }) {
     if (backlogs === null) return `Redis does not say what waits: ${redisProblem}.`
     const oldestMs = Math.max(0, ...[...backlogs.values()].map((backlog) => backlog.oldestMs))
     const waiting = [...backlogs.values()].reduce((sum, { entries }) => sum + entries, 0)
-    const mayBeOfMonth = waiting > 0 && nowMs - oldestMs < endOf(month)
-    return mayBeOfMonth
-      ? `${waiting} records wait to be counted. Workers do it: tallygate ledger status.`
+    return waiting > 0 && nowMs - oldestMs < lastRecordOf(month)
+      ? `${numbered(waiting, 'record waits', 'records wait')} to be counted. Workers do it: tallygate ledger status.`
       : null
   },
-  unread_journals({ overview: { ledger, journals, corruptJournals } }) {
+  async unread_journals({ pool, month, overview: { ledger, journals, corruptJournals } }) {
     const known = new Set(ledger.producers.map(({ producer }) => producer))
     const unknown = [...journals.keys()].filter((producer) => !known.has(producer)).length + corruptJournals
-    return unknown > 0
-      ? `${unknown} journals on this machine are not counted: tallygate ledger status.`
+    if (unknown > 0)
+      return `${numbered(unknown, 'journal', 'journals')} on this machine ${unknown === 1 ? 'is' : 'are'} not counted: tallygate ledger status.`
+    const full = await countJournalsFrom(pool, new Date(lastRecordOf(month)))
+    return full > 0
+      ? `${numbered(full, 'gateway has', 'gateways have')} records in a journal that are not counted: tallygate doctor.`
       : null
   },
   gaps: ({ pool, month }) =>
@@ -60,29 +73,31 @@ const FINDERS: Readonly<Record<OpenEndName, Finder>> = {
       month,
       `select coalesce(sum(to_seq - from_seq + 1), 0) from ${SCHEMA}.ledger_gaps
        where filled_at is null and recorded_at >= $1`,
-      (count) => `${count} records are missing since the month began: tallygate ledger gaps.`,
+      (count) =>
+        `${numbered(count, 'record is', 'records are')} missing since the month began: tallygate ledger gaps.`,
     ),
   dead_letters: ({ pool, month }) =>
     countSince(
       pool,
       month,
       `select count(*) from ${SCHEMA}.dead_letters where resolved_at is null and at >= $1`,
-      (count) => `${count} records could not be counted: tallygate dead-letters list.`,
+      (count) => `${numbered(count, 'record', 'records')} could not be counted: tallygate dead-letters list.`,
     ),
-  async unsettled_jobs({ pool, clientName, month }) {
-    const jobs = await selectUnsettledJobs(pool, clientName)
-    const count = jobs.filter(({ createdAt }) => createdAt.getTime() < endOf(month)).length
-    return count > 0 ? `${count} jobs have not reported what they used: tallygate jobs list.` : null
+  async unsettled_jobs({ pool, clientId, month }) {
+    const count = await countJobsBefore(pool, clientId, new Date(endOf(month)))
+    return count > 0
+      ? `${numbered(count, 'job has', 'jobs have')} not reported what they used: tallygate jobs list.`
+      : null
   },
 }
 
 /** All that may still change a client's month, in the order of the names. */
 export async function findOpenEnds(
   { pool, now, inspectLedger }: LedgerPorts,
-  clientName: string,
+  clientId: string,
   month: UtcMonth,
 ): Promise<readonly OpenEnd[]> {
-  const asked = { pool, nowMs: now(), clientName, month, overview: await inspectLedger() }
+  const asked = { pool, nowMs: now(), clientId, month, overview: await inspectLedger() }
   const found = await Promise.all(OPEN_ENDS.map(async (name) => ({ name, says: await FINDERS[name](asked) })))
   return found.flatMap(({ name, says }) => (says === null ? [] : [{ name, says }]))
 }
@@ -91,15 +106,24 @@ async function countSince(
   pool: Postgres,
   month: UtcMonth,
   select: string,
-  says: (count: string) => string,
+  says: (count: number) => string,
 ): Promise<string | null> {
   const { rows } = await pool.query<{ count: string }>(`select (${select})::text as count`, [
     `${daysOfMonth(month).from}T00:00:00Z`,
   ])
-  const count = rows[0]?.count ?? '0'
-  return count === '0' ? null : says(count)
+  const count = Number(rows[0]?.count ?? '0')
+  return count === 0 ? null : says(count)
 }
 
 function endOf(month: UtcMonth): number {
   return Date.parse(`${nextMonthOf(month)}-01T00:00:00Z`)
+}
+
+/** Until then records of calls of the month may be written. */
+function lastRecordOf(month: UtcMonth): number {
+  return endOf(month) + LONGEST_CALL_MS
+}
+
+function numbered(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`
 }

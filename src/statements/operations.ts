@@ -16,12 +16,12 @@ import type { Ports } from '../operations/ports.ts'
 import { VALUE } from '../operations/read-input.ts'
 import { conflict, invalid, noClient } from '../operations/refuse.ts'
 import { printable, renderTable } from '../operations/table.ts'
-import { checkStatement, parseStatementFile } from './check-statement.ts'
+import { checkStatement, parsePublicKey, parseStatementFile } from './check-statement.ts'
 import { type ClosedStatement, closeStatement, findClosed, selectClosed } from './close-statement.ts'
 import { findOpenEnds, OPEN_ENDS, type OpenEnd } from './open-ends.ts'
 import { selectStatement } from './select-statement.ts'
 import { publicKeyOf } from './signed-statement.ts'
-import { STATEMENT, statementDocument } from './statement-document.ts'
+import { STATED, STATEMENT, type StatedMonth, statementDocument } from './statement-document.ts'
 
 export interface StatementPorts extends LedgerPorts {
   /** The pepper that statements are signed under. Throws where it is not configured. */
@@ -34,23 +34,6 @@ const MONTH = z
   .refine(isMonth, 'must be a month that exists, such as 2026-01')
   .meta({ description: 'YYYY-MM, UTC.', pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$', [VALUE]: 'month' })
 
-const STATED = shownDocument('StatedMonth', {
-  statement: STATEMENT,
-  provisional: shownList(
-    shownDocument('OpenEnd', {
-      name: shownText('A reason.'),
-      says: shownText('What it is, and what to do.'),
-    }),
-    'Why the figures may still change. None, and no signature: it may be closed.',
-  ),
-  sha256: shownTextOrNull('Of the statement as JSON without spaces, in hex. null: it is not closed.'),
-  signature: shownTextOrNull('Ed25519, of the same bytes, in base64.'),
-  public_key: shownTextOrNull('The key of that signature, in base64.'),
-})
-
-/** A month as it is shown, and as a file that can be checked. */
-type StatedMonth = z.output<typeof STATED>
-
 function stated(closed: ClosedStatement): StatedMonth {
   return {
     statement: STATEMENT.parse(JSON.parse(closed.document)),
@@ -60,6 +43,9 @@ function stated(closed: ClosedStatement): StatedMonth {
     public_key: closed.publicKey.toString('base64'),
   }
 }
+
+/** Of a statement with 40,000 lines. */
+const MOST_CHARACTERS = 16 * 1024 * 1024
 
 const showStatement = operation({
   name: 'statements.show',
@@ -78,7 +64,7 @@ const showStatement = operation({
     if (closed !== null) return stated(closed)
     const [statement, provisional] = await Promise.all([
       selectStatement(ports.pool, client, month),
-      findOpenEnds(ports, client.name, month),
+      findOpenEnds(ports, client.id, month),
     ])
     return {
       ...{ statement: statementDocument(statement, null), provisional },
@@ -123,7 +109,7 @@ const closeOperation = operation({
   },
   async run(ports: StatementPorts, { id, month, accepted = [] }, who): Promise<StatedMonth> {
     const client = await getClient(ports, id)
-    const ends = await findOpenEnds(ports, client.name, month)
+    const ends = await findOpenEnds(ports, client.id, month)
     const [end] = ends.filter((open) => open.name === 'month_not_over' || !accepted.includes(open.name))
     if (end !== undefined) throw conflict(`The month may still change by ${end.name}: ${end.says}`, 'month')
     const taken = ends.map((open) => open.name)
@@ -200,12 +186,19 @@ const verifyStatement = operation({
   name: 'statements.verify',
   summary: 'Checks a statement from a file alone: its signature, its hash, and its sums.',
   role: 'read',
-  http: { method: 'POST', path: '/statements/verify', id: 'verifyStatement', body: 'StatementFile' },
+  http: {
+    method: 'POST',
+    path: '/statements/verify',
+    id: 'verifyStatement',
+    body: 'StatementFile',
+    // The text is within JSON, where its quotation marks take two bytes each.
+    bodyLimitBytes: 2 * MOST_CHARACTERS,
+  },
   needsNoStores: true,
   input: {
     file: z
       .string('must be a text')
-      .max(900_000, 'must be at most 900,000 characters')
+      .max(MOST_CHARACTERS, 'must be at most 16 Mi characters')
       .describe('What `statement show --json` wrote.'),
     public_key: textField(
       'The key that it has to be signed with, in base64: `statement key`.',
@@ -224,7 +217,9 @@ const verifyStatement = operation({
   async run(_: Ports, { file, public_key: key }) {
     const parsed = parseStatementFile(file)
     if (parsed === null) throw invalid('file', 'must be what statement show --json wrote')
-    const problems = checkStatement(parsed, key ?? null)
+    const expectedKey = key === undefined ? null : parsePublicKey(key)
+    if (key !== undefined && expectedKey === null) throw invalid('public_key', 'must be 32 bytes in base64')
+    const problems = checkStatement(parsed, expectedKey)
     const { client, month, total_usd } = parsed.statement
     return { ok: problems.length === 0, client, month, total_usd, public_key: parsed.public_key, problems }
   },

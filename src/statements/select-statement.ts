@@ -1,8 +1,7 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
-import { daysOfMonth, nextMonthOf, type UtcMonth } from '../domain/utc-month.ts'
-import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
+import { daysOfMonth, type UtcMonth } from '../domain/utc-month.ts'
+import { inSnapshot, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { beginTransaction } from '../store/connection/sessions/session-settings.ts'
 import { costLinesOf } from '../usage/cost-lines.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
@@ -25,6 +24,13 @@ from ${SCHEMA}.adjustment_entries e join ${SCHEMA}.adjustments a on a.id = e.adj
 where e.client_id = $1 and e.day between $2 and $3
 group by a.id having sum(e.pico) <> 0 order by a.id`
 
+/** The last month that is closed, and the first behind it that has usage. */
+const SELECT_MONTHS = `
+select last, (
+  select to_char(min(day), 'YYYY-MM') from ${SCHEMA}.daily_usage
+  where client_id = $1 and day >= coalesce(to_date(last, 'YYYY-MM') + interval '1 month', '-infinity')) as open
+from (select max(month) as last from ${SCHEMA}.statements where client_id = $1) closed`
+
 /** By closed month: what its calls cost now, less what was stated for it, in its statement and in later ones. */
 const SELECT_CARRIED = `
 with stated as (
@@ -33,17 +39,13 @@ with stated as (
     union all
     select c.month, c.pico from ${SCHEMA}.statements s,
       jsonb_to_recordset(s.carried) as c (month text, pico numeric) where s.client_id = $1) parts
-  group by month),
-spent as (
-  select to_char(day, 'YYYY-MM') as month, sum(cost_pico + adjusted_pico) as pico
-  from ${SCHEMA}.daily_usage where client_id = $1 and to_char(day, 'YYYY-MM') in (select month from stated)
-  group by 1)
-select month, (coalesce(spent.pico, 0) - stated.pico)::text as pico
-from stated left join spent using (month)
-where coalesce(spent.pico, 0) <> stated.pico order by month`
-
-const SELECT_LAST_CLOSED = `
-select max(month) as month from ${SCHEMA}.statements where client_id = $1`
+  group by month)
+select month, (spent.pico - stated.pico)::text as pico
+from stated, lateral (
+  select coalesce(sum(cost_pico + adjusted_pico), 0) as pico from ${SCHEMA}.daily_usage
+  where client_id = $1 and day >= to_date(month, 'YYYY-MM')
+    and day < to_date(month, 'YYYY-MM') + interval '1 month') spent
+where spent.pico <> stated.pico order by month`
 
 /** In one snapshot, so that lines, corrections and totals are of one moment. */
 export async function selectStatement(
@@ -51,17 +53,7 @@ export async function selectStatement(
   client: { readonly id: string; readonly name: string },
   month: UtcMonth,
 ): Promise<Statement> {
-  const session = await pool.connect()
-  let isDone = false
-  try {
-    await beginTransaction(session, 'isolation level repeatable read, read only')
-    const statement = await readStatement(session, client, month)
-    await session.query('commit')
-    isDone = true
-    return statement
-  } finally {
-    session.release(!isDone)
-  }
+  return await inSnapshot(pool, (session) => readStatement(session, client, month))
 }
 
 /** The same within a transaction that goes on, which has to have one snapshot. */
@@ -115,15 +107,26 @@ async function selectCorrections(
   return rows.map(({ pico, ...row }) => ({ ...row, amountPico: BigInt(pico) }))
 }
 
-/** The month behind the last one that is closed has what came to closed ones since. */
+/** Which months of a client are closed: `null` where there is none. */
+export interface ClosedMonths {
+  readonly last: UtcMonth | null
+  /** The first month with usage behind it. */
+  readonly open: UtcMonth | null
+}
+
+export async function selectClosedMonths(session: PostgresSession, clientId: string): Promise<ClosedMonths> {
+  const { rows } = await session.query<ClosedMonths>(SELECT_MONTHS, [clientId])
+  return rows[0] ?? { last: null, open: null }
+}
+
+/** A month that may be closed next has what came to closed ones since, also behind months without usage. */
 async function selectCarried(
   session: PostgresSession,
   clientId: string,
   month: UtcMonth,
 ): Promise<readonly StatementCarry[]> {
-  const last = await session.query<{ month: UtcMonth | null }>(SELECT_LAST_CLOSED, [clientId])
-  const lastClosed = last.rows[0]?.month ?? null
-  if (lastClosed === null || nextMonthOf(lastClosed) !== month) return []
+  const { last, open } = await selectClosedMonths(session, clientId)
+  if (last === null || month <= last || (open !== null && open < month)) return []
   const { rows } = await session.query<{ month: UtcMonth; pico: string }>(SELECT_CARRIED, [clientId])
   return rows.map((row) => ({ month: row.month, amountPico: BigInt(row.pico) }))
 }

@@ -73,6 +73,23 @@ export const STATEMENT = shownDocument('Statement', {
 
 export type StatementDocument = z.output<typeof STATEMENT>
 
+/** A month as it is shown, and as a file that can be checked. */
+export const STATED = shownDocument('StatedMonth', {
+  statement: STATEMENT,
+  provisional: shownList(
+    shownDocument('OpenEnd', {
+      name: shownText('A reason.'),
+      says: shownText('What it is, and what to do.'),
+    }),
+    'Why the figures may still change. None, and no signature: it may be closed.',
+  ),
+  sha256: shownTextOrNull('Of the statement as JSON without spaces, in hex. null: it is not closed.'),
+  signature: shownTextOrNull('Ed25519, of the same bytes, in base64.'),
+  public_key: shownTextOrNull('The key of that signature, in base64.'),
+})
+
+export type StatedMonth = z.output<typeof STATED>
+
 export interface Closing {
   readonly accepted: readonly OpenEndName[]
   readonly closedAt: Date

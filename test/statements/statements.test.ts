@@ -2,9 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { NO_USAGE } from '../../src/call/usage.ts'
 import { addCredit } from '../../src/corrections/adjustments.ts'
+import { isMonth } from '../../src/domain/utc-month.ts'
 import { createClient } from '../../src/keys/clients.ts'
 import { buildLinearPrice } from '../../src/pricing/price.ts'
-import { checkStatement, parseStatementFile } from '../../src/statements/check-statement.ts'
+import { checkStatement, parsePublicKey, parseStatementFile } from '../../src/statements/check-statement.ts'
 import { closeStatement } from '../../src/statements/close-statement.ts'
 import { findOpenEnds } from '../../src/statements/open-ends.ts'
 import { STATEMENTS_CHAPTER, type StatementPorts } from '../../src/statements/operations.ts'
@@ -127,6 +128,7 @@ test('what comes to a closed month is a line of the next, once, and changes noth
     { month: '2026-09', amountPico: 9n },
   ])
   // Of two months that are open the first has it.
+  await count(call('2026-10-10'))
   expect((await selectStatement(ledger.pool, client, '2026-11')).carried).toEqual([])
   await closeStatement(ledger.pool, client, '2026-10', HOW)
   expect((await selectStatement(ledger.pool, client, '2026-11')).carried).toEqual([])
@@ -137,6 +139,10 @@ test('what comes to a closed month is a line of the next, once, and changes noth
   )
   const spent = (await usagePico('2026-08')) + (await usagePico('2026-09')) + (await usagePico('2026-10'))
   expect(BigInt(rows[0].stated.replace('.', '').replace(/^0+/, ''))).toBe(spent)
+})
+
+test.each(['0000-01', '9999-12', '2026-13', '2026-1'])('%s is refused as a month', (month) => {
+  expect(isMonth(month)).toBe(false)
 })
 
 test('months are closed in their order, each once', async () => {
@@ -150,6 +156,42 @@ test('months are closed in their order, each once', async () => {
   await expect(close('2026-08')).rejects.toThrow(`The statements of ${client.name} are closed up to 2026-08.`)
   await close('2026-09')
   await expect(close('2026-07')).rejects.toThrow('closed up to 2026-09')
+})
+
+test('what came to a closed month is carried over months without usage', async () => {
+  await count(call('2026-07-10'))
+  await closeStatement(ledger.pool, client, '2026-07', HOW)
+  await credit('2026-07-11', -5n, 'too dear')
+  await credit('2027-01-01', -9n, 'for later')
+  await count(call('2026-10-10'))
+  const carried = [{ month: '2026-07', amountPico: -5n }]
+  expect((await selectStatement(ledger.pool, client, '2026-10')).carried).toEqual(carried)
+  expect((await selectStatement(ledger.pool, client, '2026-11')).carried).toEqual([])
+  const { document } = await closeStatement(ledger.pool, client, '2026-10', HOW)
+  expect(JSON.parse(document)).toMatchObject({
+    carried: [{ month: '2026-07', amount_usd: '-0.000000000005' }],
+  })
+  expect((await selectStatement(ledger.pool, client, '2026-11')).carried).toEqual([])
+})
+
+test('months of many clients are closed at once, and of two months of one client the order holds', async () => {
+  const made = await Promise.all(
+    Array.from({ length: 12 }, (_, index) => createClient(ledger.pool, `of ${client.name}: ${index}`)),
+  )
+  const clients = made.flatMap((one) => one ?? [])
+  await count(...clients.map(({ id }) => ({ ...call('2026-10-10'), clientId: id })))
+  await Promise.all(clients.map((one) => closeStatement(ledger.pool, one, '2026-10', HOW)))
+  const both = await Promise.allSettled([
+    closeStatement(ledger.pool, client, '2026-08', HOW),
+    closeStatement(ledger.pool, client, '2026-09', HOW),
+  ])
+  const { rows } = await ledger.pool.query<{ month: string; previous: string | null }>(
+    `select month, document::json->>'previous' as previous from tallygate.statements
+     where client_id = $1 order by month`,
+    [client.id],
+  )
+  expect(rows).toHaveLength(both.filter(({ status }) => status === 'fulfilled').length)
+  expect(rows.filter(({ previous }) => previous === null)).toHaveLength(1)
 })
 
 function ports(changes: Partial<StatementPorts> = {}): StatementPorts {
@@ -189,7 +231,7 @@ async function run(name: string, input: object, given = ports()): Promise<unknow
 
 test('a month is provisional while it runs, and while something of it may not be counted', async () => {
   const names = async (month: string, given = ports()) =>
-    (await findOpenEnds(given, client.name, month)).map(({ name }) => name)
+    (await findOpenEnds(given, client.id, month)).map(({ name }) => name)
   expect(await names('2026-11')).toEqual(['month_not_over'])
   expect(await names('2026-10')).toEqual([])
   const overview = await ports().inspectLedger()
@@ -198,6 +240,13 @@ test('a month is provisional while it runs, and while something of it may not be
       inspectLedger: async () => ({ ...overview, backlogs: new Map([['s', { entries: 3, oldestMs }]]) }),
     })
   expect(await names('2026-10', waiting(1_000))).toEqual([])
+  const justOver = (sinceMs: number, changes: Partial<StatementPorts> = {}) =>
+    ports({ ...changes, now: () => Date.parse('2026-11-01T00:00:00Z') + sinceMs })
+  expect(await names('2026-10', justOver(-1))).toEqual(['month_not_over'])
+  // Calls that began in it run, and their records come behind its end.
+  expect(await names('2026-10', justOver(0))).toEqual(['running_calls'])
+  expect(await names('2026-10', justOver(3_600_000))).toEqual([])
+  expect(await names('2026-10', justOver(3_660_000, waiting(120_000)))).toEqual(['waiting_records'])
   expect(await names('2026-10', waiting(40 * 86_400_000))).toEqual(['waiting_records'])
   const noRedis = ports({
     inspectLedger: async () => ({ ...overview, backlogs: null, redisProblem: 'away' }),
@@ -205,6 +254,15 @@ test('a month is provisional while it runs, and while something of it may not be
   expect(await names('2026-10', noRedis)).toEqual(['waiting_records'])
   const journals = ports({ inspectLedger: async () => ({ ...overview, journals: new Map([['p', 5]]) }) })
   expect(await names('2026-10', journals)).toEqual(['unread_journals'])
+  // A gateway on another machine said so, and is silent since.
+  await ledger.pool.query(
+    `insert into tallygate.gateway_journals
+       (gateway, uncommitted_records, uncommitted_bytes, max_bytes, oldest_uncommitted_ms, at)
+     values ('there:1', 4, 1, 9, 7200000, '2026-11-01T02:30:00Z')`,
+  )
+  expect(await names('2026-10')).toEqual(['unread_journals'])
+  expect(await names('2026-09')).toEqual([])
+  await ledger.pool.query('delete from tallygate.gateway_journals')
   await ledger.pool.query(
     `insert into tallygate.ledger_gaps (producer, from_seq, to_seq, reason, recorded_at)
      values ('gone', 1, 4, 'test', '2026-10-15')`,
@@ -234,7 +292,9 @@ test('a closed statement is checked by its file and the public key alone, and an
   const { public_key: key } = (await run('statements.key', {})) as { readonly public_key: string }
   const check = (text: string, expected: string | null = key) => {
     const file = parseStatementFile(text)
-    return file === null ? ['unreadable'] : checkStatement(file, expected)
+    return file === null
+      ? ['unreadable']
+      : checkStatement(file, expected === null ? null : parsePublicKey(expected))
   }
   const text = JSON.stringify(shown)
   expect(check(text)).toEqual([])
@@ -250,7 +310,7 @@ test('a closed statement is checked by its file and the public key alone, and an
   expect(altered).toBe(body.length - 2)
   const other = await run('statements.key', {}, ports({ newKeyPepper: () => 'another pepper' }))
   expect(check(text, (other as { readonly public_key: string }).public_key)).toEqual([
-    'The statement does not have the signature beside it.',
+    'The statement is signed with another key than the expected one.',
   ])
   expect(check(JSON.stringify({ ...(shown as object), signature: null }))[0]).toContain('not closed')
   expect(check('{}')).toEqual(['unreadable'])

@@ -59,6 +59,16 @@ export async function selectGatewayLags(pool: Postgres): Promise<readonly Gatewa
   return rows.map((row) => ({ gateway: row.gateway, oldestMs: Number(row.oldest_ms) }))
 }
 
+/** How many gateways said last that a record from before then is not counted, those that are silent since too. */
+export async function countJournalsFrom(pool: Postgres, before: Date): Promise<number> {
+  const { rows } = await pool.query<{ journals: string }>(
+    `select count(*) as journals from ${SCHEMA}.gateway_journals
+     where uncommitted_records > 0 and at - make_interval(secs => oldest_uncommitted_ms / 1000.0) < $1`,
+    [before],
+  )
+  return Number(rows[0]?.journals ?? '0')
+}
+
 /** The gateways that run, by their names. */
 export async function selectGatewayJournals(
   pool: Postgres,
