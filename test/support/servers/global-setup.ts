@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { installTestPackages } from '../../../scripts/test-packages.ts'
 import { makeTemplate } from './database.ts'
 import { checkHost } from './preflight.ts'
 import { startPrivatePostgres, startPrivateRedis } from './servers.ts'
@@ -79,7 +78,6 @@ async function inContainer(start: () => Promise<Server>): Promise<Server | null>
   const sockets = ['/var/run/docker.sock', join(homedir(), '.docker/run/docker.sock')]
   if (process.env.DOCKER_HOST === undefined && !sockets.some((socket) => existsSync(socket))) return null
   try {
-    installTestPackages()
     return await start()
   } catch (error) {
     console.error(`containers do not work, taking local servers: ${error}`)
