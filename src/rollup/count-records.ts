@@ -79,15 +79,16 @@ export async function countRecords(
     sink.add(session, limited.records, noLonger),
     addDefinitions(session, records),
     addCharges(session, limited.records),
-    addRouteSpending(session, limited.records),
     lateRepricing.plan(session, limited.records),
   ])
   // Awaited below: it may fail before that.
   adding.catch(() => {})
   const totals = totalByDay(limited.records, noLonger)
-  const [callsSkipped, , , , late] = await adding
+  const [callsSkipped, , , late] = await adding
   // 6. In the order of the key: two shards cannot wait for one another in a circle.
   for (const some of totals) await addUsage(session, some)
+  // Two shards with calls of one key by one route wait for one another here, too.
+  await addRouteSpending(session, limited.records)
   // Rows that are locked now: what a repricing gives to calls that come in after it.
   for (const { adjustmentId, entries } of late) await addEntries(session, adjustmentId, entries)
   return {

@@ -234,10 +234,10 @@ test('what was spent of any budget is what its answers about usage say, over sum
     [TODAY],
   )
   await pool.query(
-    `insert into tallygate.route_spending (client_id, day, key_id, model, upstream, price_id, route, requests, cost_pico,
-       unpriced_pico, without_figures_pico)
+    `insert into tallygate.route_spending (client_id, day, key_id, model, upstream, price_id, route, cost_pico,
+       unpriced, unpriced_pico, without_figures_pico)
      select 'acme', $1::date - n, 'acme-' || n % 3, case when n % 4 = 0 then 'gpt-4o' else 'other' end, 'routed', '',
-       'gpt-4o', 1, 1000 + n, 0, n
+       'gpt-4o', 1000 + n, 0, 0, n
      from generate_series(0, 60) n`,
     [TODAY],
   )

@@ -311,6 +311,36 @@ test('a job by a route reserves of budgets for its name, and what a fetch report
   expect(await read()).toEqual([7n, 0n])
 })
 
+test('what a job by a route used is spent of budgets for its name when a later price fits it', async () => {
+  const now = noon('2026-02-03')
+  await emptyTables(ledger.pool, ['objects'])
+  const submitted = { arrivedAtMs: now, costPico: null, priceId: null, route: 'smart' } as const
+  const job = { id: 'b_unpriced', kind: 'batch', is: 'created', job: true, reservedPico: '5' } as const
+  await add([
+    aRecord({
+      ...submitted,
+      unpricedReason: 'billed_later',
+      usageSource: 'none',
+      usage: NO_USAGE,
+      requestedModel: 'at-target',
+      objects: [job],
+    }),
+  ])
+  const ofRoute = { clientId: 'cli_a', keyId: null, model: 'smart', fromDay: utcDayOf(now), toDay: null }
+  const fetched = { responseId: job.id, responseUse: 'fetched', method: 'GET', arrivedAtMs: now } as const
+  await add([
+    aRecord({
+      ...fetched,
+      path: `/v1/batches/${job.id}`,
+      ...{ model: 'found-later', costPico: null, priceId: null, unpricedReason: 'no_price' },
+    }),
+  ])
+  await ledger.pool.query(
+    `update tallygate.daily_usage set adjusted_pico = 60, priced_later = 1 where model = 'found-later' and settlements > 0`,
+  )
+  expect((await selectSpent(ledger.pool, [ofRoute], [])).spentPico).toEqual([60n])
+})
+
 test('a charge counts once, however often its record comes, and by the model and key that budgets are of', async () => {
   const record = aRecord({
     arrivedAtMs: noon('2026-02-03'),

@@ -20,14 +20,17 @@ export const IS_UNTOLD_JOB = `o.job and o.reserved_pico is not null
 /** Of these, the condition that the job is still waited for. */
 export const IS_WAITING_JOB = `(o.settled_at is null and o.deleted_at is null and o.created_at >= now() - interval '${JOB_RESERVE_HOURS} hours')`
 
+/** How many calls of a row `u` of `daily_usage` had figures and no cost, whatever a repricing gave them since; null: none. */
+export const UNPRICED_WITH_FIGURES = 'nullif(u.unpriced - coalesce(u.without_figures, 0) - u.invalid, 0)'
+
 /**
- * What the calls of a row `c` of `budget_charges`, or of `route_spending`, are charged now, as a column `pico` of `left`. Of calls with figures a
- * repricing gives some a cost: they are charged no longer, each as the average of their row.
+ * What the calls of a row `c` of `budget_charges`, or of `route_spending`, are charged now, as a column `pico` of
+ * `charge`. Of calls with figures a repricing gives some a cost: they are charged no longer, each as the average of their
+ * row.
  */
 export const CHARGES_LEFT = `lateral (
   select c.without_figures_pico + c.unpriced_pico * coalesce((
-    select greatest(0, 1 - coalesce(u.priced_later, 0)::numeric
-      / nullif(u.unpriced - coalesce(u.without_figures, 0) - u.invalid, 0))
+    select greatest(0, 1 - coalesce(u.priced_later, 0)::numeric / ${UNPRICED_WITH_FIGURES})
     from ${SCHEMA}.daily_usage u where ${isRowOf('u', 'c')} limit 1), 1) as pico) as charge`
 
 /** Adds what budgets are charged for these calls, under the models that they are totalled under. */

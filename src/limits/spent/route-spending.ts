@@ -3,17 +3,17 @@ import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { isRowOf, KEY_COLUMNS, KEY_RECORD, keyOf, keyRowOf, keyText, ROW_KEY } from '../../usage/daily-key.ts'
 import { coversModelInSql } from '../covers-model.ts'
-import { chargeOf, mayBePriced } from './charges.ts'
+import { chargeOf, mayBePriced, UNPRICED_WITH_FIGURES } from './charges.ts'
 import { COST_OF_ROW } from './cost-of-row.ts'
 
 /**
  * What the calls of a row `c` of `route_spending` cost now, as a column `pico` of `spent`: corrections of the row of
- * totals that they are in are theirs by their part of its cost, or where it had none, of its calls.
+ * totals that they are in are theirs by their part of its cost, or where it had none, of its calls that a price may fit.
  */
 export const SPENT_BY_ROUTE = `lateral (
   select c.cost_pico + coalesce((
     select case when u.cost_pico <> 0 then (${COST_OF_ROW} - u.cost_pico) * c.cost_pico / u.cost_pico
-      when u.requests > 0 then (${COST_OF_ROW}) * c.requests / u.requests else 0 end
+      else (${COST_OF_ROW}) * c.unpriced / ${UNPRICED_WITH_FIGURES} end
     from ${SCHEMA}.daily_usage u where ${isRowOf('u', 'c')} limit 1), 0) as pico) as spent`
 
 /** The condition that a limit for `pattern` is about a row of `route_spending` by its route, and not by its model. */
@@ -24,10 +24,10 @@ export function isOfRouteAlone(pattern: string, row: string): string {
 interface RouteTotal {
   readonly key: object
   readonly route: string
-  requests: number
   cost: bigint
-  unpriced: bigint
-  withoutFigures: bigint
+  unpriced: number
+  unpricedPico: bigint
+  withoutFiguresPico: bigint
 }
 
 /** Adds what these calls cost and are charged, under the routes that they asked for: budgets may be for those. */
@@ -43,17 +43,18 @@ export async function addRouteSpending(
     const text = `${keyText(key)}\0${route}`
     const total = totals.get(text) ?? {
       ...{ key: keyRowOf(key), route },
-      ...{ requests: 0, cost: 0n, unpriced: 0n, withoutFigures: 0n },
+      ...{ cost: 0n, unpriced: 0, unpricedPico: 0n, withoutFiguresPico: 0n },
     }
-    if (call.settlement === undefined) total.requests += 1
+    const hasFigures = mayBePriced(call)
+    if (hasFigures && call.costPico === null) total.unpriced += 1
     total.cost += BigInt(call.costPico ?? '0')
-    total[mayBePriced(call) ? 'unpriced' : 'withoutFigures'] += chargeOf(call)
+    total[hasFigures ? 'unpricedPico' : 'withoutFiguresPico'] += chargeOf(call)
     totals.set(text, total)
   }
   if (totals.size === 0) return
   const rows = [...totals].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, total]) => total)
   const columns = `${KEY_COLUMNS.join(', ')}, route`
-  const sums = ['requests', 'cost_pico', 'unpriced_pico', 'without_figures_pico']
+  const sums = ['cost_pico', 'unpriced', 'unpriced_pico', 'without_figures_pico']
   await session.query(
     `insert into ${SCHEMA}.route_spending as c (${columns}, ${sums.join(', ')})
      select ${columns}, ${sums.join(', ')} from json_to_recordset($1) as r (${KEY_RECORD}, route text,
@@ -62,13 +63,13 @@ export async function addRouteSpending(
        ${sums.map((sum) => `${sum} = c.${sum} + excluded.${sum}`).join(', ')}`,
     [
       JSON.stringify(
-        rows.map(({ key, route, requests, cost, unpriced, withoutFigures }) => ({
+        rows.map(({ key, route, cost, unpriced, unpricedPico, withoutFiguresPico }) => ({
           ...key,
           route,
-          requests,
           cost_pico: `${cost}`,
-          unpriced_pico: `${unpriced}`,
-          without_figures_pico: `${withoutFigures}`,
+          unpriced,
+          unpriced_pico: `${unpricedPico}`,
+          without_figures_pico: `${withoutFiguresPico}`,
         })),
       ),
     ],

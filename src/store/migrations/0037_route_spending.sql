@@ -10,8 +10,9 @@ create table route_spending (
   upstream text not null,
   price_id text not null,
   route text not null,
-  requests numeric not null,
   cost_pico numeric not null,
+  -- Calls and what was told of jobs, with figures and without a cost: a later price is theirs by their number.
+  unpriced numeric not null,
   -- As in `budget_charges`.
   unpriced_pico numeric not null,
   without_figures_pico numeric not null
