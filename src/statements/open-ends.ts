@@ -124,6 +124,7 @@ function lastRecordOf(month: UtcMonth): number {
   return endOf(month) + LONGEST_CALL_MS
 }
 
-function numbered(count: number, one: string, many: string): string {
+/** A number with its noun. */
+export function numbered(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`
 }

@@ -18,7 +18,7 @@ import { conflict, invalid, noClient } from '../operations/refuse.ts'
 import { printable, renderTable } from '../operations/table.ts'
 import { checkStatement, parsePublicKey, parseStatementFile } from './check-statement.ts'
 import { type ClosedStatement, closeStatement, findClosed, selectClosed } from './close-statement.ts'
-import { findOpenEnds, OPEN_ENDS, type OpenEnd } from './open-ends.ts'
+import { findOpenEnds, numbered, OPEN_ENDS, type OpenEnd } from './open-ends.ts'
 import { selectStatement } from './select-statement.ts'
 import { publicKeyOf } from './signed-statement.ts'
 import { STATED, STATEMENT, type StatedMonth, statementDocument } from './statement-document.ts'
@@ -106,12 +106,18 @@ const closeOperation = operation({
     event: 'admin.statement_closed',
     says: 'statement of a client closed',
     log: ({ statement }) => ({ client: statement.client_id, month: statement.month }),
+    // Its transaction reads one snapshot, which none around it would have.
+    inParts: true,
   },
   async run(ports: StatementPorts, { id, month, accepted = [] }, who): Promise<StatedMonth> {
     const client = await getClient(ports, id)
     const ends = await findOpenEnds(ports, client.id, month)
-    const [end] = ends.filter((open) => open.name === 'month_not_over' || !accepted.includes(open.name))
-    if (end !== undefined) throw conflict(`The month may still change by ${end.name}: ${end.says}`, 'month')
+    const left = ends.filter((open) => open.name === 'month_not_over' || !accepted.includes(open.name))
+    if (left.length > 0)
+      throw conflict(
+        `The month may still change. ${left.map(({ name, says }) => `${name}: ${says}`).join(' ')}`,
+        'month',
+      )
     const taken = ends.map((open) => open.name)
     const pepper = ports.newKeyPepper()
     return stated(
@@ -263,34 +269,24 @@ function statementText({ statement, provisional, sha256 }: StatedMonth): string 
   const rows = [
     ...statement.lines.map((line) => [
       line.model,
-      line.name,
+      line.upstream,
+      [line.name, line.service_tier ?? [], markupOf(line.factor)].flat().join(', '),
       `${line.quantity}`,
       line.unit_price_usd ?? '',
       line.unit,
       line.amount_usd,
     ]),
-    ...statement.corrections.map(({ id, why, amount_usd }) => [
-      `correction ${id}`,
-      why,
-      '',
-      '',
-      '',
-      amount_usd,
-    ]),
-    ...statement.carried.map(({ month, amount_usd }) => [
-      `since ${month} was closed`,
-      '',
-      '',
-      '',
-      '',
-      amount_usd,
-    ]),
-    ['total', '', '', '', '', statement.total_usd],
-    ['rounded', '', '', '', '', statement.rounded_usd],
+    ...statement.corrections.map(({ id, kind, why, amount_usd }) =>
+      rowOf(`${kind} ${id}: ${why}`, amount_usd),
+    ),
+    ...statement.carried.map(({ month, amount_usd }) => rowOf(`since ${month} was closed`, amount_usd)),
+    rowOf('total', statement.total_usd),
+    rowOf('rounded', statement.rounded_usd),
   ]
   const table = renderTable(
     [
       { heading: 'MODEL' },
+      { heading: 'UPSTREAM' },
       { heading: 'WHAT' },
       { heading: 'QUANTITY', align: 'right' },
       { heading: 'UNIT PRICE (USD)', align: 'right' },
@@ -300,10 +296,21 @@ function statementText({ statement, provisional, sha256 }: StatedMonth): string 
     rows,
   )
   const unpriced = statement.unpriced.map(
-    ({ model, calls }) => `Not charged, as it has no price: ${calls} calls of ${printable(model)}.`,
+    ({ model, upstream, calls, classes }) =>
+      `Not charged, as there is no price: ${classes.length === 0 ? '' : `${classes.join(', ')} of `}${numbered(calls, 'call', 'calls')} of ${printable(model)} at ${printable(upstream)}.`,
   )
   const ends = provisional.map(({ says }: OpenEnd | { readonly says: string }) => `Provisional: ${says}`)
-  const state = sha256 === null ? ends : [`Closed ${statement.closed_at}, SHA-256 ${sha256}.`]
-  const head = `${printable(statement.client)}, ${statement.month} (UTC), ${statement.requests} calls`
+  const accepted = statement.accepted.length === 0 ? '' : `, with ${statement.accepted.join(', ')} accepted`
+  const state = sha256 === null ? ends : [`Closed ${statement.closed_at}${accepted}, SHA-256 ${sha256}.`]
+  const head = `${printable(statement.client)}, ${statement.month} (UTC), ${numbered(statement.requests, 'call', 'calls')}`
   return [head, '', table, '', ...unpriced, ...state].join('\n').trimEnd()
+}
+
+/** A row that is about no model. */
+function rowOf(what: string, amountUsd: string): string[] {
+  return ['', '', what, '', '', '', amountUsd]
+}
+
+function markupOf(factor: string | null): string | readonly [] {
+  return factor === null || factor === '1' ? [] : `markup ${factor}`
 }

@@ -1,11 +1,19 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
 import { daysOfMonth, type UtcMonth } from '../domain/utc-month.ts'
+import type { Price } from '../pricing/price.ts'
+import { rateShownAs } from '../pricing/shown-prices.ts'
 import { inSnapshot, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { costLinesOf } from '../usage/cost-lines.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
-import type { Statement, StatementCarry, StatementCorrection, StatementLine } from './statement.ts'
+import type {
+  Statement,
+  StatementCarry,
+  StatementCorrection,
+  StatementLine,
+  UnpricedCalls,
+} from './statement.ts'
 
 const SUMMED = [
   ...['requests', 'settlements', 'unpriced', 'priced_later', 'cost_pico'],
@@ -39,13 +47,14 @@ with stated as (
     union all
     select c.month, c.pico from ${SCHEMA}.statements s,
       jsonb_to_recordset(s.carried) as c (month text, pico numeric) where s.client_id = $1) parts
-  group by month)
-select month, (spent.pico - stated.pico)::text as pico
-from stated, lateral (
-  select coalesce(sum(cost_pico + adjusted_pico), 0) as pico from ${SCHEMA}.daily_usage
-  where client_id = $1 and day >= to_date(month, 'YYYY-MM')
-    and day < to_date(month, 'YYYY-MM') + interval '1 month') spent
-where spent.pico <> stated.pico order by month`
+  group by month),
+spent as (
+  select to_char(date_trunc('month', day), 'YYYY-MM') as month, sum(cost_pico + adjusted_pico) as pico
+  from ${SCHEMA}.daily_usage where client_id = $1 and day <= $2
+  group by date_trunc('month', day))
+select month, (coalesce(spent.pico, 0) - stated.pico)::text as pico
+from stated left join spent using (month)
+where coalesce(spent.pico, 0) <> stated.pico order by month`
 
 /** In one snapshot, so that lines, corrections and totals are of one moment. */
 export async function selectStatement(
@@ -85,13 +94,23 @@ export async function readStatement(
     lines,
     corrections,
     carried,
-    unpriced: rows.flatMap(({ model = '', upstream = '', unpriced = '0', priced_later = '0' }) => {
-      const calls = BigInt(unpriced) - BigInt(priced_later)
-      return calls > 0n ? [{ model, upstream, calls }] : []
-    }),
+    unpriced: rows.flatMap((row) => unpricedOf(row, prices.get(row.price_id ?? '') ?? null)),
     costPico,
     totalPico: carried.reduce((sum, { amountPico }) => sum + amountPico, costPico),
   }
+}
+
+/** Calls of a row without a cost, and those whose price lacks something that they used. */
+function unpricedOf(row: Readonly<Record<string, string>>, price: Price | null): UnpricedCalls[] {
+  const { model = '', upstream = '', requests = '0', unpriced = '0', priced_later: pricedLater = '0' } = row
+  const without = BigInt(unpriced) - BigInt(pricedLater)
+  const { unpriced: lacking = [] } = price?.definition.basis === 'linear' ? price.definition : {}
+  const classes = lacking.map((rate) => rateShownAs(rate).name)
+  const parted = classes.length > 0 ? BigInt(requests) - BigInt(unpriced) : 0n
+  return [
+    ...(without > 0n ? [{ model, upstream, calls: without, classes: [] }] : []),
+    ...(parted > 0n ? [{ model, upstream, calls: parted, classes }] : []),
+  ]
 }
 
 async function selectCorrections(
@@ -127,6 +146,9 @@ async function selectCarried(
 ): Promise<readonly StatementCarry[]> {
   const { last, open } = await selectClosedMonths(session, clientId)
   if (last === null || month <= last || (open !== null && open < month)) return []
-  const { rows } = await session.query<{ month: UtcMonth; pico: string }>(SELECT_CARRIED, [clientId])
+  const { rows } = await session.query<{ month: UtcMonth; pico: string }>(SELECT_CARRIED, [
+    clientId,
+    daysOfMonth(last).to,
+  ])
   return rows.map((row) => ({ month: row.month, amountPico: BigInt(row.pico) }))
 }

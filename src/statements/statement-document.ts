@@ -59,9 +59,13 @@ export const STATEMENT = shownDocument('Statement', {
     shownDocument('StatementUnpriced', {
       model: shownText('The model that answered.'),
       upstream: shownText('The upstream that served it.'),
-      calls: shownCount('Calls without a cost.'),
+      calls: shownCount('How many.'),
+      classes: shownList(
+        shownText('As the configuration names its price.'),
+        'What has no price. None: the calls have no cost at all.',
+      ),
     }),
-    'Calls that are not charged, as they have no price.',
+    'What is not charged, as it has no price.',
   ),
   cost_usd: usd('The sum of lines and corrections, which is what usage says of the month.'),
   total_usd: usd('With what is carried over.'),
@@ -136,10 +140,11 @@ export function statementDocument(statement: Statement, closing: Closing | null)
       month,
       amount_usd: picoToUsdText(amountPico),
     })),
-    unpriced: statement.unpriced.map(({ model, upstream, calls }) => ({
+    unpriced: statement.unpriced.map(({ model, upstream, calls, classes }) => ({
       model,
       upstream,
       calls: Number(calls),
+      classes: [...classes],
     })),
     cost_usd: picoToUsdText(statement.costPico),
     total_usd: picoToUsdText(statement.totalPico),

@@ -31,6 +31,8 @@ export interface UnpricedCalls {
   readonly model: string
   readonly upstream: string
   readonly calls: bigint
+  /** Classes that have no price, as the configuration names them; none: the calls have no cost at all. */
+  readonly classes: readonly string[]
 }
 
 /** What a client owes for a month. */
