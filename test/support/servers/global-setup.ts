@@ -73,7 +73,7 @@ function givenServer(variable: string): Server | null {
   return url === undefined || url === '' ? null : { url, stop: async () => {} }
 }
 
-/** Null where no engine can be meant to be there: the library is installed and loaded only where one is. */
+/** Null where no engine can be meant to be there: the library is loaded only where one is. */
 async function inContainer(start: () => Promise<Server>): Promise<Server | null> {
   const sockets = ['/var/run/docker.sock', join(homedir(), '.docker/run/docker.sock')]
   if (process.env.DOCKER_HOST === undefined && !sockets.some((socket) => existsSync(socket))) return null
