@@ -65,6 +65,14 @@ test.each(['', '[', 'model_list: 5', 'a: &a [*a]'])('%j is refused as no such co
   expect(() => convertConfig(text)).toThrow()
 })
 
+test('a key whose variable no configuration can name is named, and no upstream is without one for that', () => {
+  const { yaml, lost } = convertConfig(
+    'model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o, api_key: os.environ/MY-KEY } }]',
+  )
+  expect(yaml).toContain('api_key_env: OPENAI_API_KEY')
+  expect(lost.join()).toContain('Put it into the variable OPENAI_API_KEY')
+})
+
 const converted = (params: string) =>
   convertConfig(`model_list: [{ model_name: m, litellm_params: { ${params} } }]`)
 

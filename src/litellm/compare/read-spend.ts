@@ -60,7 +60,7 @@ export async function readSpend(
   }))
 }
 
-/** What was counted here, by key, model and day. Keys that were rotated count under the one that they are now. */
+/** What was counted here, by key, model and day. A key that was rotated has another id, and the same label. */
 export async function selectOwnSpend(
   pool: Postgres,
   { fromDay, toDay }: ComparedDays,

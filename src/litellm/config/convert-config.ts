@@ -78,7 +78,7 @@ export function convertConfig(text: string): ConvertedConfig {
     const upstream = nameUpstream(upstreams, found.upstream)
     if (found.hasWrittenKey)
       lost.push(
-        `${name}: its key is written in the file. Put it into the variable ${found.upstream.api_key_env}.`,
+        `${name}: its key is written in the file or its variable cannot be named here. Put it into the variable ${found.upstream.api_key_env}.`,
       )
     for (const key of Object.keys(params))
       if (!READ_PARAMS.has(key) && !/^(input|output|cache).*_cost/.test(key))

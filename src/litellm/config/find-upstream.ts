@@ -13,7 +13,7 @@ export type FoundDeployment =
       readonly upstream: FoundUpstream
       /** The model's name there. */
       readonly model: string
-      /** The key stands in the file itself, and is not taken over. */
+      /** The key stands in the file itself, or in a variable that cannot be named here, and is not taken over. */
       readonly hasWrittenKey: boolean
     }
   | { readonly kind: 'none'; readonly why: string }
@@ -50,6 +50,9 @@ const BASE_PATHS: ReadonlyMap<Provider, string> = new Map<Provider, string>([
   ['openrouter', '/api'],
   ['fireworks', '/inference'],
 ])
+
+/** A key by the name of a variable that a configuration here can name. */
+const KEY_VARIABLE = /^os\.environ\/([A-Za-z_]\w*)$/
 
 /** They are proven by other things than a key; LiteLLM takes those from the environment. */
 const OWN_CREDENTIALS = new Set<Provider>(['bedrock', 'vertex'])
@@ -96,8 +99,8 @@ export function findUpstream(params: Readonly<Record<string, unknown>>): FoundDe
   const url = typeof base === 'string' && base !== '' ? base : urlOf(provider)
   if (url === null || !URL.canParse(url) || !/^https?:/.test(url))
     return { kind: 'none', why: `its address is not known, as api_base is not a URL` }
-  const hasWrittenKey = typeof key === 'string' && key !== '' && !key.startsWith('os.environ/')
-  const variable = typeof key === 'string' && !hasWrittenKey ? key.slice('os.environ/'.length) : null
+  const variable = typeof key === 'string' ? (KEY_VARIABLE.exec(key)?.[1] ?? null) : null
+  const hasWrittenKey = typeof key === 'string' && key !== '' && variable === null
   const name = variable ?? `${provider.toUpperCase().replaceAll('-', '_')}_API_KEY`
   const upstream = {
     url: provider === 'azure-openai' ? `${new URL(url).origin}/openai/v1` : url.replace(/\/+$/, ''),
@@ -106,9 +109,7 @@ export function findUpstream(params: Readonly<Record<string, unknown>>): FoundDe
       provider === 'openai' && typeof base === 'string' && !isHostOf(provider, url)
         ? 'openai-compatible'
         : provider,
-    ...(/^[A-Za-z_]\w*$/.test(name) && (hasWrittenKey || variable !== null || typeof base !== 'string')
-      ? { api_key_env: name }
-      : {}),
+    ...(hasWrittenKey || variable !== null || typeof base !== 'string' ? { api_key_env: name } : {}),
   } as const satisfies FoundUpstream
   return { kind: 'found', upstream, model, hasWrittenKey }
 }
