@@ -51,6 +51,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly upstreams: readonly UpstreamConfig[]
   /** The name of one of `upstreams`. */
   readonly defaultUpstream: string
+  /** The operator named it, so it gets the models that no upstream lists. */
+  readonly isDefaultWritten: boolean
   /** The models of `/v1/models`; `null`: those that the upstreams list. */
   readonly models: readonly ModelConfig[] | null
   /** Absent: there are none. */

@@ -284,7 +284,7 @@ function readReloadable(
   const listed = { has: (model: string) => configured.has(model) || listing.has(model) }
   return {
     upstreams,
-    table: buildUpstreamTable(upstreams, config.defaultUpstream, logUnserved(log), routes),
+    table: buildUpstreamTable(upstreams, config, logUnserved(log), routes),
     pathPolicy: buildPathPolicy({
       all: config.paths,
       byUpstream: new Map(config.upstreams.map(({ name, paths }) => [name, paths])),

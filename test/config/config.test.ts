@@ -79,6 +79,7 @@ test('what is required is enough, and everything else has the default of the con
       },
     ],
     defaultUpstream: 'default',
+    isDefaultWritten: false,
     models: null,
     paths: NO_PATHS,
     priceOverrides: [],

@@ -20,6 +20,8 @@ export interface Upstreams {
   /** The one of UPSTREAM_URL first. */
   readonly upstreams: readonly UpstreamConfig[]
   readonly defaultUpstream: string
+  /** The operator named it, so it gets the models that no upstream lists. */
+  readonly isDefaultWritten: boolean
   readonly models: readonly ModelConfig[] | null
   /** Names that clients use for models of several upstreams; absent: there are none. */
   readonly routes?: readonly RouteConfig[]
@@ -49,7 +51,14 @@ export function joinUpstreams(
   const defaultUpstream = file.defaultUpstream ?? upstreams[0]?.name ?? ''
   const models = shownModels(file, upstreams, defaultUpstream)
   const routes = joinRoutes(file.routes, names, file.report)
-  return { upstreams, defaultUpstream, models, paths: file.paths, ...(routes.length === 0 ? {} : { routes }) }
+  return {
+    upstreams,
+    defaultUpstream,
+    isDefaultWritten: file.defaultUpstream !== null,
+    models,
+    paths: file.paths,
+    ...(routes.length === 0 ? {} : { routes }),
+  }
 }
 
 function upstreamOf(

@@ -68,14 +68,20 @@ function closeness(patterns: readonly string[], model: string): number {
   return best
 }
 
-/** @param unserved called for each call that no upstream may get, with whose API it speaks. */
+interface DefaultConfig {
+  readonly defaultUpstream: string
+  /** `false`: it is only the first. */
+  readonly isDefaultWritten?: boolean
+}
+
+/** @param unserved called for each call of an API that no upstream has, with whose API it is. */
 export function buildUpstreamTable(
   upstreams: readonly Upstream[],
-  defaultName: string,
+  { defaultUpstream, isDefaultWritten = true }: DefaultConfig,
   unserved: (family: ApiFamily) => void = () => {},
   routes: RouteTable | null = null,
 ): UpstreamTable {
-  const fallback = defaultOf(upstreams, defaultName)
+  const fallback = defaultOf(upstreams, defaultUpstream)
   // The longest prefix comes first: otherwise /a would take the calls of /a/b.
   const prefixed = upstreams
     .filter((upstream) => upstream.pathPrefix !== null)
@@ -86,6 +92,8 @@ export function buildUpstreamTable(
     .sort((a, b) => b.prefix.length - a.prefix.length)
   const named = upstreams.filter(({ pathPrefix, models }) => pathPrefix === null && models !== null)
   const roots = upstreams.filter(({ pathPrefix }) => pathPrefix === null)
+  // Where the lists of several decide, the first of them is not meant by a model that stands in none.
+  const takesRest = isDefaultWritten || roots.length < 2
 
   function byModel({ model, family, path }: AskedModel & { readonly model: string }): Upstream | null {
     // Google's libraries write it so into bodies.
@@ -106,16 +114,16 @@ export function buildUpstreamTable(
   }
 
   /** Without a name: the one whose own API it is, then any that serves it, the default one before the others. */
-  function byFamily({ model, family, path }: AskedModel & { readonly family: ApiFamily }): Upstream | null {
-    if (model === null && ownFamily(fallback.provider) !== family) {
+  function byFamily({ model, family, path }: AskedModel): Upstream | null {
+    if (model === null && family !== null && ownFamily(fallback.provider) !== family) {
       const own = roots.find(({ provider }) => ownFamily(provider) === family)
       if (own !== undefined) return own
     }
-    if (speaks(fallback.provider, family, path)) return fallback
-    const found = roots.find(
-      ({ provider, models }) => speaks(provider, family, path) && (model === null || models === null),
-    )
-    if (found === undefined) unserved(family)
+    const hasApi = ({ provider }: Upstream) => speaks(provider, family, path)
+    const serves = (one: Upstream) =>
+      hasApi(one) && (model === null || one.models === null || (takesRest && one === fallback))
+    const found = serves(fallback) ? fallback : roots.find(serves)
+    if (found === undefined && family !== null && ![fallback, ...roots].some(hasApi)) unserved(family)
     return found ?? null
   }
 
@@ -137,10 +145,8 @@ export function buildUpstreamTable(
     },
     byModel,
     choose(asked) {
-      const { model, family } = asked
-      const found = model === null ? null : byModel({ ...asked, model })
-      if (found !== null) return found
-      return family === null ? fallback : byFamily({ ...asked, family })
+      const { model } = asked
+      return (model === null ? null : byModel({ ...asked, model })) ?? byFamily(asked)
     },
   }
 }

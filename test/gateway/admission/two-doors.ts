@@ -117,7 +117,7 @@ export async function openTwoDoors(
       ledger,
       upstreams: buildUpstreamTable(
         upstreams,
-        'open',
+        { defaultUpstream: 'open' },
         () => {},
         buildRouteTable(routes, upstreams, { circuits: new Circuits(), quote: () => null }),
       ),

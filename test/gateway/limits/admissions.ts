@@ -60,7 +60,7 @@ export function admitted(asking: Asking): Admission {
     account: ['upstream'],
     pool: openPool(origin, { headersTimeoutMs: 1_000, idleTimeoutMs: 1_000 }),
   }
-  const route = routeCall(buildUpstreamTable([upstream], 'upstream'), admission, target)
+  const route = routeCall(buildUpstreamTable([upstream], { defaultUpstream: 'upstream' }), admission, target)
   if (typeof route === 'string' || !('upstream' in route)) throw new Error('the call has no one route')
   admission.route = route
   if (body !== undefined && route.dialect?.readsRequest === true) {

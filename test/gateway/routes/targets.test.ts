@@ -63,7 +63,7 @@ function tableWith(
 ) {
   const to = UPSTREAMS.map(({ name }) => ({ upstream: name, model: MODELS[name] ?? `m-${name}`, weight: 1 }))
   const routes = buildRouteTable([{ ...ROUTE, model: 'fast', to, ...route }], UPSTREAMS, { circuits, quote })
-  return buildUpstreamTable(UPSTREAMS, 'openai', () => {}, routes)
+  return buildUpstreamTable(UPSTREAMS, { defaultUpstream: 'openai' }, () => {}, routes)
 }
 
 interface Asked {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const entry = (name: Name, rest: string) =>
     `  - { name: ${name}, url: '${upstreams[name].url}', ${rest} }\n`
   const write = async (file: string, ...entries: readonly string[]) => {
-    await writeFile(join(folder, file), `upstreams:\n${entries.join('')}default_upstream: openai\n`)
+    await writeFile(join(folder, file), `upstreams:\n${entries.join('')}`)
     return startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: join(folder, file) } })
   }
   const openai = entry('openai', "provider: openai, models: ['gpt-*', 'o3']")
@@ -40,7 +40,12 @@ beforeAll(async () => {
       entry('aws', "provider: bedrock, models: ['amazon.*', 'anthropic.*']"),
       entry('llama', "provider: ollama, models: ['llama*']"),
     ),
-    write('one.yaml', openai, entry('claude', 'provider: anthropic, path_prefix: /claude')),
+    write(
+      'one.yaml',
+      openai,
+      entry('claude', 'provider: anthropic, path_prefix: /claude'),
+      'default_upstream: openai\n',
+    ),
   ])
   ;[client, alone] = await Promise.all([stack.addClient('all'), only.addClient('alone')])
 })
@@ -140,7 +145,10 @@ test.each<readonly [string, object, Record<string, string>]>([
   ['/api/chat', { model: 'phi4', messages: [SECRET] }, {}],
   ['/v1/messages', { model: 'mistral-large', messages: [SECRET] }, ANTHROPIC],
   ['/v1/m%65ssages', { model: 'mistral-large', messages: [SECRET] }, {}],
-])('a model that no upstream serves is 404 on %s, and the default upstream of another API gets nothing', async (path, body, headers) => {
+  ['/v1/chat/completions', { model: 'mistral-large', messages: [SECRET] }, {}],
+  ['/v1/embeddings', { model: 'embed-v4.0', input: SECRET }, {}],
+  ['/v1/responses?x=1', { model: 'gpt3', input: SECRET }, {}],
+])('a model that no upstream serves is 404 on %s, and no upstream gets a byte', async (path, body, headers) => {
   const before = (await stack.usage(client)).requests
   const answer = await send('POST', path, { body, headers })
   expect([answer.status, JSON.stringify(answer.body)]).toEqual([404, expect.stringContaining('No upstream')])
