@@ -40,8 +40,7 @@ export const DIFFERENCES: readonly Difference[] = [
     rows: /mistralai/,
     step: 'no_model',
     layouts: ['root'],
-    reason:
-      'In OpenAI’s format, a model that no upstream names is the default’s, which says 404; Mistral says 400.',
+    reason: 'No upstream has the model, so the gateway says 404; Mistral says 400.',
   },
   {
     rows: /cohere/,

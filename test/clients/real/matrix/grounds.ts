@@ -60,8 +60,7 @@ export async function openGrounds(): Promise<Grounds> {
       const place = layout === 'prefix' ? `path_prefix: /${name}` : `models: [${models}]`
       return `  - { name: ${name}, url: '${providers.get(name)?.url}', provider: ${name}, api_key_env: K_${name}, ${place} }\n`
     })
-    const rest = layout === 'root' ? 'default_upstream: openai\n' : ''
-    await writeFile(file, `upstreams:\n${entries.join('')}${rest}`)
+    await writeFile(file, `upstreams:\n${entries.join('')}`)
     const keys = Object.fromEntries(names.map((name) => [`K_${name}`, keysOf(name).gateway]))
     return await startStack('', {
       env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file, CORS_ORIGINS: controlUrl, ...keys },

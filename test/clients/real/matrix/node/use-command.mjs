@@ -1,8 +1,12 @@
 // Programs of the command line, each step a run of its own.
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { BASE, FAMILY, HI, KEY, NO_MODEL, refusals, step } from './steps.mjs'
+
+/** A program that still tries then is ended. */
+const PROGRAM_MS = 100_000
 
 /** By program: files of its home, its environment and its arguments. */
 const PROGRAMS = {
@@ -76,24 +80,29 @@ async function chat(key = KEY, model = undefined) {
     await mkdir(dirname(join(home, name)), { recursive: true })
     await writeFile(join(home, name), text)
   }
-  const said = await new Promise((resolve) => {
-    const own = {
-      PATH: process.env.PATH,
-      HOME: home,
-      XDG_CONFIG_HOME: join(home, '.config'),
-      NO_COLOR: '1',
-      TERM: 'dumb',
-      CI: '1',
-      ...env,
+  const own = {
+    PATH: process.env.PATH,
+    HOME: home,
+    XDG_CONFIG_HOME: join(home, '.config'),
+    NO_COLOR: '1',
+    TERM: 'dumb',
+    CI: '1',
+    ...env,
+  }
+  // Some start themselves again, and the second process would try on: the whole group has to end.
+  const stdio = ['ignore', 'pipe', 'pipe']
+  const child = spawn(join(process.env.BIN, bin[1]), args, { cwd: home, env: own, stdio, detached: true })
+  const end = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // It has ended.
     }
-    const child = execFile(
-      join(process.env.BIN, bin[1]),
-      args,
-      { cwd: home, env: own, timeout: 100_000, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
-      (_error, stdout, stderr) => resolve(`${stdout}\n${stderr}`),
-    )
-    child.stdin.end()
-  })
+  }
+  const timer = setTimeout(end, PROGRAM_MS)
+  const said = (await Promise.all([text(child.stdout), text(child.stderr)])).join('\n')
+  clearTimeout(timer)
+  end()
   if (said.includes('Hello there.')) return 'Hello there.'
   throw new Exit(said.trim().slice(-1_500))
 }
