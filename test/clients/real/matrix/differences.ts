@@ -63,4 +63,17 @@ export const DIFFERENCES: readonly Difference[] = [
     reason:
       'Groq’s library asks /openai/v1/models, which is OpenAI’s at a shared root: the list is the default’s.',
   },
+  {
+    rows: /pydantic-ai: OpenAI/,
+    step: 'spent',
+    layouts: BOTH,
+    reason: 'It takes only insufficient_quota for a spent quota; the gateway’s code is budget_exceeded.',
+  },
+  {
+    rows: /pydantic-ai: Google/,
+    step: 'spent',
+    layouts: BOTH,
+    reason:
+      'The gateway says QuotaFailure, by which a spent budget is told from a rate; the stand-in does not.',
+  },
 ]
