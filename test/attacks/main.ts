@@ -17,6 +17,7 @@ import { type Attack, createWorld, type Verdict, type World } from './world.ts'
  *     npm run test:attacks -- --checkout ../old         # another one, with its packages installed
  *     npm run test:attacks -- A3 B1                     # only some
  *     npm run test:attacks -- --budget                  # a hard budget of 1 USD at four gateways instead
+ *     npm run test:attacks -- --budget transcriptions   # only by some assaults
  */
 const AT_ONCE = 8
 
@@ -40,7 +41,7 @@ const provider = await startProvider([
   'openai-compatible',
 ])
 if (values.budget) {
-  const passed = await attackBudgets(checkout, provider)
+  const passed = await attackBudgets(checkout, provider, positionals)
   await provider.close()
   console.log(passed === 0 ? 'every budget held' : `${passed} budgets did not hold`)
   process.exit(passed === 0 ? 0 : 1)
