@@ -72,7 +72,13 @@ export class ClientEntry {
   }
 
   isIdle(nowMs: number): boolean {
-    return nowMs - this.usedAtMs > IDLE_MS && this.client.waiting.size === 0
+    return nowMs - this.usedAtMs > IDLE_MS && this.client.waiting.size === 0 && !this.#hasSessions
+  }
+
+  /** Whether sessions run, which need more as they go on and cannot wait for it. */
+  get #hasSessions(): boolean {
+    for (const { progressed } of this.client.accounts.values()) if (progressed > 0n) return true
+    return false
   }
 
   /** Brings the ceilings in line with whether Redis is there. */

@@ -8,7 +8,7 @@ import type { BudgetAccount } from './budget-account.ts'
 import type { CallLimits } from './call-limits.ts'
 import { ClientEntry } from './client-entry.ts'
 import { type Blocked, decideWaiting } from './decide-waiting.ts'
-import { HeldReservation } from './held-reservation.ts'
+import { HeldReservation, type ReservationKeeper } from './held-reservation.ts'
 import type { ModelsRun } from './limited-client.ts'
 import { LimitedClient } from './limited-client.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from './limiter.ts'
@@ -62,7 +62,10 @@ export class ClientsAtWork {
   #fleet = 1
   #isAsking = false
   readonly #nextCounter = () => ++this.#counter
-  readonly #onFreed = (client: LimitedClient) => this.#free(client)
+  readonly #keeper: ReservationKeeper = {
+    freed: (client) => this.#free(client),
+    grown: (client, limits) => this.#grow(client, limits),
+  }
   readonly #serveFreed = () => {
     for (const entry of this.#freed) {
       this.#freed.delete(entry)
@@ -158,7 +161,7 @@ export class ClientsAtWork {
     nowMs: number,
   ): Reservation {
     const { now } = this.#options
-    const held = new HeldReservation(entry.client, limits, accounts, call, nowMs, now, this.#onFreed)
+    const held = new HeldReservation(entry.client, limits, accounts, call, nowMs, now, this.#keeper)
     this.#changed(entry)
     if (!entry.isAsking && !this.presence.isAway && entry.isLow(limits, nowMs)) this.#askSoon(entry)
     return held
@@ -196,6 +199,18 @@ export class ClientsAtWork {
       if (decision !== 'take') return decision
       return this.take(entry, waiting.limits, waiting.accounts, waiting.call, nowMs)
     })
+  }
+
+  /** A call that runs needs more than it had: more is asked for at once, as it cannot wait for that. */
+  #grow(client: LimitedClient, limits: CallLimits): boolean {
+    const entry = this.clients.get(client.id)
+    if (entry?.client !== client) return true
+    const nowMs = this.#options.now()
+    this.#changed(entry)
+    if (entry.isLow(limits, nowMs)) this.#askSoon(entry)
+    // A process that stood still is not cut off: Redis answers it in a moment.
+    const { presence } = this
+    return !presence.isAway || limits.sharesAlone || entry.hasMoney(false, presence, nowMs)
   }
 
   #free(client: LimitedClient): void {

@@ -1,7 +1,7 @@
 import type { RedisPresence } from '../sharing/redis-presence.ts'
 import type { BudgetAccount } from './budget-account.ts'
 import type { ClientEntry } from './client-entry.ts'
-import { fitsAccount, fitsRate } from './held-reservation.ts'
+import { fitsAccount, fitsRate, hasRoom } from './held-reservation.ts'
 import type { LimitRefusal } from './limiter.ts'
 import type { RateHolding } from './rate-holding.ts'
 import { refuseAlone, refuseByBudget, refuseByRate, refuseRateReserved, refuseReserved } from './refusals.ts'
@@ -150,10 +150,6 @@ function passesAlone(
   if (waitedMs >= RUNNING_WAIT_MS && hasRoom(account, call.estimatedPico)) return true
   const isShare = presence.isAway && epoch === presence.epoch && account.hasShare
   return isShare && account.reserved === 0n && account.jobsReserved === 0n && account.used < account.ceiling
-}
-
-function hasRoom({ view, charged, reserved, amount }: BudgetAccount, pico: bigint): boolean {
-  return view !== null && charged !== null && charged + reserved + view.othersHeld + pico <= amount
 }
 
 function isSpent({ view, spent, amount }: BudgetAccount): boolean {

@@ -9,7 +9,7 @@ import {
   type Reservation,
 } from './limiter.ts'
 import { countOf, type RateHolding } from './rate-holding.ts'
-import { refuseByBudget, refuseReserved } from './refusals.ts'
+import { refuseAlone, refuseByBudget, refuseReserved } from './refusals.ts'
 
 /** What a call may cost, as arithmetic can use it. */
 export function picoOf(pico: bigint): bigint {
@@ -43,9 +43,25 @@ export function fitsAccount(account: BudgetAccount, pico: bigint): boolean {
   return account.used + pico <= account.ceiling || account.isOpen
 }
 
-/** Whether so much is left of the budget, though this gateway holds less of it by now. */
-function isLeft({ amount, charged, reserved, view }: BudgetAccount, pico: bigint): boolean {
-  return view !== null && charged !== null && charged + reserved + view.othersReserved + pico <= amount
+/** Whether so much is left beside all that other gateways may spend, as far as is known. */
+export function hasRoom({ amount, charged, reserved, view }: BudgetAccount, pico: bigint): boolean {
+  return view !== null && charged !== null && charged + reserved + view.othersHeld + pico <= amount
+}
+
+/**
+ * Whether a call that runs may need so much more. It cannot wait for the other gateways, so it may go beyond what this
+ * one holds, but only once: what is known of the others may be old, and silence grants nothing.
+ */
+function mayGrow(account: BudgetAccount, pico: bigint): boolean {
+  return fitsAccount(account, pico) || (account.used <= account.ceiling && hasRoom(account, pico))
+}
+
+/** Whom a reservation tells what becomes of it. */
+export interface ReservationKeeper {
+  /** Some of it was given back. */
+  freed(client: LimitedClient): void
+  /** It holds more. @returns Whether what this gateway holds is its own still. */
+  grown(client: LimitedClient, limits: CallLimits): boolean
 }
 
 /** What a call holds of its client's limits. */
@@ -54,7 +70,7 @@ export class HeldReservation implements Reservation {
   readonly #limits: CallLimits
   readonly #accounts: readonly BudgetAccount[]
   readonly #call: CallToLimit
-  readonly #onFreed: (client: LimitedClient) => void
+  readonly #keeper: ReservationKeeper
   readonly #now: () => number
   /** What is reserved, and what of it a session has cost so far. */
   #pico: bigint
@@ -73,14 +89,14 @@ export class HeldReservation implements Reservation {
     call: CallToLimit,
     nowMs: number,
     now: () => number,
-    onFreed: (client: LimitedClient) => void,
+    keeper: ReservationKeeper,
   ) {
     this.#client = client
     this.#limits = limits
     this.#accounts = accounts
     this.#call = call
     this.#now = now
-    this.#onFreed = onFreed
+    this.#keeper = keeper
     const pico = picoOf(call.estimatedPico)
     this.#pico = pico
     const { rates } = limits
@@ -102,29 +118,36 @@ export class HeldReservation implements Reservation {
   progress(costPico: bigint): LimitRefusal | null {
     if (this.#isReleased || this.#isSettled) return null
     const cost = picoOf(costPico)
-    const grows = cost > this.#pico
+    const more = cost - this.#pico
+    let short: BudgetAccount | null = null
     for (const account of this.#accounts) {
       account.progressed += cost - this.#progressed
-      if (cost > this.#pico) account.reserve(cost - this.#pico)
+      if (more <= 0n) continue
+      if (!mayGrow(account, more)) short ??= account
+      account.reserve(more)
     }
     this.#progressed = cost
-    if (cost > this.#pico) this.#pico = cost
+    if (more > 0n) {
+      this.#pico = cost
+      if (!this.#keeper.grown(this.#client, this.#limits)) short ??= this.#accounts[0] ?? null
+    }
     for (const account of this.#accounts) {
       const { spent, view } = account
       if (view?.isExact === true && spent !== null && spent + account.progressed >= account.amount)
         return refuseByBudget(account, spent + account.progressed)
-      // What sessions at other gateways have cost is not spent yet, but reserved there.
-      if (grows && !fitsAccount(account, 0n) && !isLeft(account, 0n)) return refuseReserved(account)
     }
-    return null
+    if (short === null) return null
+    // What sessions at other gateways have cost is not spent yet, but reserved there.
+    return hasRoom(short, 0n) ? refuseAlone(short) : refuseReserved(short)
   }
 
   spend(costPico: bigint): boolean {
     const pico = picoOf(costPico)
     if (this.#isReleased || this.#isSettled || pico === 0n) return true
-    if (!this.#accounts.every((account) => fitsAccount(account, pico) || isLeft(account, pico))) return false
+    if (!this.#accounts.every((account) => mayGrow(account, pico))) return false
     for (const account of this.#accounts) account.reserve(pico)
     this.#pico += pico
+    this.#keeper.grown(this.#client, this.#limits)
     return true
   }
 
@@ -142,7 +165,7 @@ export class HeldReservation implements Reservation {
       if (jobPico > 0n) this.#client.chargeJob(keyId, named, arrivedAtMs, jobPico, sequence)
     }
     if (this.#limits.hasTokens && !this.#isReleased) this.#correctTokens(charges)
-    this.#onFreed(this.#client)
+    this.#keeper.freed(this.#client)
   }
 
   release(): void {
@@ -156,7 +179,7 @@ export class HeldReservation implements Reservation {
       if (holding !== undefined && (holding.window === null || !this.#isSettled))
         holding.giveBack(this.#takenOf(at), this.#bucket)
     }
-    this.#onFreed(this.#client)
+    this.#keeper.freed(this.#client)
   }
 
   #giveBackMoney(): void {

@@ -56,7 +56,8 @@ export function planShares(
     accounts: [...accounts].map(([holding, { planned, room, wants }]) => {
       const { view, used, confirmed } = holding
       if (!isSettled) {
-        const ceiling = confirmed > used && !isIdle ? confirmed : used
+        // What calls that run need beyond it was never granted, and is not now.
+        const ceiling = confirmed > used && isIdle ? used : confirmed
         return { holding, ceiling, lowAt: ceiling, wants }
       }
       const gateways = isIdle || wants || view === null || view.wants ? 0 : view.gateways + 1

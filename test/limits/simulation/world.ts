@@ -22,8 +22,10 @@ export type Rule = keyof typeof RULES
 export interface CallInWorld {
   readonly gateway: GatewayInWorld
   readonly call: CallToLimit
-  readonly cost: bigint
+  /** Of a session it grows. */
+  cost: bigint
   reservation: Reservation | null
+  isRefused: boolean
   admittedAtMs: number
   endedAtMs: number
   isRecorded: boolean
@@ -254,6 +256,7 @@ export class World {
       call,
       cost,
       reservation: null,
+      isRefused: false,
       admittedAtMs: Number.POSITIVE_INFINITY,
       endedAtMs: Number.POSITIVE_INFINITY,
       isRecorded: false,
@@ -261,8 +264,10 @@ export class World {
     const take = (answer: Reservation | LimitRefusal | null) => {
       if (gateway.isDead) return
       if (answer === null) throw new Error('no limit held')
-      if ('error' in answer) this.refusals.push({ refusal: answer, atMs: this.nowMs })
-      else {
+      if ('error' in answer) {
+        made.isRefused = true
+        this.refusals.push({ refusal: answer, atMs: this.nowMs })
+      } else {
         made.reservation = answer
         made.admittedAtMs = this.nowMs
         this.calls.push(made)
@@ -273,6 +278,13 @@ export class World {
     if (answer instanceof Promise) void answer.then(take)
     else take(answer)
     return made
+  }
+
+  /** A session has cost so much more. @returns Why it has to end; `null`: it goes on. */
+  grow(session: CallInWorld, pico: bigint): LimitRefusal | null {
+    if (session.gateway.pausedUntilMs > this.nowMs || session.gateway.isDead) return null
+    session.cost += pico
+    return session.reservation?.progress(session.cost) ?? null
   }
 
   /** The call ends: its record is written, or it never went upstream. */
