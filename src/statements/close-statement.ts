@@ -45,17 +45,32 @@ export async function findClosed(
   return rows.map(closedFrom)[0] ?? null
 }
 
-/** The newest month first, by client. At most 1,000. */
+/** What a list says of a closed month. */
+export interface ClosedMonth {
+  readonly clientId: string
+  /** The client's name when the month was closed. */
+  readonly client: string
+  readonly month: UtcMonth
+  readonly totalUsd: string
+  readonly closedAt: Date
+  readonly closedBy: string
+  readonly sha256: Buffer
+}
+
+/** The newest month first, by client. At most 1,000, without their documents: those may be large. `null`: of all. */
 export async function selectClosed(
   pool: Postgres,
   clientId: string | null,
-): Promise<readonly ClosedStatement[]> {
-  const { rows } = await pool.query<ClosedRow>(
-    `select ${COLUMNS} from ${SCHEMA}.statements where $1::text is null or client_id = $1
+  month: UtcMonth | null,
+): Promise<readonly ClosedMonth[]> {
+  const { rows } = await pool.query<ClosedMonth>(
+    `select client_id as "clientId", document::json->>'client' as client, month,
+       document::json->>'total_usd' as "totalUsd", closed_at as "closedAt", closed_by as "closedBy", sha256
+     from ${SCHEMA}.statements where ($1::text is null or client_id = $1) and ($2::text is null or month = $2)
      order by month desc, client_id limit 1000`,
-    [clientId],
+    [clientId, month],
   )
-  return rows.map(closedFrom)
+  return rows
 }
 
 /**

@@ -17,7 +17,13 @@ import { VALUE } from '../operations/read-input.ts'
 import { conflict, invalid, noClient } from '../operations/refuse.ts'
 import { printable, renderTable } from '../operations/table.ts'
 import { checkStatement, parsePublicKey, parseStatementFile } from './check-statement.ts'
-import { type ClosedStatement, closeStatement, findClosed, selectClosed } from './close-statement.ts'
+import {
+  type ClosedMonth,
+  type ClosedStatement,
+  closeStatement,
+  findClosed,
+  selectClosed,
+} from './close-statement.ts'
 import { findOpenEnds, numbered, OPEN_ENDS, type OpenEnd } from './open-ends.ts'
 import { selectStatement } from './select-statement.ts'
 import { publicKeyOf } from './signed-statement.ts'
@@ -137,7 +143,7 @@ const listStatements = renderedOperation({
   summary: 'Shows the months that are closed, the newest first, at most 1,000.',
   role: 'read',
   http: { method: 'GET', path: '/statements', id: 'listStatements' },
-  input: { client: clientField().optional() },
+  input: { client: clientField().optional(), month: MONTH.optional() },
   answer: shownList(
     shownDocument('ClosedMonth', {
       client: shownText('The name of the client when the month was closed.'),
@@ -151,21 +157,20 @@ const listStatements = renderedOperation({
   ),
   gives: 'The closed months.',
   errors: ['not_found'],
-  async run({ pool }: Ports, { client: name }) {
-    if (name === undefined) return await selectClosed(pool, null)
-    const client = await findClient(pool, name)
-    if (client === null) throw noClient(name)
-    return await selectClosed(pool, client.id)
+  async run({ pool }: Ports, { client: name, month = null }) {
+    const client = name === undefined ? null : await findClient(pool, name)
+    if (name !== undefined && client === null) throw noClient(name)
+    return await selectClosed(pool, client?.id ?? null, month)
   },
-  render: (months: readonly ClosedStatement[]) => months.map(renderClosed),
+  render: (months: readonly ClosedMonth[]) => months.map(renderClosed),
   command: {
     words: 'statement list',
     print: {
       empty: 'No month is closed. Close one: statement close CLIENT MONTH',
       columns: [
         { heading: 'MONTH', cell: ({ month }) => month },
-        { heading: 'CLIENT', cell: (month) => renderClosed(month).client },
-        { heading: 'TOTAL (USD)', align: 'right', cell: (month) => renderClosed(month).total_usd },
+        { heading: 'CLIENT', cell: ({ client }) => client },
+        { heading: 'TOTAL (USD)', align: 'right', cell: ({ totalUsd }) => totalUsd },
         { heading: 'CLOSED', cell: ({ closedAt }) => closedAt.toISOString() },
         { heading: 'SHA-256', cell: ({ sha256 }) => sha256.toString('hex') },
       ],
@@ -252,13 +257,12 @@ async function getClient({ pool }: Ports, idOrName: string): Promise<Client> {
   return found
 }
 
-function renderClosed(closed: ClosedStatement) {
-  const { client, total_usd } = STATEMENT.parse(JSON.parse(closed.document))
+function renderClosed(closed: ClosedMonth) {
   return {
-    client,
+    client: closed.client,
     client_id: closed.clientId,
     month: closed.month,
-    total_usd,
+    total_usd: closed.totalUsd,
     closed_at: closed.closedAt.toISOString(),
     closed_by: closed.closedBy,
     sha256: closed.sha256.toString('hex'),

@@ -189,6 +189,13 @@ test('months of many clients are closed at once, and of two months of one client
   const clients = made.flatMap((one) => one ?? [])
   await count(...clients.map(({ id }) => ({ ...call('2026-10-10'), clientId: id })))
   await Promise.all(clients.map((one) => closeStatement(ledger.pool, one, '2026-10', HOW)))
+  const listed = (await run('statements.list', { month: '2026-10' })) as { readonly clientId: string }[]
+  expect(listed).toMatchObject(listed.map(() => ({ month: '2026-10' })))
+  const ids = listed.map(({ clientId }) => clientId)
+  expect(ids).toEqual(expect.arrayContaining(clients.map(({ id }) => id)))
+  expect(await run('statements.list', { client: clients[0]?.name })).toMatchObject([
+    { client: clients[0]?.name, month: '2026-10', totalUsd: '0.0027', closedBy: 'ann' },
+  ])
   const both = await Promise.allSettled([
     closeStatement(ledger.pool, client, '2026-08', HOW),
     closeStatement(ledger.pool, client, '2026-09', HOW),

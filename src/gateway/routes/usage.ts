@@ -127,11 +127,13 @@ export function usage(app: FastifyInstance, options: UsageOptions): void {
     return await answerFromStore(reply, options, async () => {
       const { answer: receipt, wholeUntilMs } = await options.findReceipt(caller.clientId, request.params.id)
       if (wholeUntilMs !== null) reply.headers(asOf(wholeUntilMs))
-      if (receipt === null) sendError(reply, 'not_found')
+      if (receipt === null) sendError(reply, 'not_found', { message: NO_CALL })
       return receipt ?? reply
     })
   })
 }
+
+const NO_CALL = 'This client has no call of that id, or it is not kept any more.'
 
 export function queryOf(url: string): string {
   const queryStart = url.indexOf('?')

@@ -79,7 +79,8 @@ test('a receipt says nothing of upstream, price list and markup', async () => {
 test('another client’s call has no receipt, and neither has one that never was', async () => {
   const id = await call()
   await receiptOf(id)
-  expect((await get(`/v1/usage/calls/${id}`, other)).status).toBe(404)
+  const refused = await get(`/v1/usage/calls/${id}`, other)
+  expect([refused.status, await refused.text()]).toEqual([404, expect.stringContaining('no call of that id')])
   for (const odd of ['no-such', '%00', '..%2F..', `${'x'.repeat(90)}`, "'--"]) {
     expect((await get(`/v1/usage/calls/${odd}`)).status, odd).not.toBe(200)
   }
