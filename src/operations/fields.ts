@@ -152,12 +152,20 @@ export function durationField(description: string, least: 'none' | 'some' = 'non
     .meta({ description, pattern: form.source, examples: ['90d', '24h', '15m'], [VALUE]: 'duration' })
 }
 
-/** A UTC day that exists. */
+/** No call is of a day beyond. Reckoning from the last days that four digits can write would leave that form. */
+const REPORT_DAY_FORM = /^(?:19[7-9][0-9]|2[0-9]{3})-[0-9]{2}-[0-9]{2}$/
+
+/** Tells whether a text is a UTC day that can be reported on, from 1970 to 2999. */
+export function isReportDay(text: string): boolean {
+  return REPORT_DAY_FORM.test(text) && isDay(text)
+}
+
+/** A UTC day that exists, from 1970 to 2999. */
 export function dayField(description: string) {
   return z
     .string('must be a day')
-    .refine(isDay, 'must be a day that exists, such as 2026-01-31')
-    .meta({ description, format: 'date', [VALUE]: 'day' })
+    .refine(isReportDay, 'must be a day that exists, from 1970 to 2999, such as 2026-01-31')
+    .meta({ description, format: 'date', pattern: REPORT_DAY_FORM.source, [VALUE]: 'day' })
 }
 
 /** One of these. */

@@ -133,6 +133,16 @@ test('an unknown client is 404, and at most 100 rows come unless more are asked 
 const get = (url: string, headers: Record<string, string> = {}) =>
   operator.app.inject({ url, headers: { authorization: `Bearer ${TOKEN}`, ...headers } })
 
+test.each([
+  'from=9999-12-01&to=9999-12-31',
+  'from=0001-01-01&to=0001-01-31',
+  'from=0000-01-01',
+])('days that no reckoning goes on from are refused, and hold up nothing: %s', async (days) => {
+  const { status, document } = await operator.ask(`/admin/v1/report?${days}&compare=previous&interval=month`)
+  expect(status).toBe(400)
+  expect(document).toMatchObject({ error: { param: 'from' } })
+})
+
 test('an answer that is held is 304 without a body, until something is counted', async () => {
   const url = '/admin/v1/report?period=month&group_by=model'
   const { etag = '' } = (await get(url)).headers

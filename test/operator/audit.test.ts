@@ -100,6 +100,7 @@ test('what is refused, and what changes nothing, leaves no row and changes nothi
   expect((await post('/clients', { name: 'acme' })).status).toBe(409)
   expect((await post('/keys', { client: 'nobody' })).status).toBe(404)
   expect((await post('/keys/key_none/revoke')).status).toBe(404)
+  expect((await post('/apply', { document: 'alerts: []' })).status).toBe(200)
   expect(await audit()).toEqual(before)
 })
 

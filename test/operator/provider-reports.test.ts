@@ -89,7 +89,10 @@ test.each([
   [`/v1/organization/usage/completions?start_time=${start}&user_ids=u`, 'user_ids'],
   [`/v1/organization/costs?start_time=${start}&limit=181`, 'limit'],
   [`/v1/organization/costs?start_time=${start}&page=x`, 'page'],
+  [`/v1/organization/costs?start_time=${start}&page=9999-12-31`, 'page'],
+  ['/v1/organization/costs?start_time=999999999998&end_time=999999999999', 'start_time'],
   ['/v1/organizations/cost_report?starting_at=yesterday', 'starting_at'],
+  ['/v1/organizations/cost_report?starting_at=0000-01-01', 'starting_at'],
   [`/v1/organizations/usage_report/messages?starting_at=${FROM}&ending_at=${addDays(FROM, -1)}`, 'ending_at'],
 ])('%s is refused by name', async (path, param) => {
   expect(await ask(path)).toMatchObject({ status: 400, document: { error: { param } } })

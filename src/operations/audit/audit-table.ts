@@ -46,6 +46,11 @@ export async function endAudit(
   ])
 }
 
+/** Takes back what `beginAudit` wrote: nothing was changed. */
+export async function dropAudit(pool: Postgres, auditId: string): Promise<void> {
+  await pool.query(`delete from ${SCHEMA}.audit where id = $1`, [auditId])
+}
+
 /** A row that a change made, changed or removed. Fields are those that differ. */
 export interface ChangedRow {
   /** The table. */

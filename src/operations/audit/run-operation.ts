@@ -4,7 +4,7 @@ import { poolWithin } from '../../store/connection/within-transaction.ts'
 import { Failure } from '../failure.ts'
 import { type AnyOperation, Part } from '../operation.ts'
 import type { Ports } from '../ports.ts'
-import { type Actor, beginAudit, endAudit, recordChanges } from './audit-table.ts'
+import { type Actor, beginAudit, dropAudit, endAudit, recordChanges } from './audit-table.ts'
 
 /**
  * Runs an operation with checked fields. What it changes is written down with who did it, in the same transaction. One
@@ -52,7 +52,9 @@ async function runInParts<Has extends Ports>(
   const auditId = await beginAudit(ports.pool, actor, declared.name)
   try {
     const result = await run(ports)
-    await endAudit(ports.pool, auditId, aboutOf(declared, result) ?? {})
+    const about = aboutOf(declared, result)
+    if (about === null) await dropAudit(ports.pool, auditId)
+    else await endAudit(ports.pool, auditId, about)
     return result
   } catch (refusal) {
     if (refusal instanceof GatewayError) await endAudit(ports.pool, auditId, { refused: refusal.error })

@@ -19,7 +19,7 @@ import type { Ports } from '../../operations/ports.ts'
 import { checkTogether } from '../../operations/read-input.ts'
 import { conflict } from '../../operations/refuse.ts'
 import { type FindReference, readDeclared } from './declared.ts'
-import { type ApplyPlan, type ApplyStep, nameOfPlan, planApply } from './plan.ts'
+import { type ApplyPlan, type ApplyStep, declaredKeyPlace, nameOfPlan, planApply } from './plan.ts'
 
 /** What these operations use beside what the operations of their steps do. */
 export interface ApplyPorts extends Ports {
@@ -169,10 +169,11 @@ export function applyChapters<Has extends ApplyPorts>(
       const progress = ports.progress('changes')
       for (const [index, step] of planned.steps.entries()) {
         progress.at(step.name, index)
-        const made = await run(ports, step.operation, step.input(keys), actor)
+        const input = step.input(keys)
+        const made = await run(ports, step.operation, input, actor)
         const secret = secretOf(step, made)
         if (secret === null) continue
-        if (secret.what === 'key') keys.set(step.name, secret.id)
+        if (secret.what === 'key') keys.set(declaredKeyPlace(input.client, input.name), secret.id)
         // At once: what is cut behind it has its secret all the same.
         if (asked.secrets_to === undefined) secrets.push(secret)
         else appendFileSync(asked.secrets_to, `${JSON.stringify(secret)}\n`, { mode: 0o600 })

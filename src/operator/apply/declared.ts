@@ -54,8 +54,11 @@ export type FindReference = (reference: string) => string
 
 const REFERENCE = /^(?:\$\{[A-Za-z_][A-Za-z0-9_]*\}|file:.+)$/
 
+/** What an alias stands for is looked for in the whole document: thousands would hold up the process for seconds. */
+const MOST_ALIASES = 100
+
 /**
- * Reads the YAML of a file.
+ * Reads the YAML of a file. The parser compares each key with all others of its place, so doubles are looked for here.
  *
  * @param receiver The fields of the operation that adds a receiver of alerts.
  * @param findReference `null`: references are refused, as a caller over HTTP may not read this machine.
@@ -66,10 +69,23 @@ export function readDeclared(
   receiver: OperationFields,
   findReference: FindReference | null,
 ): Declared {
-  const document = parseDocument(text)
+  const document = parseDocument(text, { uniqueKeys: false })
   const [mistake] = document.errors
   if (mistake !== undefined) throw invalid('document', `is not YAML: ${mistake.message.split('\n')[0]}`)
+  let aliases = 0
   visit(document, {
+    Alias() {
+      aliases += 1
+      if (aliases > MOST_ALIASES) throw invalid('document', `has more than ${MOST_ALIASES} aliases`)
+    },
+    Map(_, { items }) {
+      const names = new Set<string>()
+      for (const { key } of items) {
+        const name = String(key)
+        if (names.has(name)) throw invalid('document', `has the key ${name} twice in one place`)
+        names.add(name)
+      }
+    },
     Scalar(_, node) {
       const { value } = node
       if (typeof value !== 'string' || !REFERENCE.test(value)) return
@@ -78,7 +94,7 @@ export function readDeclared(
       node.value = findReference(value)
     },
   })
-  const declared = parseFields(fieldsOf(receiver), document.toJS() ?? {}) as Declared
+  const declared = parseFields(fieldsOf(receiver), plainOf(document) ?? {}) as Declared
   const { clients = [], defaults = {} } = declared
   refuseDoubles(
     'clients',
@@ -95,6 +111,16 @@ export function readDeclared(
     if (key !== undefined) throw invalid(`defaults.limits.${index}.key`, 'needs a client')
   refuseDoubles('defaults.limits', (defaults.limits ?? []).map(sortOf))
   return declared
+}
+
+/** @throws {GatewayError} An alias names nothing, or aliases within aliases would become too much. */
+function plainOf(document: ReturnType<typeof parseDocument>): unknown {
+  try {
+    return document.toJS()
+  } catch (error) {
+    if (error instanceof ReferenceError) throw invalid('document', `is not YAML: ${error.message}`)
+    throw error
+  }
 }
 
 function refuseDoubles(place: string, names: readonly string[]): void {

@@ -16,8 +16,13 @@ export interface PresentState {
   readonly receivers: readonly AlertReceiver[]
 }
 
-/** The ids of keys by `client/name`: those of the plan are known once they are made. */
+/** The ids of keys by `declaredKeyPlace`: those of the plan are known once they are made. */
 export type KeyIds = ReadonlyMap<string, string>
+
+/** Tells a key by its client and name. Both may have a slash in them, and neither has a NUL. */
+export function declaredKeyPlace(client: unknown, name: unknown): string {
+  return `${client}\0${name}`
+}
 
 /** One operation to run. */
 export interface ApplyStep {
@@ -56,7 +61,7 @@ export function planApply(
   const active = standing.keys.filter(
     ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || expiresAt.getTime() > nowMs),
   )
-  const keys = new Map(active.map(({ client, name, id }) => [`${client}/${name}`, id]))
+  const keys = new Map(active.map(({ client, name, id }) => [declaredKeyPlace(client, name), id]))
 
   for (const { name, disabled } of declared.clients ?? []) {
     const there = standing.clients.find((client) => client.name === name)
@@ -134,7 +139,7 @@ function planLimits(
   gone: ApplyStep[],
 ): void {
   const who = client ?? 'defaults'
-  const nameOf = (id: string) => [...keys].find(([, known]) => known === id)?.[0].slice(who.length + 1) ?? id
+  const nameOf = (id: string) => [...keys].find(([, known]) => known === id)?.[0].split('\0')[1] ?? id
   const sortOfStanding = ({ kind, per, soft, key, model }: LimitDocument) =>
     sortOf({
       kind,
@@ -158,7 +163,7 @@ function planLimits(
       input: (ids) => ({
         ...limit,
         client,
-        ...(key === undefined ? {} : { key: ids.get(`${client}/${key}`) ?? key }),
+        ...(key === undefined ? {} : { key: ids.get(declaredKeyPlace(client, key)) ?? key }),
       }),
     })
   }

@@ -1,5 +1,6 @@
 import type { Period } from '../../domain/period.ts'
-import { addDays, isDay, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import { isReportDay } from '../../operations/fields.ts'
 import { unknownField } from '../../operations/read-input.ts'
 import { invalid } from '../../operations/refuse.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
@@ -75,16 +76,20 @@ function pageOf(
   { from, to, parse, mostDays }: ReportNames,
   nowMs: number,
 ): { readonly period: Period; readonly next: UtcDay | null } {
-  const startMs = parse(asked.get(from)?.[0] ?? '')
+  const timeOf = (text: string) => {
+    const ms = parse(text)
+    return ms !== null && isReportDay(utcDayOf(ms)) ? ms : null
+  }
+  const startMs = timeOf(asked.get(from)?.[0] ?? '')
   if (startMs === null) throw invalid(from, 'is missing, or is not a time')
   const written = asked.get(to)?.[0]
-  const endMs = written === undefined ? nowMs + 1 : parse(written)
+  const endMs = written === undefined ? nowMs + 1 : timeOf(written)
   if (endMs === null || endMs <= startMs) throw invalid(to, `must be a time after ${from}`)
   const limit = Number(asked.get('limit')?.[0] ?? DEFAULT_DAYS)
   if (!Number.isInteger(limit) || limit < 1 || limit > mostDays)
     throw invalid('limit', `must be one integer from 1 to ${mostDays}`)
   const page = asked.get('page')?.[0]
-  if (page !== undefined && !isDay(page))
+  if (page !== undefined && !isReportDay(page))
     throw invalid('page', 'must be next_page of an answer to the same query')
   const fromDay = page ?? utcDayOf(startMs)
   const [end, today] = [utcDayOf(endMs - 1), utcDayOf(nowMs)]
