@@ -74,6 +74,6 @@ export const DIFFERENCES: readonly Difference[] = [
     step: 'spent',
     layouts: BOTH,
     reason:
-      'The gateway says QuotaFailure, by which a spent budget is told from a rate; the stand-in does not.',
+      'The gateway says QuotaFailure, by which a client knows a spent budget from a rate; the stand-in does not.',
   },
 ]
