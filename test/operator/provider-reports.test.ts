@@ -78,6 +78,8 @@ test('reports can be of one project, by project, and of another endpoint have no
   })
   const both = await ask(`/v1/organization/costs?start_time=${start}&limit=1&group_by[]=project_id`)
   expect(both.document.data[0].results).toHaveLength(2)
+  const twice = await ask(`/v1/organization/costs?start_time=${start}&limit=1&group_by=project_id,project_id`)
+  expect(twice.document).toEqual(both.document)
   const images = await ask(`/v1/organization/usage/images?start_time=${start}`)
   expect(images.document.data.flatMap(({ results }: { results: object[] }) => results)).toEqual([])
 })

@@ -52,7 +52,7 @@ export async function readBuckets(
   for (const name of asked.keys())
     if (!known.includes(name) && !names.ignored.includes(name)) throw unknownField(name)
   if ((asked.get(WIDTH)?.[0] ?? '1d') !== '1d') throw invalid(WIDTH, 'must be 1d: totals are kept by the day')
-  const groups = asked.get('group_by') ?? []
+  const groups = [...new Set(asked.get('group_by'))]
   const groupBy = groups.map((name) => {
     const group = names.groups.get(name)
     if (group === undefined) throw invalid('group_by', `must name ${[...names.groups.keys()].join(', ')}`)
