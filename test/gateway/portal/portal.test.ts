@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { utcDayOf } from '../../../src/domain/utc-day.ts'
 import { setClientDisabled } from '../../../src/keys/clients.ts'
 import { createClientKey, revokeKey } from '../../../src/keys/keys.ts'
@@ -46,8 +46,12 @@ beforeAll(async () => {
       { day, clientId: client.id, reason: `of_${client.name}`, keyId: '', model: '', limitId: '', calls: 3 },
     ])
   }
-  await stack.usageOf(mine, 2)
-  await stack.usageOf(other, 2)
+  for (const client of [mine, other]) {
+    await stack.usageOf(client, 2)
+    // The gateway hears of its limit by then.
+    const token = await signIn(client.key)
+    await vi.waitUntil(async () => (await ask('/portal/v1/limits', token)).document.length === 1)
+  }
 })
 
 afterAll(async () => {
