@@ -74,6 +74,6 @@ export const DIFFERENCES: readonly Difference[] = [
     step: 'spent',
     layouts: BOTH,
     reason:
-      'The gateway says QuotaFailure, by which a client knows a spent budget from a rate; the stand-in does not.',
+      'The gateway says QuotaFailure where a budget is spent, and RetryInfo for a rate; the stand-in neither.',
   },
 ]

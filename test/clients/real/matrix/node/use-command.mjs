@@ -104,7 +104,13 @@ async function chat(key = KEY, model = undefined) {
   clearTimeout(timer)
   end()
   if (said.includes('Hello there.')) return 'Hello there.'
-  throw new Exit(said.trim().slice(-1_500))
+  // A stack names files of this machine, and hides what was said.
+  throw new Exit(
+    said
+      .replace(/^\s*at .*$/gm, '')
+      .trim()
+      .slice(-1_500),
+  )
 }
 
 await step('chat', () => chat())
