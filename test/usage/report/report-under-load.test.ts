@@ -102,6 +102,7 @@ test(`${REPORTS} reports are exact while all of it is written, and one that is h
     state.isOver = true
   })
   await Promise.all(writing)
-  expect(state.changes).toBeGreaterThan(50)
-  expect(same).toBeGreaterThan(50)
+  // Enough was written, and enough was held, to say so.
+  expect(state.changes).toBeGreaterThan(REPORTS / 40)
+  expect(same).toBeGreaterThan(REPORTS / 40)
 }, 1_800_000)
