@@ -130,7 +130,7 @@ const ALTERED: readonly (readonly [what: string, call: ToSign, change: Change])[
     'the time',
     CALL,
     (text) =>
-      text.replace(/(x-amz-date: \d{8}T\d{4})\d\d/, '$100').replace(/(x-amz-date: \d{8}T\d{4})00Z/, '$101Z'),
+      text.replace(/(x-amz-date: \d{8}T\d{5})(\d)/, (_, to, last) => `${to}${(Number(last) + 1) % 10}`),
   ],
   ['the day of the scope', CALL, (text) => text.replace(/\/\d{8}\//, '/20200101/')],
   ['the region of the scope', CALL, (text) => text.replace('us-east-1', 'eu-west-1')],
