@@ -8,8 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
+import { stopWithMe } from '../../src/standalone/stand/stop-with-me.ts'
 import { startPrivatePostgres } from '../support/servers/servers.ts'
-import { stopWithMe } from '../support/stop-with-me.ts'
 import type { Provider } from './provider.ts'
 
 const run = promisify(execFile)

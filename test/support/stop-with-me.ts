@@ -1,1 +1,0 @@
-export * from '../../src/standalone/stand/stop-with-me.ts'
