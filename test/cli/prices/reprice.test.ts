@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -323,7 +324,7 @@ async function lastRuleMadeAtMs(): Promise<number> {
 test('calls at a price that was superseded get the new one, those at a later price of another kind do not', async () => {
   await writePrices(["{ model: our-model, input: '1', output: '1' }"])
   const old = yamlPriced('1')
-  await count(old, { ...old, callId: old.callId.replace(/^./, 'f') })
+  await count(old, { ...old, callId: randomUUID() })
   await writePrices(["{ model: our-model, input: '3', output: '3' }"])
   const order = ['prices', 'reprice', '--model', 'our-model', '--since', TODAY]
   expect(await json(env, ...order)).toMatchObject({ before_usd: '0.00024', after_usd: '0.00072' })
