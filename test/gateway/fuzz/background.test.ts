@@ -103,10 +103,10 @@ async function submit(number: number): Promise<Submitted> {
       json: (await answer.json().catch(() => ({}))) as { readonly id?: string },
     }
   }
-  const { json } = await ask('POST', kind.path, kind.body)
+  const { status: made, json } = await ask('POST', kind.path, kind.body)
   const id = json.id ?? ''
   const work = provider.work.get(id)
-  if (work === undefined) throw new Error(`${kind.name} was not made`)
+  if (work === undefined) throw new Error(`${kind.name}: ${made} ${JSON.stringify(json)}`)
   const isResponse = kind.path === '/v1/responses'
   const reportsUse = !isResponse || random() < 0.8
   if (!reportsUse) work.ended = { id, object: 'response', status: 'completed', model: 'gpt-4.1' }
