@@ -2,6 +2,12 @@ import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 
+test('of ports that are found one after the other none is found twice', async () => {
+  const ports: number[] = []
+  for (let n = 0; n < 500; n += 1) ports.push(await findFreePort())
+  expect(new Set(ports).size).toBe(500)
+})
+
 test('a port is free, and none that an outgoing connection could take while its server is away', async () => {
   for (let n = 0; n < 50; n += 1) {
     const port = await findFreePort()

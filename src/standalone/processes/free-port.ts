@@ -9,11 +9,20 @@ const LOWEST_PORT = 20_000
 const HIGHEST_PORT = 32_700
 const TRIES = 100
 
-/** A loopback port that was free a moment ago. Another process may take it first: callers try again then. */
+/** Those found so far. Nothing may listen on one yet when the next is asked for. */
+const found = new Set<number>()
+
+/**
+ * A loopback port that was free a moment ago, and another one each time. Another process may take it first: callers try
+ * again then.
+ */
 export async function findFreePort(): Promise<number> {
   for (let tried = 0; tried < TRIES; tried += 1) {
     const port = randomInt(LOWEST_PORT, HIGHEST_PORT)
+    if (found.has(port)) continue
+    found.add(port)
     if ((await whyPortIsTaken('127.0.0.1', port)) === null) return port
+    found.delete(port)
   }
   throw new Error(
     `no loopback port to listen on: ${TRIES} between ${LOWEST_PORT} and ${HIGHEST_PORT} are taken`,
