@@ -207,12 +207,18 @@ test.each(
   }
 })
 
+interface Leaving {
+  readonly missing?: number
+  readonly journal?: TwoDoors['journal']
+  readonly onLeft?: () => void
+}
+
 /** Has a client leave its call, of which a stage holds something, and waits for its release. */
 async function releasesLeft(
   door: Door,
   stages: Stages,
   until: () => boolean,
-  { missing = 0, journal = 'works' }: { missing?: number; journal?: TwoDoors['journal'] } = {},
+  { missing = 0, journal = 'works', onLeft = () => {} }: Leaving = {},
 ) {
   let held = 0
   let released = 0
@@ -224,6 +230,7 @@ async function releasesLeft(
   doors = await openTwoDoors({ ...stages, head: [hold, ...stages.head] })
   doors.journal = journal
   await doors.leave(door, EMBED, missing, () => held === 1 && until())
+  onLeft()
   await expect.poll(() => released).toBe(1)
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect([held, released]).toEqual([1, 1])
@@ -268,13 +275,14 @@ describe.each(DOORS)('what a stage holds for a call is released once (%s)', (doo
     'head',
     'model',
   ] as const)('when the client leaves while a stage of %s waits', async (moment) => {
+    const { promise: left, resolve: onLeft } = Promise.withResolvers<void>()
     let isWaiting = false
     const wait: Stage = async () => {
       isWaiting = true
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      await left
       return null
     }
-    await releasesLeft(door, withStage(moment, wait), () => isWaiting)
+    await releasesLeft(door, withStage(moment, wait), () => isWaiting, { onLeft })
     if (door === 'http') expect(doors.reached).toEqual([])
   })
 

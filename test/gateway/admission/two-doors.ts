@@ -1,4 +1,5 @@
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'vitest'
 import type { CallerLookup, CallLedger } from '../../../src/call/call-ports.ts'
 import type { CallRecord } from '../../../src/call/call-record.ts'
@@ -50,7 +51,7 @@ export interface TwoDoors {
   /** How the journal does; `late`: it waits until the client has left, if it leaves; `fills`: amid calls. */
   journal: 'works' | 'full' | 'fails' | 'late' | 'fills'
   knock(door: Door, request?: Request): Promise<RawResponse>
-  /** Sends `request` without its last `missing` bytes, and leaves. */
+  /** Sends `request` without its last `missing` bytes, and leaves; resolves once the gateway has seen that. */
   leave(door: Door, request: Request, missing: number, until: () => boolean): Promise<void>
   close(): Promise<void>
 }
@@ -154,6 +155,11 @@ export async function openTwoDoors(
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`
+  const connections = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
+  })
   const doors: TwoDoors = {
     url,
     upstream,
@@ -169,7 +175,11 @@ export async function openTwoDoors(
       const text = requestAt(door, request)
       socket.write(text.slice(0, text.length - missing))
       await expect.poll(until).toBe(true)
+      const there = [...connections].at(-1)
+      if (there === undefined) throw new Error('no connection')
+      const closed = once(there, 'close')
       socket.destroy()
+      await closed
     },
     async close() {
       await app.close()

@@ -260,7 +260,6 @@ describe('a call that has to wait', () => {
     await open()
     limiter.hold()
     await doors.leave(door, EMBED, 0, () => limiter.waiting === 1)
-    await new Promise((resolve) => setTimeout(resolve, 50))
     limiter.go()
     await expect.poll(() => limiter.reserved).toBe(0)
     expect(doors.reached.filter((what) => what !== 'journal')).toEqual([])
