@@ -200,10 +200,7 @@ test('a worker that stops lets another one go on at once', async () => {
   const before = kafka.ids
   startSender()
   const records = await count(10)
-  await vi.waitFor(
-    () => expect(kafka.ids).toEqual([...before, ...records.map(({ callId }) => callId)]),
-    5_000,
-  )
+  await vi.waitFor(() => expect(kafka.ids).toEqual([...before, ...records.map(({ callId }) => callId)]))
 })
 
 test('a worker that cannot reach the brokers leaves it to one that can', async () => {
@@ -217,7 +214,7 @@ test('a worker that cannot reach the brokers leaves it to one that can', async (
     times: { idle: 20, lease: 100, pause: 500, longestPause: 500 },
   })
   senders.push(cutOff)
-  await vi.waitFor(() => expect(away.opened).toBe(1))
+  await vi.waitFor(() => expect(away.opened).toBeGreaterThan(0))
   startSender()
   const records = await count(100)
   await sent(records)

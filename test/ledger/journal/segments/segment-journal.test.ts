@@ -166,7 +166,7 @@ test('of many running calls a part is written in each turn of the event loop, an
   await Promise.all(calls.map(open))
   const before = disk.writes
   for (const number of calls) journal.saveSnapshot(callId(number), () => '{}')
-  await vi.waitFor(async () => expect((await contentsOf(folder)).seen).not.toContain(null), 20_000)
+  await vi.waitFor(async () => expect((await contentsOf(folder)).seen).not.toContain(null))
   expect(disk.writes - before).toBe(4)
   for (const number of calls) journal.saveSnapshot(callId(number), () => '{"n":1}')
   await journal.flush()
