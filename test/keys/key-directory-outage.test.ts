@@ -105,7 +105,6 @@ test('a Postgres that takes connections and never answers delays unknown keys by
     const startedAtMs = performance.now()
     const unknown = directory.find(createKey())
     expect(directory.find(key)).toMatchObject({ kind: 'active' })
-    expect(performance.now() - startedAtMs).toBeLessThan(50 * busyness())
     expect(await unknown).toEqual({ kind: 'unavailable' })
     expect(performance.now() - startedAtMs).toBeLessThan(3_000 * busyness())
     expect(directory.find(createKey())).toEqual({ kind: 'unavailable' })

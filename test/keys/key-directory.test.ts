@@ -206,10 +206,10 @@ test('a key expires by the clock of Postgres where this machine has another day'
 
 test('listeners hear once of every key that stops being active, whatever ended it', async () => {
   const revoked = await newKey('ends by revocation')
-  const expired = await newKey('ends by time', 0.2)
+  const expired = await newKey('ends by time', 60)
   const disabled = await newKey('ends by its client')
   const lost = await newKey('ends by a restored database')
-  const directory = await openDirectory()
+  const directory = await openDirectory({ clock: clockOfDate() })
   const heard: string[] = []
   const stop = directory.onDeactivated((keyId) => heard.push(keyId))
   directory.onDeactivated(() => {
@@ -217,6 +217,7 @@ test('listeners hear once of every key that stops being active, whatever ended i
   })
   await revokeKey(pool, revoked.id)
   await setClientDisabled(pool, 'ends by its client', true)
+  vi.spyOn(Date, 'now').mockReturnValue(Number(expired.expiresAt))
   await vi.waitFor(() => expect(heard).toHaveLength(3))
   await pool.query(
     `with gone as (delete from tallygate.keys where id = $1)
