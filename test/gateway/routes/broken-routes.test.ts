@@ -36,7 +36,7 @@ function routeTo(...names: readonly string[]): RouteConfig {
     to: names.map((upstream) => ({ upstream, model: `m-${upstream}`, weight: 1 })),
     retryOn: ['connect', 'timeout', '408', '429', '5xx'],
     attempts: 3,
-    firstByteTimeoutMs: 200,
+    firstByteTimeoutMs: 60_000,
     sticky: null,
     order: 'listed',
   }
@@ -191,7 +191,7 @@ test('an attempt that the journal does not take is not made, and the client gets
 
 test('each attempt that may be billed is reserved, and none follows where budgets have no room', async () => {
   const limiter = new MemoryLimiter()
-  await open([ONE, TWO], { ...routeTo('one', 'two'), attempts: 10 }, limiter)
+  await open([ONE, TWO], { ...routeTo('one', 'two'), attempts: 10, firstByteTimeoutMs: 200 }, limiter)
   doors.upstream.answer(() => {})
   limiter.budgetPico = 1_000n
   expect(

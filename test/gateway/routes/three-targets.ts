@@ -77,7 +77,7 @@ export async function startTargets(routes: readonly string[] = []): Promise<Targ
     '  - model: smart',
     '    to: [{ upstream: alpha, model: m-alpha }, { upstream: beta, model: m-beta }, { upstream: gamma, model: m-gamma }]',
     '    retry: { attempts: 3 }',
-    '    first_byte_timeout: 300ms',
+    '    first_byte_timeout: 1s',
     '    order: listed',
     ...routes,
     'prices:',
