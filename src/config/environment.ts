@@ -6,7 +6,7 @@ export interface EnvironmentVariable {
   readonly default: string | null
 }
 
-/** Every variable there is, in the order in which the README lists them. */
+/** Every variable there is, in the order in which docs/configuration.md lists them. */
 export const ENVIRONMENT = [
   { name: 'HOST', meaning: 'address to listen on; 127.0.0.1 for `npm start`', default: '0.0.0.0' },
   { name: 'PORT', meaning: 'port to listen on', default: '8080' },

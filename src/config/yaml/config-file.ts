@@ -129,6 +129,9 @@ const sections = z.strictObject({
   compat: z.unknown().optional(),
 })
 
+/** What the file may have at its top. */
+export const SECTIONS: readonly string[] = Object.keys(sections.shape)
+
 const objectSharing = z.enum(['owned', 'shared'])
 
 /** The names only, whatever else is invalid. */

@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import type { Cli } from '../../src/cli/cli.ts'
+import { addOperations } from '../../src/cli/operation-commands.ts'
+import { ENVIRONMENT } from '../../src/config/config.ts'
+import { CHAPTERS } from '../../src/operator/chapters.ts'
+
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+  'examples/clickhouse/README.md',
+]
+
+/** Code of a page: its blocks, line by line with continued lines joined, and what stands between backticks. */
+function codeOf(page: string): readonly string[] {
+  const text = readFileSync(page, 'utf8')
+  const blocks = [...text.matchAll(/^ *```\w*\n([\s\S]*?)^ *```$/gm)].map(([, code = '']) => code)
+  const lines = blocks.flatMap((code) => code.replaceAll(/\\\n\s*/g, ' ').split('\n'))
+  const spans = [...text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/`([^`]+)`/g)]
+  return [...lines, ...spans.map(([, code = '']) => code.replaceAll(/\s+/g, ' '))]
+}
+
+const program = new Command('tallygate').option('--json').option('--version').option('--help')
+addOperations(program, CHAPTERS, {} as Cli)
+const globals = ['--json', '--help', '--version', '-V', '-h']
+
+/** Parts that only the package has: scripts/pack/tallygate.mjs. */
+const PARTS = ['gateway', 'worker', 'help']
+
+/** What is not there of a command as a page writes it; `null`: all of it is. */
+function missingOf(written: string): string | null {
+  let command = program
+  const words = written.split(/\s+/).filter((word) => word !== '')
+  if (PARTS.includes(words[0] ?? '')) return null
+  let at = 0
+  for (; at < words.length; at += 1) {
+    const next = command.commands.find((one) => one.name() === words[at])
+    if (next === undefined) break
+    command = next
+  }
+  if (command === program) return /^[a-z]/.test(words[0] ?? '') ? `no command ${words[0]}` : null
+  const word = words[at] ?? ''
+  const takesWords = command.registeredArguments.length > 0
+  if (command.commands.length > 0 && !takesWords && /^[a-z][a-z-]+$/.test(word))
+    return `no ${word} of ${command.name()}`
+  const known = new Set([
+    ...globals,
+    ...[command, command.parent].flatMap((one) =>
+      (one?.options ?? []).flatMap(({ long, short, flags }) => [
+        ...(flags.match(/--[a-z-]+/g) ?? []),
+        long,
+        short,
+      ]),
+    ),
+  ])
+  const options = words.slice(at).flatMap((one) => /^(--[a-z][a-z-]*)/.exec(one)?.[1] ?? [])
+  const unknown = options.filter((option) => !known.has(option))
+  return unknown.length === 0 ? null : `no ${unknown.join(', ')} of ${command.name()}`
+}
+
+/** A command ends where the shell's own signs, a comment or the span ends. */
+const WRITTEN = /(?<![\w@./=-])tallygate (?:-- )?([a-z-][^#|;&><)(\n]*)/g
+
+/** Of npm's own calls: `npm run -s tallygate -- doctor`. */
+describe.each(PAGES)('%s', (page) => {
+  test('names commands and options that are declared', () => {
+    const written = codeOf(page).flatMap((code) => [...code.matchAll(WRITTEN)].map(([, words = '']) => words))
+    const missing = written.flatMap((words) => {
+      const found = missingOf(words)
+      return found === null ? [] : [`tallygate ${words.trim()}: ${found}`]
+    })
+    expect(missing).toEqual([])
+  })
+
+  test('names variables that are declared', () => {
+    const ours = new Set<string>(ENVIRONMENT.map(({ name }) => name))
+    const named = codeOf(page).flatMap((code) => code.match(/(?<![\w<{-])[A-Z][A-Z\d]*(?:_[A-Z\d]+)+(?![\w*(])/g) ?? [])
+    expect([...new Set(named)].filter((name) => !ours.has(name) && !OF_OTHERS.test(name))).toEqual([])
+  })
+})
+
+/** Variables of clouds, of providers and of programs beside this one, and those of tests. */
+const OF_OTHERS =
+  /^(?:AWS|AZURE|GOOGLE|OPENAI|OPENROUTER|ANTHROPIC|CLAUDE|GEMINI|NODE|LITELLM|MALLOC|HTTPS?|NO|PG|MODEL|RECORDINGS|TALLYGATE_TEST)_/
+
+test('pages name commands', () => {
+  expect(missingOf('client create acme')).toBe(null)
+  expect(missingOf('client made acme')).toBe('no made of client')
+  expect(missingOf('usage --day 3')).toBe('no --day of usage')
+})
