@@ -11,6 +11,8 @@ process.exitCode = await runCommandLine(process.argv.slice(2), process.env, {
   err: (text) => process.stderr.write(text),
   drained,
   isWatched: process.stderr.isTTY,
+  // Node knows NO_COLOR, FORCE_COLOR, and terminals without colours.
+  hasColours: process.stdout.isTTY && process.stdout.hasColors(),
 })
 
 async function drained(): Promise<boolean> {

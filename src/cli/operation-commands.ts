@@ -37,7 +37,9 @@ export function addOperations(program: Command, chapters: readonly Chapter<AllPo
       const { command } = operation
       if ('none' in command) continue
       const [, ...rest] = command.words.split(' ')
-      addOperation(rest.length === 0 ? parent : parent.command(rest.join(' ')), operation, command, cli)
+      const made = rest.length === 0 ? parent : parent.command(rest.join(' '))
+      if (command.alias !== undefined) made.alias(command.alias)
+      addOperation(made, operation, command, cli)
     }
   }
 }
@@ -200,5 +202,5 @@ function explained(
     .replace(/\.$/, '')
   const text = hint === undefined ? sentence : `${sentence}; ${hint}`
   if (error === 'invalid_request') command.error(`error: ${text}`)
-  return new Failure(text)
+  return new Failure(text, { code: error })
 }

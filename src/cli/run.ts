@@ -1,13 +1,16 @@
+import { stripVTControlCharacters } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import type { Environment } from '../config/config.ts'
 import { explainError } from '../doctor/explain-error.ts'
 import { VERSION } from '../lib/version.ts'
+import { Failure } from '../operations/failure.ts'
 import { NO_PROGRESS } from '../operations/ports.ts'
 import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
+import { addCompletion } from './completion.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
 import { addOperations } from './operation-commands.ts'
-import { showProgress } from './progress.ts'
+import { FIRST_MS, showProgress } from './progress.ts'
 import { withServers } from './servers.ts'
 
 const FAILED = 1
@@ -21,6 +24,8 @@ export interface Streams {
   drained?(): Promise<boolean>
   /** Whether a person reads `err`, who wants to see that long work goes on. */
   readonly isWatched?: boolean
+  /** Whether `out` is a terminal that shows colours to a person who wants them. */
+  readonly hasColours?: boolean
 }
 
 /**
@@ -33,11 +38,19 @@ export async function runCommandLine(
   streams: Streams,
 ): Promise<number> {
   const program = new Command('tallygate')
+  // Asked of the arguments, too: an error may come before the program has read them.
+  const wantsJson = () => program.opts<{ json?: boolean }>().json === true || args.includes('--json')
   let exitCode = 0
+  let hasSaid = false
+  const say = (text: string) => {
+    hasSaid = true
+    streams.err(text)
+  }
   const cli: Cli = {
     env,
     print(document, text) {
-      streams.out(program.opts<{ json?: boolean }>().json ? JSON.stringify(document) : text)
+      const shown = streams.hasColours === true ? text : stripVTControlCharacters(text)
+      streams.out(wantsJson() ? JSON.stringify(document) : shown)
       streams.out('\n')
     },
     async write(part) {
@@ -45,9 +58,9 @@ export async function runCommandLine(
       return (await streams.drained?.()) ?? true
     },
     progress: (unit, wanted) =>
-      wanted || streams.isWatched === true ? showProgress(unit, (line) => streams.err(line)) : NO_PROGRESS,
-    remark: (text) => streams.err(`tallygate: ${text}\n`),
-    wantsJson: () => program.opts<{ json?: boolean }>().json === true,
+      wanted || streams.isWatched === true ? showProgress(unit, say) : NO_PROGRESS,
+    remark: (text) => say(`tallygate: ${text}\n`),
+    wantsJson,
     fail(code) {
       exitCode = code
     },
@@ -59,15 +72,33 @@ export async function runCommandLine(
     .version(VERSION)
     .option('--json', 'print one JSON document on stdout and nothing else')
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ writeOut: (text) => streams.out(text), writeErr: (text) => streams.err(text) })
+    .configureOutput({
+      writeOut: (text) => streams.out(text),
+      writeErr: (text) => streams.err(text),
+      outputError: (text, write) => write(wantsJson() ? errorDocument('invalid_request', text) : text),
+    })
     .exitOverride()
   addOperations(program, CHAPTERS, cli)
+  addCompletion(program, cli)
+  const waiting = setTimeout(() => {
+    if (streams.isWatched === true && !hasSaid) say('tallygate: still at it; Ctrl-C ends it\n')
+  }, FIRST_MS)
   try {
     await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USED_WRONGLY // commander has printed it
-    streams.err(`tallygate: ${explainError(error)}\n`)
+    const text = explainError(error)
+    const code = error instanceof Failure ? error.code : 'failed'
+    streams.err(wantsJson() ? errorDocument(code, text) : `tallygate: ${text}\n`)
     return FAILED
+  } finally {
+    clearTimeout(waiting)
   }
   return exitCode
+}
+
+/** The form of errors over HTTP, as far as a command has it. */
+function errorDocument(code: string, text: string): string {
+  const message = text.replace(/^error: /, '').trim()
+  return `${JSON.stringify({ error: { code, message } })}\n`
 }

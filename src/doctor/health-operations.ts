@@ -13,7 +13,7 @@ import {
 } from '../operations/answers.ts'
 import { type Chapter, renderedOperation } from '../operations/operation.ts'
 import type { Ports } from '../operations/ports.ts'
-import { printable } from '../operations/table.ts'
+import { inColour, printable } from '../operations/table.ts'
 import { type Heartbeat, selectHeartbeats } from '../store/processes/processes-table.ts'
 import { renderFindings } from './run-checks.ts'
 
@@ -136,7 +136,8 @@ function findingsText(findings: readonly Finding[]): string {
   return findings
     .map(({ name, state, detail, mend }) => {
       const advice = mend === null ? '' : ` -> ${mend}`
-      return printable(`${STATE_LABELS[state]}  ${name.padEnd(width)}  ${detail}${advice}`)
+      const label = STATE_LABELS[state]
+      return `${inColour(label, label.trim())}  ${printable(`${name.padEnd(width)}  ${detail}${advice}`)}`
     })
     .join('\n')
 }

@@ -79,6 +79,25 @@ export async function setClientDisabled(
   return firstClient(rows)
 }
 
+/** Gives a client another name; `null`: unknown client; `'taken'`: another one has it. */
+export async function renameClient(
+  pool: Postgres,
+  id: string,
+  name: string,
+): Promise<Client | null | 'taken'> {
+  try {
+    const { rows } = await pool.query<ClientRow>(
+      changing(`update ${SCHEMA}.clients set name = $2, version = change.version from change
+                where id = $1 returning ${COLUMNS}`),
+      [id, name],
+    )
+    return firstClient(rows)
+  } catch (error) {
+    if (sqlStateOf(error) === UNIQUE_VIOLATION) return 'taken'
+    throw error
+  }
+}
+
 function firstClient(rows: readonly ClientRow[]): Client | null {
   return rows[0] === undefined ? null : clientFrom(rows[0])
 }

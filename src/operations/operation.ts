@@ -68,6 +68,8 @@ export interface Listing<Row> {
 export interface OperationCommand<Input, Found> {
   /** `limits raise`. The first word is the chapter's own, or the whole. */
   readonly words: string
+  /** Another name for the same: `show` for `calls find`. */
+  readonly alias?: string
   /**
    * Where a field is not `--its-name`: an argument such as `<name>`, or an option such as `--by <groups>`. An option
    * that ends in `-file <file>` takes the text of that file, and so does an argument such as `[list-file]`. `null`: the command line does not have it.
@@ -162,6 +164,7 @@ export type AnyOperation<Has extends Ports> = Omit<
 /** Any command, as the command line sees it. */
 export interface AnyCommand {
   readonly words: string
+  readonly alias?: string
   readonly options?: Readonly<Record<string, string | null>>
   readonly json?: (found: never, input: never) => unknown
   readonly print:

@@ -16,6 +16,8 @@ import {
   disableClientOperation,
   enableClientOperation,
   listClientsOperation,
+  renameClientOperation,
+  showClientOperation,
 } from '../keys/operations/clients.ts'
 import {
   createKeyOperation,
@@ -87,7 +89,14 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
   {
     words: 'client',
     about: 'The accounts that usage is summed up for.',
-    operations: [createClientOperation, listClientsOperation, disableClientOperation, enableClientOperation],
+    operations: [
+      createClientOperation,
+      listClientsOperation,
+      showClientOperation,
+      renameClientOperation,
+      disableClientOperation,
+      enableClientOperation,
+    ],
   },
   {
     words: 'key',

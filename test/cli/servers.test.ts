@@ -72,7 +72,7 @@ test.each([
       : besideRunning(typeof state === 'string' ? [state] : { ...runningState(), ...state })
   const { code, out, err } = await run(env, 'client', 'list', '--json')
   expect({ code, out }).toEqual({ code: 1, out: '' })
-  expect(err).toMatch(/^tallygate: DATABASE_URL is not set, and no npm start is running here .*\n$/)
+  expect(JSON.parse(err).error.message).toMatch(/^DATABASE_URL is not set, and no npm start is running here /)
 })
 
 test('a database that is away is one line, without its password', async () => {
@@ -80,7 +80,7 @@ test('a database that is away is one line, without its password', async () => {
   for (const args of [['client', 'list'], ['usage'], ['migrate'], ['key', 'list']]) {
     const { code, out, err } = await run(env, ...args, '--json')
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toMatch(/^tallygate: Postgres cannot be reached: .*ECONNREFUSED.*\n$/)
+    expect(JSON.parse(err).error.message).toMatch(/^Postgres cannot be reached: .*ECONNREFUSED/)
     expect(err).not.toContain('hunter2')
   }
 })

@@ -168,9 +168,25 @@ test('a group says which of its calls and tokens have no price, and which were c
 
 test('for people, it is a table that shows exact cost and what has no price', async () => {
   const { out } = await run(env, 'usage', '--by', 'client,model')
-  expect(out).toMatch(/^CLIENT +MODEL +REQUESTS +INPUT +OUTPUT +TOTAL +UNPRICED +AVG MS +COST USD\n/)
-  expect(out).toMatch(/^acme +gpt-4o +3 +1010 +100 +1110 +0 +0 +0\.003500000001$/m)
-  expect(out).toMatch(/^acme +my-model +1 +0 +7 +7 +1 +0 +0$/m)
+  expect(out).toMatch(/^CLIENT +MODEL +REQUESTS +INPUT +OUTPUT +TOTAL +UNPRICED +AVG MS +COST USD +SHARE\n/)
+  expect(out).toMatch(/^acme +gpt-4o +3 +1010 +100 +1110 +0 +0 +0\.003500000001 +100\.0 %$/m)
+  expect(out).toMatch(/^acme +my-model +1 +0 +7 +7 +1 +0 +0 +0\.0 %$/m)
+  expect(out).toMatch(/^\(all\) +9 +1060 +107 +1167 +1 +5 +0\.003500000001 +100\.0 %$/m)
+  expect(out.split('\n')[1]).toMatch(/^acme +gpt-4o/)
+})
+
+test('a month, or two days, stand in place of a number of days', async () => {
+  const month = TODAY.slice(0, 7)
+  const ofMonth = await json(env, 'usage', '--client', 'acme', '--month', month)
+  expect(ofMonth).toMatchObject({ period_days: Number(TODAY.slice(8)) })
+  expect(ofMonth).toEqual(await json(env, 'usage', '--client', 'acme', '--from', `${month}-01`))
+  const between = ['--from', addDays(TODAY, -30), '--to', addDays(TODAY, -29)]
+  expect(await json(env, 'usage', '--client', 'acme', ...between)).toMatchObject({
+    period_days: 2,
+    requests: 2,
+  })
+  const { code, err } = await run(env, 'usage', '--month', month, '--to', TODAY)
+  expect([code, err]).toEqual([2, expect.stringContaining('--period stands in place of --from and to')])
 })
 
 test('a name that came from outside cannot move the cursor', async () => {

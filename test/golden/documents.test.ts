@@ -17,6 +17,7 @@ const TODAY = holdClockAtNoon()
 const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   clients: [
     ['client', 'list'],
+    ['client', 'show', 'acme'],
     ['key', 'list'],
     ['key', 'list', '--client', 'acme'],
   ],
@@ -35,6 +36,7 @@ const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['usage', '--by', 'model', '--limit', '1'],
   ],
   calls: [
+    ['calls', 'list'],
     ['calls', 'find', CALL],
     ['calls', 'explain', CALL],
   ],

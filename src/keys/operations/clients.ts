@@ -10,6 +10,7 @@ import {
   createClient,
   findClient,
   findClientById,
+  renameClient,
   selectClientPage,
   setClientDisabled,
 } from '../clients.ts'
@@ -76,6 +77,67 @@ export const listClientsOperation = renderedOperation({
   },
 })
 
+const WHICH_CLIENT = textField('The id of the client, or its name.')
+
+export const showClientOperation = renderedOperation({
+  name: 'clients.show',
+  summary: 'Shows a client.',
+  role: 'read',
+  http: { method: 'GET', path: '/clients/{id}', id: 'getClient' },
+  input: { id: WHICH_CLIENT },
+  answer: SHOWN_CLIENT,
+  gives: 'The client.',
+  errors: ['not_found'],
+  run: ({ pool }: Ports, { id }) => getClient(pool, id),
+  render: renderClient,
+  command: { words: 'client show', options: { id: '<name>' }, print: (client) => clientText(client) },
+})
+
+function clientText(client: Client): string {
+  const { name, id, disabled, created_at: made } = renderClient(client)
+  return [
+    `name     ${name}`,
+    `id       ${id}`,
+    `state    ${disabled ? 'disabled' : 'enabled'}`,
+    `created  ${made}`,
+  ].join('\n')
+}
+
+export const renameClientOperation = renderedOperation({
+  name: 'clients.rename',
+  summary: 'Gives a client another name. Its id, keys, limits and usage stay.',
+  description:
+    'Files that name the client need the new name: prices, markups and paths of TALLYGATE_CONFIG, and those of apply.',
+  role: 'write',
+  http: { method: 'POST', path: '/clients/{id}/rename', id: 'renameClient', body: 'ClientName' },
+  input: {
+    id: WHICH_CLIENT,
+    name: nameField('1 to 128 characters that can be seen, without spaces around them.'),
+  },
+  answer: SHOWN_CLIENT,
+  gives: 'The client.',
+  errors: ['not_found', 'conflict'],
+  async run({ pool }: Ports, { id, name }) {
+    const client = await getClient(pool, id)
+    const renamed = await renameClient(pool, client.id, name)
+    if (renamed === null) throw noClient(id)
+    if (renamed === 'taken') throw conflict(`There is already a client named ${name}.`, 'name')
+    return renamed
+  },
+  render: renderClient,
+  changes: {
+    event: 'admin.client_changed',
+    says: 'client renamed',
+    log: ({ id }) => ({ client: id }),
+    isAnnounced: true,
+  },
+  command: {
+    words: 'client rename',
+    options: { id: '<name>', name: '<new-name>' },
+    print: ({ name, id }) => `The client ${id} is named ${name}.`,
+  },
+})
+
 export const disableClientOperation = switching('disable', 'Refuses all keys of a client, within a second.')
 export const enableClientOperation = switching('enable', 'Takes the keys of a client again.')
 
@@ -85,7 +147,7 @@ function switching(verb: 'disable' | 'enable', summary: string) {
     summary,
     role: 'write',
     http: { method: 'POST', path: `/clients/{id}/${verb}`, id: `${verb}Client` },
-    input: { id: textField('The id of the client, or its name.') },
+    input: { id: WHICH_CLIENT },
     answer: SHOWN_CLIENT,
     gives: 'The client.',
     errors: ['not_found'],

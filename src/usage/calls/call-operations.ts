@@ -14,6 +14,7 @@ import { notFound } from '../../operations/refuse.ts'
 import { printable, renderTable } from '../../operations/table.ts'
 import { type ExplainedCall, explainCalls, renderExplained } from './explain-cost.ts'
 import { type CallDocument, callDocument, type FoundCall, findCalls } from './find-calls.ts'
+import { listCallsOperation, tailCallsOperation } from './list-operations.ts'
 
 const CALL_ID = textField(
   'The id of x-tallygate-call-id, or of the answer: chatcmpl-..., msg_..., resp_...',
@@ -42,6 +43,7 @@ const findOperation = renderedOperation({
   render: (calls: readonly FoundCall[]) => calls.map(callDocument),
   command: {
     words: 'calls find',
+    alias: 'show',
     print: (calls) => calls.map((call) => callText(callDocument(call))).join('\n\n'),
   },
 })
@@ -126,7 +128,7 @@ const explainOperation = renderedOperation({
 export const CALLS_CHAPTER: Chapter<Ports> = {
   words: 'calls',
   about: 'Single calls, as far as they are kept.',
-  operations: [findOperation, explainOperation],
+  operations: [listCallsOperation, findOperation, explainOperation, tailCallsOperation],
 }
 
 function callText(call: CallDocument): string {

@@ -23,6 +23,13 @@ export interface OwnCall {
   readonly ttft_ms: string | null
 }
 
+/** A call as an operator is shown it in a list. */
+export interface ListedCall extends OwnCall {
+  /** The client's name when the call was counted. */
+  readonly client: string
+  readonly upstream: string
+}
+
 /** Which calls of a client are asked for. */
 export interface OwnCallScope {
   readonly clientId: string
@@ -36,25 +43,49 @@ export interface OwnCallScope {
   readonly rows: number
 }
 
+/** The same of one client, or of all: `null`. */
+export interface CallScope extends Omit<OwnCallScope, 'clientId'> {
+  readonly clientId: string | null
+}
+
+const COLUMNS = `call_id, arrived_at, key_id, k.name as key_name, requested_model, model, method, path, status,
+    outcome, usage_source, input_tokens, output_tokens, cost_pico, latency_ms, ttft_ms`
+
 /** The client stands in both tables of the join: no call of another is read. */
-const SELECT = `select call_id, arrived_at, key_id, k.name as key_name, requested_model, model, method, path, status,
-    outcome, usage_source, input_tokens, output_tokens, cost_pico, latency_ms, ttft_ms
+const OF_ONE = `select ${COLUMNS}
   from ${SCHEMA}.calls c left join ${SCHEMA}.keys k on k.id = c.key_id and k.client_id = $2
   where c.day = $1 and c.client_id = $2`
 
+const OF_ANY = `select ${COLUMNS}, c.client, c.upstream
+  from ${SCHEMA}.calls c left join ${SCHEMA}.keys k on k.id = c.key_id
+  where c.day = $1 and ($2::text is null or c.client_id = $2)`
+
 /** The newest first, as far as single calls are kept. Days on which the client used nothing are not looked at. */
 export async function selectOwnCalls(pool: Postgres, scope: OwnCallScope): Promise<readonly OwnCall[]> {
-  const { clientId, fromDay, toDay, keyId, model, before, rows: wanted } = scope
+  return await selectBy<OwnCall>(pool, OF_ONE, scope)
+}
+
+/** The same for operators. */
+export async function selectCalls(pool: Postgres, scope: CallScope): Promise<readonly ListedCall[]> {
+  return await selectBy<ListedCall>(pool, OF_ANY, scope)
+}
+
+async function selectBy<Call extends OwnCall>(
+  pool: Postgres,
+  select: string,
+  { clientId, fromDay, toDay, keyId, model, before, rows: wanted }: CallScope,
+): Promise<readonly Call[]> {
   const { rows: days } = await pool.query<{ day: UtcDay }>(
-    `select distinct day from ${SCHEMA}.daily_usage where client_id = $1 and day between $2 and $3
+    `select distinct day from ${SCHEMA}.daily_usage
+     where ($1::text is null or client_id = $1) and day between $2 and $3
      order by day desc`,
     [clientId, fromDay, toDay],
   )
-  const found: OwnCall[] = []
+  const found: Call[] = []
   for (const { day } of days) {
     if (found.length >= wanted) break
-    const { rows } = await pool.query<OwnCall>(
-      `${SELECT} and ($3::text is null or c.key_id = $3) and ($4::text is null or c.model = $4)
+    const { rows } = await pool.query<Call>(
+      `${select} and ($3::text is null or c.key_id = $3) and ($4::text is null or c.model = $4)
          and ($5::uuid is null or c.call_id < $5)
        order by c.call_id desc limit $6`,
       [day, clientId, keyId, model, before, wanted - found.length],

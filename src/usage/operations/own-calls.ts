@@ -16,11 +16,31 @@ import { invalid } from '../../operations/refuse.ts'
 import { type OwnCall, selectOwnCalls } from '../calls/own-calls.ts'
 
 const DEFAULT_DAYS = 7
-const MOST_LISTED = 500
-const DEFAULT_LISTED = 50
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+export const MOST_LISTED = 500
+export const DEFAULT_LISTED = 50
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const MILLISECONDS = z.number().nullable()
+
+/** A call in a list, for its client. */
+export const CALL = {
+  id: shownText('The id of the call, as x-tallygate-call-id has it.'),
+  arrived_at: shownMoment('The time at which it arrived.'),
+  key_id: shownText('The id of its key.'),
+  key_name: shownTextOrNull('The label of that key.'),
+  requested_model: shownTextOrNull('The model that it asked for. null: it named none.'),
+  model: shownText('The model that it is counted under.'),
+  method: shownText('GET, POST, ....'),
+  path: shownTextOrNull('Its path, without the query.'),
+  status: shownCountOrNull('The status of the answer. null: there was none.'),
+  outcome: shownText('complete, client_aborted, upstream_error or interrupted.'),
+  usage_source: shownText('reported, estimated, ....'),
+  input_tokens: shownCountOrNull('null: not known.'),
+  output_tokens: shownCountOrNull('null: not known.'),
+  cost_usd: shownTextOrNull('US dollars as decimal text. null: it has no price.'),
+  latency_ms: MILLISECONDS.describe('From its arrival to the last byte of the answer.'),
+  ttft_ms: MILLISECONDS.describe('To the first byte. null: not known.'),
+}
 
 export const ownCalls = renderedOperation({
   name: 'own.calls',
@@ -35,26 +55,7 @@ export const ownCalls = renderedOperation({
     limit: countField(MOST_LISTED, `At most so many. Without it: ${DEFAULT_LISTED}.`).optional(),
     cursor: cursorField(UUID).optional(),
   },
-  answer: shownList(
-    shownDocument('OwnCall', {
-      id: shownText('The id of the call, as x-tallygate-call-id has it.'),
-      arrived_at: shownMoment('The time at which it arrived.'),
-      key_id: shownText('The id of its key.'),
-      key_name: shownTextOrNull('The label of that key.'),
-      requested_model: shownTextOrNull('The model that it asked for. null: it named none.'),
-      model: shownText('The model that it is counted under.'),
-      method: shownText('GET, POST, ....'),
-      path: shownTextOrNull('Its path, without the query.'),
-      status: shownCountOrNull('The status of the answer. null: there was none.'),
-      outcome: shownText('complete, client_aborted, upstream_error or interrupted.'),
-      usage_source: shownText('reported, estimated, ....'),
-      input_tokens: shownCountOrNull('null: not known.'),
-      output_tokens: shownCountOrNull('null: not known.'),
-      cost_usd: shownTextOrNull('US dollars as decimal text. null: it has no price.'),
-      latency_ms: MILLISECONDS.describe('From its arrival to the last byte of the answer.'),
-      ttft_ms: MILLISECONDS.describe('To the first byte. null: not known.'),
-    }),
-  ),
+  answer: shownList(shownDocument('OwnCall', CALL)),
   gives: 'The calls.',
   command: FOR_THE_PAGE,
   async run({ read, client, now }: ClientPorts, asked) {
@@ -76,7 +77,8 @@ export const ownCalls = renderedOperation({
   render: (calls: readonly OwnCall[]) => calls.map(renderCall),
 })
 
-function renderCall({ call_id: id, arrived_at: arrivedAt, cost_pico: pico, ...call }: OwnCall) {
+export function renderCall<Call extends OwnCall>(listed: Call) {
+  const { call_id: id, arrived_at: arrivedAt, cost_pico: pico, ...call } = listed
   return {
     id,
     ...call,

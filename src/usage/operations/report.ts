@@ -1,24 +1,11 @@
 import { MAX_PAGE_LIMIT } from '../../domain/documents/page-limit.ts'
-import {
-  DEFAULT_PERIOD_DAYS,
-  daysIn,
-  isMonthPeriod,
-  PERIOD_FORM,
-  PERIOD_NAMES,
-  type Period,
-  parsePeriod,
-  periodBefore,
-  periodOf,
-} from '../../domain/period.ts'
+import { DEFAULT_PERIOD_DAYS, isMonthPeriod, periodBefore, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
-import { utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
 import {
   choiceField,
   clientField,
   countField,
-  dayField,
-  formField,
   groupsField,
   LIST_PART,
   modelNameField,
@@ -43,24 +30,19 @@ import {
   type ReportQuery,
 } from '../report/report-query.ts'
 import type { ReportTotals } from '../report/select-report.ts'
+import { checkPeriod, PERIOD_FIELDS, PERIOD_OPTIONS, periodAsked } from './asked-period.ts'
 
 export interface ReportPorts extends Ports {
   /** The client that asks, of itself alone. Absent: an operator asks, of any. */
   readonly ownClient?: { readonly id: string; readonly name: string }
 }
 
-const MOST_DAYS = 366
 const MOST_TOP = 50
 const DEFAULT_ROWS = 100
 const DEFAULT_TOP = 10
-const PERIOD_RULE = `must be ${PERIOD_NAMES.join(', ')}, or a month that has begun, such as 2026-10`
 
 const FIELDS = {
-  from: dayField('The first UTC day.').optional(),
-  to: dayField('The last UTC day. Without it: today.').optional(),
-  period: formField(PERIOD_FORM, PERIOD_RULE, {
-    description: `In place of days: ${PERIOD_NAMES.join(', ')}, or a calendar month such as 2026-10, in UTC. Without both: the last ${DEFAULT_PERIOD_DAYS} days.`,
-  }).optional(),
+  ...PERIOD_FIELDS,
   compare: choiceField(
     ['previous'],
     'Shows the days before, too: before a month, those of the month before.',
@@ -88,11 +70,8 @@ type Asked = InputOf<typeof FIELDS>
 
 /** Rules that need no clock and no store. */
 function check(asked: Asked): void {
-  const { period, from, to, group_by: groupBy, sort, compare, cursor } = asked
-  if (period !== undefined && (from !== undefined || to !== undefined))
-    throw invalid('period', 'stands in place of from and to')
-  if (to !== undefined && from === undefined) throw invalid('to', 'needs from')
-  if (from !== undefined && to !== undefined && from > to) throw invalid('to', 'must not be before from')
+  const { group_by: groupBy, sort, compare, cursor } = asked
+  checkPeriod(asked)
   if (sort === 'change' && compare === undefined) throw invalid('sort', 'needs compare for change')
   if (cursor !== undefined && groupBy === undefined) throw badCursor()
   const scope = { groupBy: groupBy ?? [], filters: filtersOf(asked, null) }
@@ -114,7 +93,7 @@ function filtersOf(
 }
 
 function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQuery {
-  const period = periodAsked(asked, nowMs)
+  const period = periodAsked(asked, nowMs) ?? periodOf(DEFAULT_PERIOD_DAYS, nowMs)
   const { sort, order, cursor, compare, interval = null, top, q = '', limit, group_by: groupBy = [] } = asked
   const after = cursor === undefined ? null : parseReportCursor(cursor, { sort, order, groupBy })
   if (cursor !== undefined && after === null) throw badCursor()
@@ -131,19 +110,6 @@ function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQu
     limit,
     after,
   }
-}
-
-function periodAsked({ period, from, to }: Asked, nowMs: number): Period {
-  if (period !== undefined) {
-    const found = parsePeriod(period, nowMs)
-    if (found === null) throw invalid('period', PERIOD_RULE)
-    return found
-  }
-  if (from === undefined) return periodOf(DEFAULT_PERIOD_DAYS, nowMs)
-  const asked = { fromDay: from, toDay: to ?? utcDayOf(nowMs) }
-  if (asked.fromDay > asked.toDay) throw invalid('from', 'must not be after today')
-  if (daysIn(asked) > MOST_DAYS) throw invalid('from', `must be at most ${MOST_DAYS} days before the end`)
-  return asked
 }
 
 const reportOperation = renderedOperation({
@@ -169,7 +135,7 @@ const reportOperation = renderedOperation({
       : new Part(answer.report, answer.next, answer.tag)
   },
   render: renderReport,
-  command: { words: 'report', print: textOf },
+  command: { words: 'report', options: PERIOD_OPTIONS, print: textOf },
 })
 
 /** A client sees itself alone, and no upstream. */
@@ -223,7 +189,8 @@ function textOf({ query, totals, rows }: Report): string {
         ...groupBy.map((group) => ({ heading: group.toUpperCase() })),
         ...columns.map(({ heading }) => ({ heading, align: 'right' as const })),
       ],
-      [...shown, total],
+      shown,
+      total,
     ),
   ].join('\n')
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { countsBy } from '../../call/usage.ts'
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
-import { periodOf } from '../../domain/period.ts'
+import { daysIn, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
 import { shownDay, shownDocument, shownList, shownText, shownTextOrNull } from '../../operations/answers.ts'
@@ -17,6 +17,7 @@ import type { RequestedName, UsageRow, UsageScope } from '../query/select-usage.
 import { FIGURES, type FigureText, RELIABILITY_FIGURES, renderSummary } from '../query/usage-figures.ts'
 import { parseUsageCursor, USAGE_SORTS, type UsagePage } from '../query/usage-page.ts'
 import { USAGE_GROUPS } from '../query/usage-query.ts'
+import { checkPeriod, PERIOD_FIELDS, PERIOD_OPTIONS, periodAsked } from './asked-period.ts'
 import { exportUsage } from './export.ts'
 
 export interface UsagePorts extends Ports {
@@ -44,7 +45,7 @@ export const GROUP_NAMES: z.ZodRawShape = Object.fromEntries(
 
 export const PERIOD_DAYS = z
   .number()
-  .meta({ type: 'integer', minimum: 1, maximum: 365, description: 'UTC days, today included.' })
+  .meta({ type: 'integer', minimum: 1, maximum: 366, description: 'UTC days.' })
 
 const OPERATOR_USAGE = shownDocument('OperatorUsage', {
   ...optional(GROUP_NAMES),
@@ -83,7 +84,8 @@ const usageOperation = renderedOperation({
   http: { method: 'GET', path: '/usage', id: 'getUsageOfAll' },
   input: {
     client: clientField().optional(),
-    days: daysField(),
+    days: daysField().describe('UTC days: today and those before. from and period stand in its place.'),
+    ...PERIOD_FIELDS,
     group_by: groupsField(
       USAGE_GROUPS,
       `Breaks it down by ${USAGE_GROUPS.join(', ')}, or several. The answer is then a list.`,
@@ -101,6 +103,7 @@ const usageOperation = renderedOperation({
     ),
   },
   check(input) {
+    checkPeriod(input)
     const needing = (['sort', 'cursor'] as const).find((name) => input[name] !== undefined)
     if (input.limit === undefined) {
       if (needing !== undefined) throw invalid(needing, 'needs limit')
@@ -113,10 +116,11 @@ const usageOperation = renderedOperation({
   errors: ['not_found'],
   isReport: true,
   async run({ pool, read, now, findRequestedNames }: UsagePorts, input) {
-    const { client: name, days } = input
+    const { client: name } = input
     const client = name === undefined ? null : await findClient(pool, name)
     if (name !== undefined && client === null) throw noClient(name)
-    const period = periodOf(days, now())
+    const period = periodAsked(input, now()) ?? periodOf(input.days, now())
+    const days = daysIn(period)
     const groupBy = groupsOf(input)
     const page = pageOf(input)
     return await read(async (from) => {
@@ -131,9 +135,10 @@ const usageOperation = renderedOperation({
   render: ({ document }: FoundUsage) => document,
   command: {
     words: 'usage',
+    options: PERIOD_OPTIONS,
     json: ({ document, names }, input) =>
       documentOfCommand(document, groupsOf(input).length === 1 ? names : []),
-    print: ({ rows, names }, input) => [table(rows, groupsOf(input)), ...namesText(names)].join('\n'),
+    print: ({ rows, names }, input) => [table(rows, input), ...namesText(names)].join('\n'),
   },
 })
 
@@ -197,17 +202,53 @@ function namesText(names: readonly RequestedName[]): readonly string[] {
   return ['', `${UNKNOWN_MODEL} asked for: ${named}.`]
 }
 
-function table(rows: readonly UsageRow[], groups: readonly UsageGroup[]): string {
+/** The dearest first, but days in their order; below them what a part is of, unless only a part was asked for. */
+function table(rows: readonly UsageRow[], asked: Asked): string {
   if (rows.length === 0) return 'Nothing was used.'
+  const groups = groupsOf(asked)
   const figures = COLUMNS.filter(({ onlyIf }) => onlyIf === undefined || rows.some((row) => onlyIf(row) > 0n))
+  const sum = sumOf(rows)
+  const isWhole = groups.length > 0 && asked.limit === undefined && rows.length > 1
+  const shares = isWhole && sum.costPico > 0n ? [{ heading: 'SHARE', align: 'right' as const }] : []
+  const isInOrder = asked.limit !== undefined || groups.includes('day')
+  const sorted = isInOrder
+    ? rows
+    : rows.toSorted((a, b) => Number(b.costPico > a.costPico) - Number(b.costPico < a.costPico))
   return renderTable(
     [
       ...groups.map((group) => ({ heading: group.toUpperCase() })),
       ...figures.map(({ heading }) => ({ heading, align: 'right' as const })),
+      ...shares,
     ],
-    rows.map((row) => [
+    sorted.map((row) => [
       ...groups.map((group) => groupName(row, group)),
       ...figures.map(({ cell }) => cell(row)),
+      ...shares.map(() => shareOf(row.costPico, sum.costPico)),
     ]),
+    isWhole
+      ? [
+          ...groups.map((_group, index) => (index === 0 ? '(all)' : '')),
+          ...figures.map(({ cell }) => cell(sum)),
+          ...shares.map(() => '100.0 %'),
+        ]
+      : undefined,
   )
+}
+
+/** Every figure of a row is a sum, so rows add up. */
+function sumOf(rows: readonly UsageRow[]): UsageRow {
+  return rows.reduce(
+    (sum, row) =>
+      Object.fromEntries(
+        Object.entries(sum).map(([name, figure]) => {
+          const other = row[name as keyof UsageRow]
+          return [name, typeof figure === 'bigint' && typeof other === 'bigint' ? figure + other : figure]
+        }),
+      ) as unknown as UsageRow,
+  )
+}
+
+/** In percent, to one place. Credits may have made it negative. */
+function shareOf(costPico: bigint, ofPico: bigint): string {
+  return `${(Number((costPico * 10_000n) / ofPico) / 100).toFixed(1)} %`
 }

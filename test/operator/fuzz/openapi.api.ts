@@ -37,6 +37,8 @@ const SEEN = 'characters that cannot be seen are more than those of control'
 /** What keeps to the JSON schema of these and may be refused with 400 all the same, since no schema can say why. */
 const UNSAID: Readonly<Record<string, string>> = {
   createClient: SEEN,
+  renameClient: SEEN,
+  listCalls: 'the first day is not behind the last one',
   createKey: SEEN,
   importKeys: 'one of three places where rows are',
   convertConfig: 'what is in the configuration',
