@@ -57,15 +57,19 @@ test.each(Object.entries(READ))('the file of %s loads, and its call is read as %
   expect(JSON.parse(body)).toBeTypeOf('object')
   expect(shell).toMatch(/\$KEY"/)
   const headers = Object.fromEntries(
-    [...shell.matchAll(/-H ["']([\w-]+): ([^"']+)["']/g)].map(([, name = '', value]) => [name.toLowerCase(), value]),
+    [...shell.matchAll(/-H ["']([\w-]+): ([^"']+)["']/g)].map(([, name = '', value]) => [
+      name.toLowerCase(),
+      value,
+    ]),
   )
   const target = targetOf(path)
-  if (target === null) throw new Error(`${path} is no path`)
+  if (target === null) throw new Error(`${path} cannot be a path`)
   // As far as routing looks at it.
   const table = buildUpstreamTable(upstreams as unknown as readonly Upstream[], { defaultUpstream })
   const shape = { method: 'POST', hasBody: true, webSocket: false, request: { headers } }
   const route = routeCall(table, shape, target)
-  if (typeof route === 'string' || !('upstream' in route)) throw new Error(`${path}: ${JSON.stringify(route)}`)
+  if (typeof route === 'string' || !('upstream' in route))
+    throw new Error(`${path}: ${JSON.stringify(route)}`)
   expect(route.upstream.provider).toBe(provider)
   expect(route.reading).not.toBe('unknown')
   expect(route.dialect).not.toBe(null)
