@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { JsonScanner } from '../../../src/providers/wires/json.ts'
-import { compilePaths } from '../../../src/providers/wires/plans/json-paths.ts'
+import { compilePaths, walkToName } from '../../../src/providers/wires/plans/json-paths.ts'
 
 const WALK = compilePaths([
   { path: 'a', tag: 'top' },
@@ -59,4 +59,15 @@ test.each([
   '',
 ])('what servers could read in two ways is malformed, in any pieces: %s', (text) => {
   for (const bytes of [1, 3, 1_000_000]) expect(textsIn(text, bytes)).toBeNull()
+})
+
+test('what a name means at any depth is made once, not at every place', () => {
+  const walk = compilePaths([
+    { path: 'a.b', tag: 'below' },
+    { path: '**.file_id', tag: 'anywhere' },
+  ])
+  const memberOf = (place: typeof walk | null) => place?.byLength[7]?.find(({ key }) => key === 'file_id')
+  expect(memberOf(walk)).toBeDefined()
+  for (const place of [walk.others, walkToName(walk, 'a'), walkToName(walk, 'file_id')])
+    expect(memberOf(place as typeof walk)).toBe(memberOf(walk))
 })

@@ -59,32 +59,65 @@ export function placeOfKey(
   return typeof key === 'string' ? walkToName(walk, key) : 'malformed'
 }
 
-interface Pattern<Tag extends string> {
-  readonly names: readonly string[]
-  readonly wanted: WantedPath<Tag>
+/** A path, and how much of it is behind. */
+interface Step<Tag extends string> {
+  /** Those of one path stand together. */
+  readonly number: number
+  /** Of a path that ends here. */
+  readonly tag: Tag | null
+  /** It is at a `**`, so it is also where it was in members of any name. */
+  readonly stays: boolean
+  /** The name by which it goes on; `null`: by none. */
+  readonly name: string | null
+  /** Where it is then; `null`: here. */
+  readonly to: Step<Tag> | null
+}
+
+/** Steps that stay, and what they make of members: the same at all places that have them. */
+interface Staying<Tag extends string> {
+  readonly number: number
+  readonly steps: readonly Step<Tag>[]
+  readonly byName: ReadonlyMap<string, readonly Step<Tag>[]>
+  readonly members: WalkedMember<Tag>[]
 }
 
 /** Compiles `paths` once; many documents may be walked by the result. */
 export function compilePaths<Tag extends string>(paths: readonly WantedPath<Tag>[]): PathWalk<Tag> {
-  const patterns = paths.map((wanted): Pattern<Tag> => ({ names: wanted.path.split('.').map(fold), wanted }))
-  const places = new Map<string, PathWalk<Tag>>()
-  /** @param reached pattern and how many of its names are behind, as `3:1`. */
-  const placeOf = (reached: ReadonlySet<string>): PathWalk<Tag> | null => {
-    if (reached.size === 0) return null
-    const key = [...reached].sort().join()
-    const known = places.get(key)
+  return new PathCompiler<Tag>().compile(paths)
+}
+
+/**
+ * Most steps stay, and most places have the same of them: their members are made once. Made at each place, they took
+ * half of a process's start, and the first call to an endpoint waited for them.
+ */
+class PathCompiler<Tag extends string> {
+  readonly #places = new Map<string, PathWalk<Tag>>()
+  readonly #stayings = new Map<string, Staying<Tag>>()
+  readonly #bytes = new Map<string, Buffer>()
+  /** Fills in the members of places that were made, which may make further ones. */
+  readonly #unfilled: (() => void)[] = []
+
+  compile(paths: readonly WantedPath<Tag>[]): PathWalk<Tag> {
+    const lengths = paths.map(({ path }) => path.split('.').length)
+    const spacing = Math.max(0, ...lengths) + 1
+    const starts = paths.map((wanted, index) => firstStep(wanted, index * spacing))
+    const start = this.#placeOf(null, starts)
+    for (let fill = this.#unfilled.pop(); fill !== undefined; fill = this.#unfilled.pop()) fill()
+    return start ?? NOWHERE
+  }
+
+  /** The place that is reached by these steps, and by those that stay from the place before. */
+  #placeOf(before: Staying<Tag> | null, reached: readonly Step<Tag>[]): PathWalk<Tag> | null {
+    const staying = this.#stayingOf(before, reached)
+    const moving = inOrder(reached.filter(({ stays }) => !stays))
+    if (staying.steps.length + moving.length === 0) return null
+    const key = `${staying.number}:${moving.map(({ number }) => number)}`
+    const known = this.#places.get(key)
     if (known !== undefined) return known
-    const steps = [...reached].map((text) => stepOf(patterns, text))
-    const members = new Map<string, Set<string>>()
-    for (const { pattern, at } of steps) {
-      const name = nameNext(pattern, at)
-      if (name !== null) members.set(name, new Set())
-    }
-    for (const [name, next] of members)
-      for (const step of steps) for (const to of after(step, name)) next.add(to)
-    const longestKey = Math.max(0, ...[...members.keys()].map((name) => name.length))
+    const own = byName(moving)
+    const longestKey = Math.max(0, ...[...staying.byName.keys(), ...own.keys()].map((name) => name.length))
     const byLength: WalkedMember<Tag>[][] = Array.from({ length: longestKey + 1 }, () => [])
-    const tags = steps.flatMap(({ pattern, at }) => (at === pattern.names.length ? [pattern.wanted.tag] : []))
+    const tags = moving.flatMap(({ tag }) => (tag === null ? [] : [tag]))
     const place: PathWalk<Tag> = {
       kind: 'walk',
       tags: [...new Set(tags)],
@@ -92,49 +125,81 @@ export function compilePaths<Tag extends string>(paths: readonly WantedPath<Tag>
       byLength,
       others: null,
     }
-    places.set(key, place)
-    place.others = placeOf(new Set(steps.flatMap((step) => after(step, null))))
-    for (const [name, next] of members) {
-      const walk = placeOf(next)
-      if (walk !== null) byLength[name.length]?.push({ key: name, bytes: Buffer.from(name), walk })
-    }
+    this.#places.set(key, place)
+    this.#unfilled.push(() => {
+      place.others = this.#placeOf(staying, [])
+      for (const member of staying.members)
+        if (!own.has(member.key)) byLength[member.key.length]?.push(member)
+      for (const [name, steps] of own) {
+        const member = this.#memberOf(staying, name, [...(staying.byName.get(name) ?? []), ...steps])
+        byLength[name.length]?.push(member)
+      }
+    })
     return place
   }
-  return placeOf(new Set(patterns.map((_, index) => `${index}:0`))) ?? NOWHERE
+
+  #stayingOf(before: Staying<Tag> | null, reached: readonly Step<Tag>[]): Staying<Tag> {
+    const added = reached.filter(({ stays }) => stays)
+    if (before !== null && added.length === 0) return before
+    const steps = inOrder([...(before?.steps ?? []), ...added])
+    const key = `${steps.map(({ number }) => number)}`
+    const known = this.#stayings.get(key)
+    if (known !== undefined) return known
+    const staying: Staying<Tag> = {
+      number: this.#stayings.size,
+      steps,
+      byName: byName(steps),
+      members: [],
+    }
+    this.#stayings.set(key, staying)
+    for (const [name, going] of staying.byName) staying.members.push(this.#memberOf(staying, name, going))
+    return staying
+  }
+
+  #memberOf(staying: Staying<Tag>, name: string, going: readonly Step<Tag>[]): WalkedMember<Tag> {
+    const walk = this.#placeOf(
+      staying,
+      going.map((step) => step.to ?? step),
+    )
+    const bytes = this.#bytes.get(name) ?? Buffer.from(name)
+    this.#bytes.set(name, bytes)
+    return { key: name, bytes, walk: walk ?? NOWHERE }
+  }
 }
 
 const NOWHERE: PathWalk<never> = { kind: 'walk', tags: [], longestKey: 0, byLength: [[]], others: null }
 
-interface Step<Tag extends string> {
-  readonly index: number
-  readonly at: number
-  readonly pattern: Pattern<Tag>
+/** The steps of a path, numbered from `number`, each with the one that it leads to. */
+function firstStep<Tag extends string>(wanted: WantedPath<Tag>, number: number): Step<Tag> {
+  const names = wanted.path.split('.').map(fold)
+  let [step, next]: [Step<Tag>, Step<Tag> | null] = [
+    { number: number + names.length, tag: wanted.tag, stays: false, name: wanted.inner ?? null, to: null },
+    null,
+  ]
+  for (let at = names.length - 1; at >= 0; at -= 1) {
+    const stays = names[at] === '**'
+    const name = (stays ? names[at + 1] : names[at]) ?? null
+    const here = { number: number + at, tag: null, stays, name, to: stays ? next : step }
+    next = step
+    step = here
+  }
+  return step
 }
 
-function stepOf<Tag extends string>(patterns: readonly Pattern<Tag>[], text: string): Step<Tag> {
-  const [index = 0, at = 0] = text.split(':').map(Number)
-  const pattern = patterns[index]
-  if (pattern === undefined) throw new RangeError(`no path has the number ${index}`)
-  return { index, at, pattern }
+function inOrder<Tag extends string>(steps: readonly Step<Tag>[]): readonly Step<Tag>[] {
+  return [...new Set(steps)].sort((one, other) => one.number - other.number)
 }
 
-/** The name by which a path goes on; `null`: by none, or by any. */
-function nameNext<Tag extends string>({ names, wanted }: Pattern<Tag>, at: number): string | null {
-  if (at === names.length) return wanted.inner ?? null
-  const name = names[at] ?? ''
-  return name === '**' ? (names[at + 1] ?? null) : name
-}
-
-/** The place of a path behind a member of this name; `null`: of a name that no path knows here. */
-function after<Tag extends string>(
-  { index, at, pattern }: Step<Tag>,
-  name: string | null,
-): readonly string[] {
-  const isAny = pattern.names[at] === '**'
-  const stays = isAny ? [`${index}:${at}`] : []
-  if (name === null || nameNext(pattern, at) !== name) return stays
-  if (at === pattern.names.length) return [`${index}:${at}`]
-  return [...stays, `${index}:${at + (isAny ? 2 : 1)}`]
+/** Those that go on by a name, by that name. */
+function byName<Tag extends string>(steps: readonly Step<Tag>[]): ReadonlyMap<string, readonly Step<Tag>[]> {
+  const named = new Map<string, Step<Tag>[]>()
+  for (const step of steps) {
+    if (step.name === null) continue
+    const others = named.get(step.name)
+    if (others === undefined) named.set(step.name, [step])
+    else others.push(step)
+  }
+  return named
 }
 
 /** A name as servers compare it that ignore case. Two letters beyond ASCII fold into it. */
