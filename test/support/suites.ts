@@ -5,7 +5,7 @@ import { findMemoryFolder } from './temporary-folder.ts'
 
 /** What a test imports when it needs more than this process: the run's servers, or a program of its own. */
 const NEEDS_MORE =
-  /import \{[^}]*\binject\b[^}]*\} from 'vitest'|from 'node:(?:child_process|cluster|https?|net|tls)'/
+  /import \{[^}]*\binject\b[^}]*\} from 'vitest'|from '(?:node:(?:child_process|cluster|https?|net|tls)|[./]*\/src\/standalone\/stand\/.*)'/
 
 /** The first line of a file that burns seconds of CPU, with the reason behind it: too long for `npm run test:unit`. */
 const SECONDS = /^\/\/ @seconds\b/
