@@ -1,12 +1,15 @@
 import { isLinear, type Price } from '../pricing/price.ts'
 import { componentsOf } from '../pricing/price-components.ts'
 import type { UsageSums } from '../pricing/price-cost.ts'
+import type { RateClass } from '../pricing/price-rates.ts'
 import { rateShownAs } from '../pricing/shown-prices.ts'
 
 /** One line of what calls cost. */
 export interface CostLine {
   /** As the configuration names the price: `cached_input`; `as_reported`, `as_metered`: the whole cost, in one. */
   readonly name: string
+  /** The class of the rate; `null`: the whole cost, in one. */
+  readonly class: RateClass | null
   readonly quantity: bigint
   /** What the price is for: `M tokens`. */
   readonly unit: string
@@ -29,10 +32,11 @@ export function costLinesOf(costPico: bigint, sums: UsageSums, price: Price | nu
     if (lines.reduce((sum, { amountPico }) => sum + amountPico, 0n) === costPico)
       return lines.map(({ class: rate, quantity, ratePico, amountPico }) => {
         const { name, unit, times } = rateShownAs(rate)
-        return { name, quantity, unit, unitPico: ratePico * times, amountPico }
+        return { name, class: rate, quantity, unit, unitPico: ratePico * times, amountPico }
       })
   }
   const name = price?.definition.basis === 'reported' ? 'as_reported' : 'as_metered'
   const quantity = sums.requests
-  return [{ name, quantity, unit: 'call', unitPico: quantity === 1n ? costPico : null, amountPico: costPico }]
+  const unitPico = quantity === 1n ? costPico : null
+  return [{ name, class: null, quantity, unit: 'call', unitPico, amountPico: costPico }]
 }

@@ -43,8 +43,15 @@ export function corrected(row: DailyRow, metric: CountField | AmountField): bigi
 
 const PRICED = METRICS.filter(({ kind }) => kind === 'tokens' || kind === 'units')
 
+/** What a row's cost is computed from. */
+export function sumsOfRow(row: DailyRow): UsageSums {
+  const sums: Record<string, bigint> = { requests: row.requests + row.settlements }
+  for (const { field } of PRICED) sums[field] = row[field]
+  return sums as UsageSums
+}
+
 /**
- * What a row's cost is computed from, of the columns of these. A settlement has its price's fee by the
+ * The same of the columns of these. A settlement has its price's fee by the
  * request, though it is not a request.
  */
 export function sumsFrom(row: SqlRow): UsageSums {

@@ -103,12 +103,17 @@ test('jsonl has the same columns by name, names as they are', async () => {
   })
 })
 
-test('focus has a charge for what was metered and one for what was corrected', async () => {
-  const [header = '', ...lines] = (await exported('focus', '--client', 'acme')).trimEnd().split('\r\n')
+test('focus has a charge for each line of a cost, for calls without a price, and for a correction', async () => {
+  const [header = '', ...lines] = (await exported('focus')).trimEnd().split('\r\n')
   const rows = lines.map((line) => focusRow(header, line))
-  expect(rows).toMatchObject([
+  // Clients stand in the order of their ids, which are any.
+  expect(
+    rows.toSorted(
+      (left, right) => Number(left.SubAccountId === 'cli_gone') - Number(right.SubAccountId === 'cli_gone'),
+    ),
+  ).toMatchObject([
     { ChargeCategory: 'Usage', BilledCost: '0.000000000001', ChargePeriodStart: `${YESTERDAY}T00:00:00Z` },
-    { ChargeCategory: 'Adjustment', ChargeClass: 'Correction', BilledCost: '-12.5', SkuId: '(adjustment)' },
+    { ChargeCategory: 'Adjustment', ChargeClass: '', BilledCost: '-12.5', SkuId: '' },
     {
       ChargeCategory: 'Usage',
       ChargeClass: '',
@@ -116,13 +121,21 @@ test('focus has a charge for what was metered and one for what was corrected', a
       BillingCurrency: 'USD',
       BillingPeriodStart: `${TODAY.slice(0, 7)}-01T00:00:00Z`,
       ChargePeriodEnd: `${addDays(TODAY, 1)}T00:00:00Z`,
-      ConsumedQuantity: '240',
-      ConsumedUnit: 'Tokens',
+      ConsumedQuantity: '2',
+      ConsumedUnit: 'Requests',
+      InvoiceId: expect.stringMatching(new RegExp(`^cli_.*/${TODAY.slice(0, 7)}$`)),
       ProviderName: 'openai',
       ServiceCategory: 'AI and Machine Learning',
-      SkuId: 'gpt-4o-2024-08-06',
+      SkuId: 'openai/gpt-4o-2024-08-06/as_metered',
       SubAccountName: 'acme',
-      Tags: '{"requests":"2","errors":"1","estimated_requests":"1","input_tokens":"200","output_tokens":"40"}',
+      Tags: '{}',
+      x_Model: 'gpt-4o-2024-08-06',
+    },
+    {
+      SkuMeter: 'unpriced',
+      BilledCost: '0',
+      SubAccountName: 'cli_gone',
+      x_Model: expect.stringMatching(/^'=cmd/),
     },
   ])
 })

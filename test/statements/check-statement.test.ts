@@ -16,6 +16,7 @@ const document = statementDocument(
       {
         ...{ model: 'gpt-4o', upstream: 'openai', priceId: 'p', price: null },
         ...{ name: 'as_metered', quantity: 3n, unit: 'call', unitPico: null, amountPico: 5_000_000_000n },
+        class: null,
       },
     ],
     corrections: [],

@@ -28,6 +28,7 @@ test('each token stands in one line, a cached one not among the plain ones', () 
   expect(costLinesOf(cost, sumsOfCall(usage, units), price)).toEqual([
     {
       name: 'input',
+      class: 'input',
       quantity: 400n,
       unit: 'M tokens',
       unitPico: 2_500_000_000_000n,
@@ -35,6 +36,7 @@ test('each token stands in one line, a cached one not among the plain ones', () 
     },
     {
       name: 'cached_input',
+      class: 'cacheRead',
       quantity: 600n,
       unit: 'M tokens',
       unitPico: 1_250_000_000_000n,
@@ -43,6 +45,7 @@ test('each token stands in one line, a cached one not among the plain ones', () 
     // Reasoning has no rate of its own.
     {
       name: 'output',
+      class: 'output',
       quantity: 50n,
       unit: 'M tokens',
       unitPico: 10_000_000_000_000n,
@@ -50,6 +53,7 @@ test('each token stands in one line, a cached one not among the plain ones', () 
     },
     {
       name: 'web_search',
+      class: 'webSearch',
       quantity: 2n,
       unit: 'M searches',
       unitPico: 10_000_000_000_000_000n,
@@ -85,13 +89,13 @@ test.each([
   ['a price gave whose definition is lost', null, 'as_metered'],
 ])('a cost that %s is one line', (_, by, name) => {
   expect(costLinesOf(7n, sumsOfCall(usage, NO_UNITS), by)).toEqual([
-    { name, quantity: 1n, unit: 'call', unitPico: 7n, amountPico: 7n },
+    { name, class: null, quantity: 1n, unit: 'call', unitPico: 7n, amountPico: 7n },
   ])
 })
 
 test('what cost nothing has no lines, and what several calls cost in all has no unit price', () => {
   expect(costLinesOf(0n, sumsOfCall(usage, NO_UNITS), price)).toEqual([])
   expect(costLinesOf(9n, { ...sumsOfCall(usage, NO_UNITS), requests: 3n }, null)).toEqual([
-    { name: 'as_metered', quantity: 3n, unit: 'call', unitPico: null, amountPico: 9n },
+    { name: 'as_metered', class: null, quantity: 3n, unit: 'call', unitPico: null, amountPico: 9n },
   ])
 })

@@ -1,15 +1,17 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { BrokenText, type TextPiece } from '../../operations/long-text.ts'
 import { conflict } from '../../operations/refuse.ts'
+import type { Price } from '../../pricing/price.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCallDays } from '../calls/call-partitions.ts'
 import { selectUsageDays } from '../days/usage-days.ts'
 import { readEvents, selectDaysWithCalls } from '../events/read-events.ts'
+import { selectPrices } from '../price-definitions.ts'
 import { CSV_HEADER, csvRow, type ExportedRow, jsonLine } from './export-columns.ts'
-import { FOCUS_HEADER, focusRows } from './export-focus.ts'
+import { type FocusVersion, focusHeader, focusRows } from './export-focus.ts'
 import { type ExportPage, type ExportScope, readDays, readLines } from './export-rows.ts'
 
-export type ExportFormat = keyof typeof HEADERS
+export type ExportFormat = 'csv' | 'jsonl' | 'focus' | 'cloudevents'
 
 /**
  * An export in parts.
@@ -20,13 +22,14 @@ export async function* readExport(
   pool: Postgres,
   format: ExportFormat,
   scope: ExportScope,
+  focus: FocusVersion = '1.2',
 ): AsyncGenerator<TextPiece> {
-  const header = HEADERS[format]
+  const header = { csv: CSV_HEADER, jsonl: '', focus: focusHeader(focus), cloudevents: '' }[format]
   if (format === 'cloudevents') await requireCalls(pool, scope)
   if (header !== '') yield { where: null, text: header, rows: 0 }
   let day: UtcDay | null = null
   try {
-    for await (const part of readParts(pool, format, scope)) {
+    for await (const part of readParts(pool, format, scope, focus)) {
       day = part.where
       yield part
     }
@@ -36,16 +39,19 @@ export async function* readExport(
   }
 }
 
-const HEADERS = { csv: CSV_HEADER, jsonl: '', focus: FOCUS_HEADER, cloudevents: '' } as const
-
-function readParts(pool: Postgres, format: ExportFormat, scope: ExportScope): AsyncGenerator<TextPiece> {
+function readParts(
+  pool: Postgres,
+  format: ExportFormat,
+  scope: ExportScope,
+  focus: FocusVersion,
+): AsyncGenerator<TextPiece> {
   switch (format) {
     case 'csv':
       return inParts(readLines(pool, scope), csvRow)
     case 'jsonl':
       return inParts(readLines(pool, scope), (row: ExportedRow) => `${jsonLine(row)}\n`)
     case 'focus':
-      return inParts(readDays(pool, scope), focusRows)
+      return inFocus(pool, scope, focus)
     case 'cloudevents':
       return inParts(readEvents(pool, scope), (event) => `${event}\n`)
     default:
@@ -60,6 +66,21 @@ async function* inParts<Row>(
   for await (const { day, rows } of pages) {
     let text = ''
     for (const row of rows) text += line(row)
+    yield { where: day, text, rows: rows.length }
+  }
+}
+
+async function* inFocus(
+  pool: Postgres,
+  scope: ExportScope,
+  version: FocusVersion,
+): AsyncGenerator<TextPiece> {
+  const prices = new Map<string, Price | null>([['', null]])
+  for await (const { day, rows } of readDays(pool, scope)) {
+    const unknown = new Set(rows.map(({ priceId }) => priceId).filter((id) => !prices.has(id)))
+    const found = unknown.size === 0 ? null : await selectPrices(pool, unknown)
+    for (const id of unknown) prices.set(id, found?.get(id) ?? null)
+    const text = rows.map((row) => focusRows(row, prices.get(row.priceId) ?? null, version)).join('')
     yield { where: day, text, rows: rows.length }
   }
 }

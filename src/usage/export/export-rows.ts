@@ -6,9 +6,9 @@ import { beginTransaction } from '../../store/connection/sessions/session-settin
 import { shownKeyIn } from '../daily-key.ts'
 import { DAILY_COLUMNS, dailyRowFrom } from '../daily-row.ts'
 import { selectUsageDays } from '../days/usage-days.ts'
-import { DIMENSIONS, joinNames, nameIn } from '../dimensions.ts'
-import type { ExportedDay } from './export-columns.ts'
+import { DIMENSIONS, joinNames, KEY_DIMENSIONS, nameIn } from '../dimensions.ts'
 import { EXPORT_COLUMNS, type ExportedRow } from './export-columns.ts'
+import type { FocusDay } from './export-focus.ts'
 
 /** What is exported: UTC days, both included, of one client or (`null`) of all. */
 export interface ExportScope {
@@ -36,7 +36,16 @@ order by ${shownKeyIn('u')}`
 }
 
 const SELECT_LINES = selectDay(EXPORT_COLUMNS.map(({ sql }) => sql))
+/** Of the corrections of a row `u`, those that were made when its month was over. */
+const CORRECTED_LATER = `
+case when u.adjusted_pico <> 0 then (
+  select sum(e.pico) from ${SCHEMA}.adjustment_entries e
+  where e.at >= (date_trunc('month', u.day) + interval '1 month') at time zone 'UTC'
+    and ${KEY_DIMENSIONS.map(({ column }) => `e.${column} = u.${column}`).join(' and ')}
+) end as corrected_later`
+
 const SELECT_DAYS = selectDay([
+  CORRECTED_LATER,
   ...DAILY_COLUMNS.map((column) => `u.${column}`),
   ...NAMES.map((named) => `${nameIn(named)} as ${named.column}`),
 ])
@@ -47,7 +56,7 @@ export function readLines(pool: Postgres, scope: ExportScope): AsyncGenerator<Ex
 }
 
 /** Daily totals with all that is known of them. */
-export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportPage<ExportedDay>> {
+export async function* readDays(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportPage<FocusDay>> {
   for await (const { day, rows } of readPages(pool, scope, SELECT_DAYS, fetchRows))
     yield { day, rows: rows.map(dayFrom) }
 }
@@ -108,10 +117,10 @@ function ahead<Page>(page: Promise<Page>): Promise<Page> {
   return page
 }
 
-function dayFrom(row: SqlRow): ExportedDay {
+function dayFrom(row: SqlRow): FocusDay {
   const names = countsBy(
     NAMES.map(({ field }) => field),
     (field) => row[NAMES.find((named) => named.field === field)?.column ?? ''] ?? null,
   )
-  return { ...dailyRowFrom(row), ...names }
+  return { ...dailyRowFrom(row), ...names, correctedLaterPico: BigInt(row.corrected_later ?? '0') }
 }

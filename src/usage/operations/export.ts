@@ -6,11 +6,14 @@ import { LongText } from '../../operations/long-text.ts'
 import { operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { invalid, noClient } from '../../operations/refuse.ts'
+import type { FocusVersion } from '../export/export-focus.ts'
 import type { ExportFormat } from '../export/export-parts.ts'
 
 export const DEFAULT_EXPORT_DAYS = 30
 
 const FORMATS = ['csv', 'jsonl', 'focus', 'cloudevents'] as const satisfies readonly ExportFormat[]
+
+const VERSIONS = ['1.2', '1.3'] as const satisfies readonly FocusVersion[]
 
 const CONTENT_TYPES: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv',
@@ -31,6 +34,11 @@ export const exportUsage = operation({
     from: dayField(`The first UTC day. Without it: ${DEFAULT_EXPORT_DAYS} days up to the last.`).optional(),
     to: dayField('The last UTC day. Without it: today.').optional(),
     client: clientField().optional(),
+    focus_version: choiceField(
+      VERSIONS,
+      'The version of the specification of `focus`. Without it: 1.2.',
+      'version',
+    ).optional(),
   },
   answer: z.custom<LongText>((given) => given instanceof LongText),
   streams: [...new Set(Object.values(CONTENT_TYPES))],
@@ -38,7 +46,10 @@ export const exportUsage = operation({
   errors: ['not_found', 'conflict'],
   isLong: true,
   command: { words: 'usage export', print: () => '' },
-  async run({ pool, read, now }: Ports, { format, from: first, to: last, client: name }) {
+  async run(
+    { pool, read, now }: Ports,
+    { format, from: first, to: last, client: name, focus_version: focus = '1.2' },
+  ) {
     const to = last ?? utcDayOf(now())
     const from = first ?? addDays(to, 1 - DEFAULT_EXPORT_DAYS)
     if (from > to) throw invalid('from', `must not be after the last day, and ${from} is after ${to}`)
@@ -47,7 +58,7 @@ export const exportUsage = operation({
     const scope = { from, to, clientId: client?.id ?? null }
     const { readExport } = await import('../export/export-parts.ts') // a gateway starts without it
     return await read((source) =>
-      LongText.begin(CONTENT_TYPES[format], { format, from, to }, readExport(source, format, scope)),
+      LongText.begin(CONTENT_TYPES[format], { format, from, to }, readExport(source, format, scope, focus)),
     )
   },
 })
