@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { releaseFiles, sumsOf } from './release-files.ts'
+import { releaseFiles, sumsOf, versionAfter } from './release-files.ts'
 
 /**
- * Makes a release: `npm run release -- 0.3.0`. The version in every place, a commit and a tag; into `dist/` the package,
+ * Makes a release: `npm run release -- 0.3.0`, or `minor`. The version in every place, a commit and a tag; into `dist/` the package,
  * its list of what is in it, the chart, and their sums, signed where `--sign-key FILE` names an Ed25519 key in PEM.
  * Nothing is pushed. `--dry-run` makes the same files of this version in an empty folder, and changes nothing.
  */
@@ -23,7 +23,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { 'dry-run': { type: 'boolean', default: false }, 'sign-key': { type: 'string' } },
 })
-const [version = ''] = positionals
+const read = (path: string) => readFileSync(path, 'utf8')
+const version = versionAfter(positionals[0] ?? '', read)
 const isDry = values['dry-run']
 const key = values['sign-key'] === undefined ? null : createPrivateKey(readFileSync(values['sign-key']))
 if (key !== null && key.asymmetricKeyType !== 'ed25519')
@@ -33,9 +34,7 @@ const run = (program: string, ...args: string[]) => execFileSync(program, args, 
 
 if (!isDry && run('git', 'status', '--porcelain') !== '')
   throw new Error('there are changes that are not committed')
-const files = releaseFiles(version, new Date().toISOString().slice(0, 10), (path) =>
-  readFileSync(path, 'utf8'),
-)
+const files = releaseFiles(version, new Date().toISOString().slice(0, 10), read)
 if (!isDry) for (const [path, text] of files) writeFileSync(path, text)
 console.log(`${isDry ? 'would change' : 'changed'}: ${[...files.keys()].join(', ')}`)
 

@@ -28,7 +28,7 @@ const FORM = /^(\d+)\.(\d+)\.(\d+)$/
  * @throws {Error} Where the version is not the next one, a place is missing, or nothing is to be released.
  */
 export function releaseFiles(version: string, day: string, read: Read): ReadonlyMap<string, string> {
-  const before: string = JSON.parse(read('package.json')).version
+  const before = versionOf(read)
   if (!isNext(before, version))
     throw new Error(`${version} does not follow ${before}: raise one of its numbers by 1`)
   const changed = new Map<string, string>()
@@ -62,6 +62,18 @@ function changelogOf(text: string, heading: string): string {
   const [, entries = ''] = /^## Unreleased\n([\s\S]*?)(?=^## |(?![\s\S]))/m.exec(text) ?? []
   if (entries.trim() === '') throw new Error('CHANGELOG.md has nothing under Unreleased')
   return text.replace('## Unreleased\n', `## Unreleased\n\n## ${heading}\n`)
+}
+
+/** The version that follows by `major`, `minor` or `patch`; any other text as it is. */
+export function versionAfter(asked: string, read: Read): string {
+  const at = ['major', 'minor', 'patch'].indexOf(asked)
+  if (at < 0) return asked
+  const numbers = versionOf(read).split('.').map(Number)
+  return numbers.map((number, index) => (index < at ? number : index === at ? number + 1 : 0)).join('.')
+}
+
+function versionOf(read: Read): string {
+  return String(JSON.parse(read('package.json')).version)
 }
 
 /** Lines of sha256sum, by file name. */

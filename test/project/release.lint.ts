@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { releaseFiles, sumsOf } from '../../scripts/release/release-files.ts'
+import { releaseFiles, sumsOf, versionAfter } from '../../scripts/release/release-files.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 const [major = 0, minor = 0, patch = 0] = String(JSON.parse(read('package.json')).version)
@@ -34,6 +34,13 @@ test('a version that does not follow is refused, and so is a release of nothing'
   const none = (path: string) =>
     path === 'CHANGELOG.md' ? '## Unreleased\n\n## 0.1.0 (2026-01-01)\n\n- x\n' : read(path)
   expect(() => releaseFiles(NEXT, '2027-01-02', none)).toThrow('nothing under Unreleased')
+})
+
+test('the next version is found by the number that is raised', () => {
+  expect(versionAfter('minor', read)).toBe(NEXT)
+  expect(versionAfter('major', read)).toBe(`${major + 1}.0.0`)
+  expect(versionAfter('patch', read)).toBe(`${major}.${minor}.${patch + 1}`)
+  expect(versionAfter('1.2.3', read)).toBe('1.2.3')
 })
 
 test('SECURITY.md supports the version that the package is', () => {
