@@ -1,6 +1,6 @@
 import type { AwsCredentials } from '../../config/yaml/credentials-config.ts'
+import type { Fetched } from '../../lib/credential-keeper.ts'
 import { type SigningKey, signatureHeaders } from '../sigv4/sign-request.ts'
-import type { Fetched } from './credential-keeper.ts'
 import { askEndpoint } from './token-request.ts'
 
 /** A role's name of its holder, in AWS's logs. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { AzureCredentials, AzureSource } from '../../config/yaml/credentials-config.ts'
-import type { Fetched } from './credential-keeper.ts'
+import type { Fetched } from '../../lib/credential-keeper.ts'
 import { askForToken, type TokenRequest } from './token-request.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'

@@ -1,10 +1,10 @@
 import type { UpstreamCredentials } from '../../config/yaml/credentials-config.ts'
 import { GatewayError } from '../../http/errors.ts'
+import { CredentialKeeper, type Fetched, type KeptState } from '../../lib/credential-keeper.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type RequestToSign, type SigningKey, signatureHeaders } from '../sigv4/sign-request.ts'
 import { fetchAwsCredentials } from './aws-credentials.ts'
 import { fetchAzureToken } from './azure-tokens.ts'
-import { CredentialKeeper, type Fetched, type KeptState } from './credential-keeper.ts'
 import { fetchGoogleToken } from './google-tokens.ts'
 
 /** A header's name in lower case, and its value. */

@@ -1,7 +1,7 @@
 import { sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type GoogleKeyFile, parseGoogleKeyFile } from '../../config/yaml/google-key-file.ts'
-import type { Fetched } from './credential-keeper.ts'
+import type { Fetched } from '../../lib/credential-keeper.ts'
 import { askForToken } from './token-request.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'

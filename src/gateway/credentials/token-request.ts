@@ -1,4 +1,4 @@
-import type { Fetched } from './credential-keeper.ts'
+import type { Fetched } from '../../lib/credential-keeper.ts'
 
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 256 * 1024

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CredentialKeeper, type Fetched } from '../../../src/gateway/credentials/credential-keeper.ts'
+import { CredentialKeeper, type Fetched } from '../../src/lib/credential-keeper.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

@@ -1,7 +1,7 @@
-import { type CallLater, callLater } from '../../lib/call-later.ts'
-import { withinDeadline } from '../../lib/deadline.ts'
+import { type CallLater, callLater } from './call-later.ts'
+import { settledWithin, withinDeadline } from './deadline.ts'
 
-/** What was fetched, and until when it is good. */
+/** A fetched value, and until when it is good. */
 export interface Fetched<Value> {
   readonly value: Value
   /** Milliseconds since 1970; `null`: it says no end. */
@@ -10,7 +10,7 @@ export interface Fetched<Value> {
 
 /** How a credential is. */
 export interface KeptState {
-  /** Of the one that is there; `null`: it says no end, or none is there. */
+  /** The end of the one that is there; `null`: it says no end, or none is there. */
   readonly endsAtMs: number | null
   readonly isUsable: boolean
   /** Why the last attempt failed, without a secret; `null`: it did not. */
@@ -85,6 +85,12 @@ export class CredentialKeeper<Value> {
     this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = null
     })
+  }
+
+  /** Fetches now, and waits for that a little. */
+  async renewed(): Promise<void> {
+    this.renew()
+    if (this.#fetching !== null) await settledWithin(this.#fetching, WAIT_MS)
   }
 
   state(): KeptState {
