@@ -84,6 +84,8 @@ export interface Caller {
   readonly keyName: string
   /** Model names or `prefix*` patterns this key may use; `null`: all. */
   readonly models: readonly string[] | null
+  /** The end of the token that it called with, milliseconds since 1970; absent: it called with a key. */
+  readonly tokenEndsAtMs?: number
 }
 
 /** Whose a key is. */
@@ -100,3 +102,5 @@ export type CallerLookup =
   | { readonly kind: 'key_inactive'; readonly isExpired?: true; readonly of?: KeyOwner }
   | { readonly kind: 'client_disabled'; readonly of?: KeyOwner }
   | { readonly kind: 'unavailable' }
+  /** A token of an identity provider, in place of a key. `reason` is for metrics, `because` for its client. */
+  | { readonly kind: 'token_refused'; readonly reason: string; readonly because: string }

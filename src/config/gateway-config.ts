@@ -27,6 +27,7 @@ import {
 import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
 import type { EstimateConfig, PathsConfig } from './yaml/config-file.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
+import type { IdentityConfig } from './yaml/identity-config.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
 import type { RouteConfig } from './yaml/routes.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
@@ -94,6 +95,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly compat?: 'litellm'
   /** What calls reserve of their clients' limits; left out: `DEFAULT_ESTIMATES`. */
   readonly estimates?: EstimateConfig
+  /** Who may call without a key of ours; absent: no identity is taken. */
+  readonly identity?: IdentityConfig
 }
 
 const gatewayVariables = {
@@ -183,6 +186,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     keyGraceSeconds: values.KEY_GRACE_SECONDS,
     callAlertUsd: values.CALL_ALERT_USD,
     ...(file.compat === null ? {} : { compat: file.compat }),
+    ...(file.identity === null ? {} : { identity: file.identity }),
     ...(file.estimates === null ? {} : { estimates: file.estimates }),
   }
 }

@@ -46,6 +46,7 @@ import { ReloadAsked } from './health/reload-asked.ts'
 import { hashConfiguration, reportGateway } from './health/report-process.ts'
 import { UpstreamHealth } from './health/upstream-health.ts'
 import { watchWorkers } from './health/worker-watch.ts'
+import { openIdentities } from './identity/open-identities.ts'
 import { createJobSettler } from './jobs/job-settler.ts'
 import { openOwnCalls } from './own-calls/own-calls.ts'
 import { openPortal } from './portal/open-portal.ts'
@@ -125,6 +126,7 @@ export async function runGateway(
     clock,
     log,
   })
+  const identities = openIdentities({ config: config.identity, keys, pool: polls, now, log })
   const following = { pool: polls, dataDir: config.dataDir, log }
   const stored = await loadStoredPrices(following)
   const reloadable = new ReloadableConfig(config, log, stored)
@@ -234,9 +236,10 @@ export async function runGateway(
   const { app, webSockets, http2 } = buildGateway({
     logger: log,
     admission: {
-      stages: buildStages(),
+      stages: buildStages(config.identity?.proxy ?? null),
       config,
-      findCaller: (key) => keys.find(key),
+      findCaller: identities.findCaller,
+      findVouched: identities.findVouched,
       signers: keys,
       ledger: services.ledger,
       upstreams: reloadable.table,
@@ -271,7 +274,7 @@ export async function runGateway(
     },
     webSockets: {
       services,
-      onDeactivated: (listener) => keys.onDeactivated(listener),
+      onDeactivated: identities.onDeactivated,
       handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
     },
   })
@@ -314,6 +317,7 @@ export async function runGateway(
       adminAddress: admin.server.address() as AddressInfo,
       configuration: () => configuration,
       reloadable,
+      identities,
       ledger,
       disk,
       certificateEndsAtMs: () => certificate?.endsAtMs ?? null,
@@ -378,6 +382,7 @@ export async function runGateway(
         const limitsClosed = limits.close()
         await Promise.all([admin.close(), portal?.close()])
         await reloadable.close()
+        await identities.stop()
         await keys.close()
         for (const one of [networks, followed, recording, sharedRatios]) await one.stop()
         for (const one of [journalRecording, kafkaBacklog, workerWatch]) await one.stop()

@@ -25,16 +25,30 @@ const UNIQUE_VIOLATION = '23505'
 /** Creates a client; `null`: the name exists. */
 export async function createClient(pool: Postgres, name: string): Promise<Client | null> {
   try {
-    const { rows } = await pool.query<ClientRow>(
-      changing(`insert into ${SCHEMA}.clients (id, name, version)
-                select $1, $2, change.version from change returning ${COLUMNS}`),
-      [`cli_${randomBase62(20)}`, name],
-    )
-    return firstClient(rows)
+    return await createClientIn(pool, name, null)
   } catch (error) {
     if (sqlStateOf(error) === UNIQUE_VIOLATION) return null
     throw error
   }
+}
+
+/**
+ * The same within a transaction.
+ *
+ * @param origin What it was made for, one of a kind; `null`: an operator made it.
+ * @throws Where the name exists.
+ */
+export async function createClientIn(
+  session: Pick<Postgres, 'query'> | PostgresSession,
+  name: string,
+  origin: string | null,
+): Promise<Client | null> {
+  const { rows } = await (session as PostgresSession).query<ClientRow>(
+    changing(`insert into ${SCHEMA}.clients (id, name, origin, version)
+              select $1, $2, $3, change.version from change returning ${COLUMNS}`),
+    [`cli_${randomBase62(20)}`, name, origin],
+  )
+  return firstClient(rows)
 }
 
 /** Clients, by name; `null`: there is none with the id of the cursor. */

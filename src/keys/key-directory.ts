@@ -42,6 +42,8 @@ export interface KeyDirectory {
   find(key: string): CallerLookup | Promise<CallerLookup>
   /** The same of a key whose client signs, by its id. A signature has still to prove it. */
   findSigner(keyId: string): CallerLookup | Promise<CallerLookup>
+  /** The same of the key of an identity, by its id. The caller has proven whose it is. */
+  findIdentity(keyId: string): CallerLookup | Promise<CallerLookup>
   /** Tells whether `proves` holds for the secret that belongs to a key's id. */
   provesSigner(keyId: string, proves: (secret: string) => boolean): boolean
   /** Tells whether the keys were read at least once. */
@@ -126,6 +128,11 @@ class PolledKeyDirectory implements KeyDirectory {
   findSigner(keyId: string): CallerLookup | Promise<CallerLookup> {
     const found = this.#table.findSigner(keyId, this.#clock.now())
     return this.#answer(found) ?? this.#findAfterRefresh((nowMs) => this.#table.findSigner(keyId, nowMs))
+  }
+
+  findIdentity(keyId: string): CallerLookup | Promise<CallerLookup> {
+    const found = this.#table.findIdentity(keyId, this.#clock.now())
+    return this.#answer(found) ?? this.#findAfterRefresh((nowMs) => this.#table.findIdentity(keyId, nowMs))
   }
 
   provesSigner(keyId: string, proves: (secret: string) => boolean): boolean {

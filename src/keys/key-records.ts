@@ -8,8 +8,11 @@ export interface KeyRecord {
   readonly clientId: string
   readonly clientName: string
   readonly digest: Buffer
-  /** The digest is one of a SHA-256 that another gateway kept. */
-  readonly isForeign: boolean
+  /**
+   * What the digest is made of: the key, a SHA-256 of it that another gateway kept, or the identity that a key without a
+   * text stands for.
+   */
+  readonly digestOf: 'key' | 'sha256' | 'identity'
   readonly models: readonly string[] | null
   /** Milliseconds since 1970; `null`: never. */
   readonly expiresAtMs: number | null
@@ -31,7 +34,7 @@ interface KeyRecordRow {
   readonly client_id: string
   readonly client_name: string
   readonly digest: Buffer
-  readonly digest_of: string
+  readonly digest_of: KeyRecord['digestOf']
   readonly models: string[] | null
   readonly expires_at: Date | null
   readonly revoked: boolean
@@ -106,7 +109,7 @@ function keyRecordFrom(row: KeyRecordRow): KeyRecord {
     clientId: row.client_id,
     clientName: row.client_name,
     digest: row.digest,
-    isForeign: row.digest_of === 'sha256',
+    digestOf: row.digest_of,
     models: row.models,
     expiresAtMs: row.expires_at?.getTime() ?? null,
     revoked: row.revoked,

@@ -127,6 +127,8 @@ export class KeyTable {
   readonly #byDigest = new Map<string, KeyEntry>()
   /** Keys that another gateway made. While there is none, nothing is hashed for them. */
   readonly #foreign = new Map<string, KeyEntry>()
+  /** Keys without a text, which a company's own identities have, by their ids. */
+  readonly #identities = new Map<string, KeyEntry>()
   readonly #byText = new Map<string, KeyEntry>()
   readonly #expiring = new ExpiryHours<KeyEntry>()
   readonly #signers: Signers<KeyEntry>
@@ -142,7 +144,7 @@ export class KeyTable {
   }
 
   get size(): number {
-    return this.#byDigest.size + this.#foreign.size
+    return this.#byDigest.size + this.#foreign.size + this.#identities.size
   }
 
   /** The key with this text; `null`: unknown here, although it has the form of a key. */
@@ -151,6 +153,15 @@ export class KeyTable {
     if (entry === undefined) return isKeyShaped(key) ? null : UNKNOWN
     const lookup = answerOf(entry, nowMs)
     if (lookup === entry.lookup) this.#use(entry)
+    return lookup
+  }
+
+  /** The key with this id that stands for an identity, which was proven; `null`: unknown here. */
+  findIdentity(keyId: string, nowMs: number): CallerLookup | null {
+    const entry = this.#identities.get(keyId)
+    if (entry === undefined) return null
+    const lookup = answerOf(entry, nowMs)
+    this.#use(entry)
     return lookup
   }
 
@@ -198,13 +209,12 @@ export class KeyTable {
     const deactivated: string[] = []
     for (const record of records) {
       const isActive = !record.revoked && (record.expiresAtMs === null || nowMs < record.expiresAtMs)
-      const digest = digestText(record.digest)
-      const entries = record.isForeign ? this.#foreign : this.#byDigest
-      const entry = entries.get(digest)
+      const [entries, place] = this.#placeOf(record)
+      const entry = entries.get(place)
       const known = this.#texts.share(record)
       if (entry === undefined) {
         const added = new KeyEntry(known, isActive, this.#reading)
-        entries.set(digest, added)
+        entries.set(place, added)
         this.#signers.update(added, record.signing)
         if (isActive) this.#expiring.add(added)
         continue
@@ -226,6 +236,19 @@ export class KeyTable {
     return deactivated
   }
 
+  #placeOf({ digestOf, digest, keyId }: KeyRecord): [Map<string, KeyEntry>, string] {
+    switch (digestOf) {
+      case 'key':
+        return [this.#byDigest, digestText(digest)]
+      case 'sha256':
+        return [this.#foreign, digestText(digest)]
+      case 'identity':
+        return [this.#identities, keyId]
+      default:
+        return digestOf satisfies never
+    }
+  }
+
   /** Begins a reading of all keys, in any number of updates. */
   beginReading(): void {
     this.#reading += 1
@@ -236,10 +259,10 @@ export class KeyTable {
   endReading(): readonly string[] {
     const deactivated: string[] = []
     let lost = 0
-    for (const entries of [this.#byDigest, this.#foreign]) {
-      for (const [digest, entry] of entries) {
+    for (const entries of [this.#byDigest, this.#foreign, this.#identities]) {
+      for (const [place, entry] of entries) {
         if (entry.seenIn === this.#reading) continue
-        entries.delete(digest)
+        entries.delete(place)
         this.#signers.update(entry, null)
         lost += 1
         if (isInUse(entry)) deactivated.push(entry.keyId)

@@ -82,6 +82,8 @@ export async function createClientKey(
 }
 
 const ACTIVE = 'where revoked_at is null and coalesce(expires_at > now(), true)'
+/** Whose identity is proven elsewhere: no secret of ours goes with such a key. */
+export const HAS_TEXT = `digest_of <> 'identity'`
 const LISTED = `${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id`
 /** By client, then oldest first. */
 const PLACE = 'c.name, k.created_at, k.id'
@@ -163,7 +165,7 @@ export interface PepperUse {
  */
 export async function countKeysByPepper(pool: Postgres): Promise<ReadonlyMap<string, PepperUse>> {
   const { rows } = await pool.query<{ id: string; keys: number; secrets: number }>(
-    `with active as (select pepper_id, sigv4_pepper_id from ${SCHEMA}.keys ${ACTIVE})
+    `with active as (select pepper_id, sigv4_pepper_id from ${SCHEMA}.keys ${ACTIVE} and ${HAS_TEXT})
      select id, sum(keys)::int as keys, sum(secrets)::int as secrets
      from (select pepper_id as id, 1 as keys, 0 as secrets from active
        union all select pepper_id, 1, 0 from ${SCHEMA}.operator_tokens ${ACTIVE}
@@ -176,7 +178,7 @@ export async function countKeysByPepper(pool: Postgres): Promise<ReadonlyMap<str
 export type Rotation =
   | { readonly kind: 'rotated'; readonly key: NewKey }
   | { readonly kind: 'unknown' }
-  /** Revoked or expired: it cannot be rotated. */
+  /** Revoked, expired, or without a text: it cannot be rotated. */
   | { readonly kind: 'inactive' }
 
 /**
@@ -218,7 +220,7 @@ export async function rotateKey(
 /** Locks the key: two concurrent rotations run one after the other. */
 async function lockKey(session: PostgresSession, id: string): Promise<{ readonly active: boolean } | null> {
   const { rows } = await session.query<{ active: boolean }>(
-    `select revoked_at is null and coalesce(expires_at > now(), true) as active
+    `select revoked_at is null and coalesce(expires_at > now(), true) and ${HAS_TEXT} as active
      from ${SCHEMA}.keys where id = $1 for update`,
     [id],
   )

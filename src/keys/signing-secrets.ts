@@ -3,6 +3,7 @@ import { pepperId, signingSecret } from '../domain/api-key.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { changing } from './key-version.ts'
+import { HAS_TEXT } from './keys.ts'
 
 const SALT_BYTES = 32
 
@@ -18,7 +19,7 @@ export interface NewSigningSecret {
 /**
  * Makes a secret for an active key, in place of the one that it had. Only its salt is stored.
  *
- * @returns `unknown`: there is no such key. `inactive`: it is revoked or expired.
+ * @returns `unknown`: there is no such key. `inactive`: it is revoked or expired, or has no text.
  */
 export async function makeSigningSecret(
   pool: Postgres,
@@ -29,7 +30,7 @@ export async function makeSigningSecret(
   const { rows } = await pool.query<{ client: string; is_active: boolean }>(
     changing(`, k as (
         update ${SCHEMA}.keys set sigv4_salt = $2, sigv4_pepper_id = $3, version = change.version
-        from change where id = $1 and revoked_at is null and coalesce(expires_at > now(), true)
+        from change where id = $1 and revoked_at is null and coalesce(expires_at > now(), true) and ${HAS_TEXT}
         returning keys.id
       )
       select c.name as client, exists (select from k) as is_active

@@ -61,6 +61,11 @@ export const LOG_EVENTS = {
   'gateway.stopping': 'the gateway takes no new calls and ends',
   'gateway.stores_not_closed': 'Postgres or Redis did not close their connections in time',
 
+  'identity.keys_fetched': 'the public keys of an identity provider are fetched again',
+  'identity.keys_not_fetched':
+    'the public keys of an identity provider cannot be fetched; those of before are good for a day',
+  'identity.list_unreadable': 'a list of revoked tokens cannot be read; the one before goes on',
+
   'job.fetch_failed': 'the answer of a job that its client has not fetched could not be fetched',
   'jobs.fetch_failed': 'jobs that their clients have not fetched could not be fetched',
   'jobs.fetched': 'jobs that their clients have not fetched were fetched and counted',

@@ -150,7 +150,7 @@ test('a key costs less than 400 bytes of memory, and expires at its time', () =>
         expiresAtMs: number < 100 ? nowMs + 1_000 * (number + 1) : null,
         revoked: false,
         clientDisabled: false,
-        isForeign: false,
+        digestOf: 'key' as const,
         signing: null,
       }
     })

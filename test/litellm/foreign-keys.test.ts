@@ -14,7 +14,7 @@ function record(id: string, digest: Buffer, isForeign: boolean): KeyRecord {
     clientId: 'cli_1',
     clientName: 'acme',
     digest,
-    isForeign,
+    digestOf: isForeign ? 'sha256' : 'key',
     models: null,
     expiresAtMs: null,
     revoked: false,

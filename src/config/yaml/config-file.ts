@@ -12,6 +12,7 @@ import { PROVIDERS } from '../../providers/registry.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
 import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
+import { type IdentityConfig, identityShape } from './identity-config.ts'
 import { type FileRoute, routeShape } from './routes.ts'
 import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
 
@@ -106,6 +107,8 @@ export interface ConfigFile {
   readonly compat: 'litellm' | null
   /** `null`: the file has no `limits`. */
   readonly estimates: EstimateConfig | null
+  /** Who may call without a key of ours; `null`: no identity is taken. */
+  readonly identity: IdentityConfig | null
   /** Adds a problem found later, `line` counting from 1. */
   readonly report: (line: number, what: string) => void
 }
@@ -127,6 +130,7 @@ const sections = z.strictObject({
   objects: z.unknown().optional(),
   limits: z.unknown().optional(),
   compat: z.unknown().optional(),
+  identity: z.unknown().optional(),
 })
 
 /** What the file may have at its top. */
@@ -195,6 +199,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     objects: source.parse(objectSharing.default('owned'), ['objects']) ?? 'owned',
     compat: source.parse(z.enum(['litellm']).optional(), ['compat']) ?? null,
     estimates: source.parse(fileEstimates, ['limits']) ?? null,
+    identity: source.parse(identityShape(env).optional(), ['identity']) ?? null,
     report: (line, what) => source.report(line, what),
   }
 }

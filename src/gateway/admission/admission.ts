@@ -50,6 +50,10 @@ export interface AdmissionOptions {
   readonly config: GatewayConfig
   /** Synchronous for a known key. */
   readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
+  /** The same of those that a proxy of the operator's vouches for; absent: no such is trusted. */
+  readonly findVouched?:
+    | ((subject: string, client: string) => CallerLookup | Promise<CallerLookup>)
+    | undefined
   /** The same by a key's id, for clients that sign. */
   readonly signers: SignerLookup
   /** `canTakeCalls` false: the journal is full, or the disk takes no writes. */
@@ -100,6 +104,8 @@ export class Admission {
   urlWithoutKey: string
   /** The API key as it was sent, which may be anything; `null`: not read yet. */
   key: string | null = null
+  /** Whom the operator's own proxy vouches for, in place of a key; `null`: it does not. */
+  vouched: { readonly subject: string; readonly client: string } | null = null
   /** What a client of AWS's libraries signed, in place of a key; `null`: it has a key. */
   signature: ReceivedSignature | null = null
   /** Whose key was sent, where that or its client is not active; `null`: none such was. */

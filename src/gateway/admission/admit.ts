@@ -1,3 +1,4 @@
+import type { TrustedProxy } from '../../config/yaml/identity-config.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts'
@@ -18,6 +19,7 @@ import {
   routeByModel,
 } from './stages/target.ts'
 import { checkUpstreamCredential } from './stages/upstream-credential.ts'
+import { vouchedBy } from './stages/vouched.ts'
 
 /**
  * The stages that every call passes, by HTTP or by WebSocket, in the order in which they run. The first stage
@@ -27,8 +29,10 @@ import { checkUpstreamCredential } from './stages/upstream-credential.ts'
  * A new stage is one file in `stages/` and one line here. A stage that takes something for the length of a
  * call (a slot, a lease) gives it to `Admission.hold`. A stage that keeps counts over calls is made by a call
  * here (`limitRequests()`), so that each gateway has counts of its own.
+ *
+ * @param proxy Whose headers are trusted; `null`: those of none.
  */
-export function buildStages(): Stages {
+export function buildStages(proxy: TrustedProxy | null = null): Stages {
   return {
     /** Every request, with or without a key. */
     arrival: [
@@ -39,6 +43,8 @@ export function buildStages(): Stages {
     ],
     /** Every request that needs a key, also for the gateway's own operations. */
     caller: [
+      // Before the key, which who is vouched for does not need.
+      ...(proxy === null ? [] : [vouchedBy(proxy)]),
       // Before the target is read: this takes the key out of the URL, and nothing later may see it there.
       readCredential,
       // Before anything that depends on configuration: without a key, a client learns nothing about

@@ -5,7 +5,11 @@ import type { GatewayConfig } from '../../config/config.ts'
 import { pepperId } from '../../domain/api-key.ts'
 import { streamNames } from '../../domain/redis/redis-names.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import { NOTHING_REPORTED, type ProcessReport } from '../../store/processes/process-report.ts'
+import {
+  type CredentialReport,
+  NOTHING_REPORTED,
+  type ProcessReport,
+} from '../../store/processes/process-report.ts'
 import type { ReloadableConfig } from '../reloadable-config.ts'
 import type { JournalDisk } from './journal-disk.ts'
 import type { UpstreamHealth } from './upstream-health.ts'
@@ -45,6 +49,7 @@ export interface ReportOptions {
   readonly adminAddress: AddressInfo
   readonly configuration: () => string
   readonly reloadable: Pick<ReloadableConfig, 'recordedPrices' | 'reportCredentials'>
+  readonly identities: { report(): CredentialReport[] }
   readonly ledger: Pick<Ledger, 'stats'>
   readonly disk: JournalDisk
   readonly certificateEndsAtMs: () => number | null
@@ -77,7 +82,7 @@ export function reportGateway(options: ReportOptions): () => Promise<Omit<Proces
       upstreams: upstreams.report(),
       uncommittedRecords,
       reload: options.reload(),
-      credentials: options.reloadable.reportCredentials(),
+      credentials: [...options.reloadable.reportCredentials(), ...options.identities.report()],
       pepperIds: config.keyPepper.map(pepperId),
     }
   }

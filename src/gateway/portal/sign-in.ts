@@ -53,11 +53,13 @@ export function signIn(app: FastifyInstance, { findCaller, polls, peppers }: Sig
       case 'unavailable':
         throw new GatewayError('storage_unavailable')
       case 'unknown':
+      case 'token_refused':
       case 'key_inactive':
       case 'client_disabled':
         if (wait !== null) throw tooMany(wait)
         guesses.count(request.ip)
-        if (found.kind !== 'unknown') throw new GatewayError(found.kind)
+        if (found.kind === 'key_inactive' || found.kind === 'client_disabled')
+          throw new GatewayError(found.kind)
         reply.header('www-authenticate', 'Bearer realm="tallygate"')
         throw new GatewayError('invalid_api_key')
       default:

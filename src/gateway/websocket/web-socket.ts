@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { CallRefusal } from '../../http/errors.ts'
+import { callLater } from '../../lib/call-later.ts'
 import { Admission, type AdmissionOptions } from '../admission/admission.ts'
 import { admit, countRefusal, MOMENTS } from '../admission/admit.ts'
 import { refuse } from './send-handshake.ts'
@@ -90,12 +91,20 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
         refuse(socket, admission, refusal.error, refusal.detail)
         return
       }
+      let endsLater = () => {}
       const session = new Session(options, admission, socket, early, () => {
+        endsLater()
         sessions.delete(session)
         admission.release()
       })
       sessions.add(session)
       session.start()
+      const { tokenEndsAtMs } = admission.caller
+      if (tokenEndsAtMs !== undefined)
+        endsLater = callLater(
+          tokenEndsAtMs - options.admission.now(),
+          () => void session.close(POLICY_VIOLATION, 'the token has expired'),
+        )
     })
   })
   return {

@@ -11,14 +11,23 @@ interface HeldCredential extends CredentialReport {
 const REPAIRS: Readonly<Record<string, string>> = {
   aws: 'see the profile, role or instance that AWS credentials come from at that host',
   google: 'see the service account, its key file, or the metadata server at that host',
+  tokens: 'see jwks_url, and whether it is reached from that host',
   azure: 'see the application or managed identity in Entra, and its secret, at that host',
+}
+
+/** What is fetched for those who call. */
+const SUBJECTS: Readonly<Record<string, (name: string) => string>> = {
+  tokens: (name) => `keys of the identity provider ${name}`,
 }
 
 async function checkCredentials(pool: Postgres): Promise<readonly Finding[]> {
   const held: HeldCredential[] = (await selectLiving(pool)).flatMap(({ process, report }) =>
     report.credentials.map((credential) => ({ ...credential, process })),
   )
-  const byUpstream = Map.groupBy(held, ({ upstream, kind }) => `of upstream ${upstream}: ${kind}`)
+  const byUpstream = Map.groupBy(
+    held,
+    ({ upstream, kind }) => SUBJECTS[kind]?.(upstream) ?? `of upstream ${upstream}: ${kind}`,
+  )
   return [...byUpstream].map(([subject, of]) => findingOf(subject, of))
 }
 

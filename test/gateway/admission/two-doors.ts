@@ -6,7 +6,7 @@ import type { CallRecord } from '../../../src/call/call-record.ts'
 import { type GatewayConfig, loadGatewayConfig } from '../../../src/config/config.ts'
 import type { RouteConfig } from '../../../src/config/yaml/routes.ts'
 import { NO_PATH_RULES } from '../../../src/domain/path-patterns.ts'
-import type { AdmissionLimits, Stages } from '../../../src/gateway/admission/admission.ts'
+import type { AdmissionLimits, AdmissionOptions, Stages } from '../../../src/gateway/admission/admission.ts'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
 import { buildPathPolicy } from '../../../src/gateway/admission/path-policy.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
@@ -73,6 +73,7 @@ export async function openTwoDoors(
   limits: AdmissionLimits | null = null,
   proven: readonly ProvenUpstream[] = [],
   routes: readonly RouteConfig[] = [],
+  callers: Partial<Pick<AdmissionOptions, 'findCaller' | 'findVouched'>> = {},
 ): Promise<TwoDoors> {
   const reached: string[] = []
   const failures: unknown[] = []
@@ -110,6 +111,7 @@ export async function openTwoDoors(
       stages,
       config: { ...loadGatewayConfig(environmentOf(upstream)), ...settings },
       findCaller,
+      ...callers,
       signers: {
         findSigner,
         provesSigner: (keyId, proves) => keyId === SIGNER.keyId && proves(SIGNER.secret),

@@ -96,6 +96,8 @@ export function readCredential(
     admission.urlWithoutKey = fromQuery.url.slice(0, basePath.length) + fromTicket.target
     keyInQuery = fromQuery.key ?? fromTicket.key
   }
+  // What else it has of a credential is not for the gateway.
+  if (admission.vouched !== null) return null
   if (candidate === null || !OUR_FORM.test(candidate)) {
     candidate = otherKey(headers, candidate, keyInQuery)
   }
@@ -153,7 +155,7 @@ const KEYS_UNAVAILABLE: CallRefusal = { error: 'storage_unavailable' }
 /** Finds whose key it is; at once for a key that this process knows. */
 export function findCaller(
   admission: Admission,
-  options: Pick<AdmissionOptions, 'findCaller' | 'signers' | 'keyUsed'>,
+  options: Pick<AdmissionOptions, 'findCaller' | 'findVouched' | 'signers' | 'keyUsed'>,
 ): CallRefusal | null | Promise<CallRefusal | null> {
   const found = lookUp(admission, options)
   if (!(found instanceof Promise)) return take(admission, found, options)
@@ -164,11 +166,12 @@ export function findCaller(
 }
 
 function lookUp(
-  { key, signature }: Admission,
-  { findCaller: find, signers }: Pick<AdmissionOptions, 'findCaller' | 'signers'>,
+  { key, signature, vouched }: Admission,
+  options: Pick<AdmissionOptions, 'findCaller' | 'findVouched' | 'signers'>,
 ): CallerLookup | Promise<CallerLookup> {
-  if (key !== null) return find(key)
-  return signature === null ? UNKNOWN : signers.findSigner(signature.signature.accessKeyId)
+  if (key !== null) return options.findCaller(key)
+  if (vouched !== null) return options.findVouched?.(vouched.subject, vouched.client) ?? UNKNOWN
+  return signature === null ? UNKNOWN : options.signers.findSigner(signature.signature.accessKeyId)
 }
 
 /** The id of a key, which a signature names, is public: a client that wrote it has proven nothing yet. */
@@ -197,6 +200,12 @@ function take(
       return CLIENT_DISABLED
     case 'unavailable':
       return KEYS_UNAVAILABLE
+    case 'token_refused':
+      return {
+        error: 'invalid_api_key',
+        reason: lookup.reason,
+        detail: { message: `The token is refused: ${lookup.because}.` },
+      }
     default:
       return lookup satisfies never
   }

@@ -53,6 +53,10 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   'x-rewrite-url',
   // A key of ours beside a credential of the client's own.
   'x-tallygate-key',
+  // What only a proxy of the operator's may say, and an upstream must not hear from anybody.
+  'x-tallygate-client',
+  'x-tallygate-proxy-secret',
+  'x-tallygate-subject',
 ])
 
 /** Headers that frame, address or describe the message. Naming them in `Connection` does not drop them. */
