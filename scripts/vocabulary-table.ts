@@ -146,7 +146,6 @@ export const EXCEPTIONS: readonly Exception[] = [
   { reason: 'a state, or a field, of the JSON of doctor', what: /^(?:note|wrong|mend|mendOf)$/ },
   { reason: 'what readline calls it', what: /^question$/, within: /terminal/ },
   { reason: 'an alias in a query', what: /^told$/, within: /object-owners/ },
-  { reason: 'a type in a comment of JavaScript', what: /=> void\b/ },
   { reason: 'a label under the hashes of golden files', what: /'note now'/, within: /call-world/ },
   { reason: 'sample text of a prompt or an answer', what: /Mrs\. O'Leary|knew its tides/ },
   { reason: 'to look something up', what: /^look-?up|lookUp$/i },

@@ -15,7 +15,7 @@ export interface Use {
 
 /** Files whose words are another's: recorded answers, references, results, data, and what speaks of the table itself. */
 const NOT_OURS =
-  /^(?:test\/api-references\/|bench\/results\/|scripts\/vocabulary|test\/project\/vocabulary)|\.json$/
+  /^(?:test\/api-references\/|bench\/results\/|src\/operator\/pages\/|scripts\/vocabulary|test\/project\/vocabulary)|\.json$/
 const NOT_PROSE = '\u0000'
 const CODE = /\.(?:ts|mts|js|mjs)$/
 /** SQL names columns, which stay. */

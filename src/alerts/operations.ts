@@ -83,7 +83,7 @@ const receiverShape = (alerted: Alerted) => ({
     .nullable(),
 })
 
-type Receiver = ReturnType<typeof shownReceiver>
+export type ReceiverSchema = ReturnType<typeof shownReceiver>
 const shownReceiver = (alerted: Alerted) => shownDocument('Receiver', receiverShape(alerted))
 
 /** What receivers may ask for. */
@@ -177,7 +177,7 @@ const addAlerts = (alerted: Alerted) =>
     },
   })
 
-const listAlerts = (receiver: Receiver) =>
+const listAlerts = (receiver: ReceiverSchema) =>
   renderedOperation({
     name: 'alerts.list',
     summary: 'Shows who gets alerts, and how the last delivery went.',
@@ -210,7 +210,7 @@ const listAlerts = (receiver: Receiver) =>
 
 const RECEIVER_ID = textField('The id of the receiver, as alerts list shows it.', 'id')
 
-const removeAlerts = (receiver: Receiver) =>
+const removeAlerts = (receiver: ReceiverSchema) =>
   renderedOperation({
     name: 'alerts.remove',
     summary: 'Sends no more alerts there. Those under way are dropped.',

@@ -68,7 +68,7 @@ const PROCESS = shownDocument('Process', {
   ),
 })
 
-const doctorOperation = renderedOperation({
+export const doctorOperation = renderedOperation({
   name: 'doctor',
   summary: 'Shows what is reachable, what is wrong, and what to do about it.',
   role: 'read',
@@ -85,7 +85,7 @@ const doctorOperation = renderedOperation({
   },
 })
 
-const listProcesses = renderedOperation({
+export const listProcesses = renderedOperation({
   name: 'gateways.list',
   summary: 'Shows what gateways and workers last said of themselves, within a day.',
   role: 'read',

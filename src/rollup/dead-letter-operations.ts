@@ -34,7 +34,7 @@ const LETTER_ID = formField(
   { description: 'producer/sequence, as dead-letters list shows it.', [VALUE]: 'id' },
 )
 
-const listLetters = renderedOperation({
+export const listLetters = renderedOperation({
   name: 'dead-letters.list',
   summary: 'Shows records that could not be counted and wait for a decision, the oldest first.',
   role: 'read',

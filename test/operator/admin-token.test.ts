@@ -94,7 +94,7 @@ test('the token is in no log', async () => {
 })
 
 test('with no token set there is no /admin/v1 and no dashboard: 404, whatever is sent', async () => {
-  for (const url of ['/admin/v1/clients', '/admin/v1/unknown', '/dashboard', '/dashboard/main.js']) {
+  for (const url of ['/admin/v1/clients', '/admin/v1/unknown', '/dashboard', '/dashboard/operator.js']) {
     for (const headers of [{}, { authorization: 'Bearer ' }, { authorization: 'Bearer null' }]) {
       const answer = await withoutToken.app.inject({ url, headers })
       expect(answer.statusCode).toBe(404)

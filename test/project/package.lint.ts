@@ -55,12 +55,12 @@ function namesIn(folders: readonly string[]): string {
     .flatMap((folder) =>
       readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
     )
-    .filter((file) => /\.m?[jt]s$/.test(file) && statSync(file).isFile())
+    .filter((file) => /\.m?[jt]sx?$/.test(file) && statSync(file).isFile())
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n')
 }
 
-test('every package is used where it is installed for: by the product, or by tests, benchmarks and scripts', () => {
+test('every package is used where it is installed for: by the product, or by tests, benchmarks, scripts and pages', () => {
   const { dependencies, optionalDependencies, devDependencies } = manifest
   const unused = (names: readonly string[], folders: readonly string[]) => {
     const text = namesIn(folders)
@@ -68,7 +68,7 @@ test('every package is used where it is installed for: by the product, or by tes
   }
   const product = Object.keys({ ...dependencies, ...optionalDependencies })
   expect(unused(product, ['src', 'workers'])).toEqual([])
-  expect(unused(Object.keys(devDependencies), ['test', 'bench', 'scripts'])).toEqual([])
+  expect(unused(Object.keys(devDependencies), ['test', 'bench', 'scripts', 'pages'])).toEqual([])
 })
 
 test('the lockfile names no registry but npm’s own', () => {

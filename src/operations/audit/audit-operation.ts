@@ -11,7 +11,7 @@ const DEFAULT_LISTED = 100
 
 const FIELDS = z.record(z.string(), z.unknown()).nullable()
 
-const listAudit = renderedOperation({
+export const listAudit = renderedOperation({
   name: 'audit',
   summary: 'Shows who changed what, from where and when, the newest first.',
   description:

@@ -21,7 +21,7 @@ const CALL_ID = textField(
   'id',
 )
 
-const findOperation = renderedOperation({
+export const findOperation = renderedOperation({
   name: 'calls.find',
   summary: 'Shows what a call used and cost.',
   role: 'read',
@@ -105,7 +105,7 @@ export const RECEIPT = shownDocument('Receipt', {
   unpriced: UNPRICED,
 })
 
-const explainOperation = renderedOperation({
+export const explainOperation = renderedOperation({
   name: 'calls.explain',
   summary: 'Shows line by line what a call cost, and at which prices.',
   role: 'read',

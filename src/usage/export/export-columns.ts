@@ -2,6 +2,7 @@ import { usdTextOf } from '../../domain/pico-usd.ts'
 import type { DailyRow } from '../daily-row.ts'
 import { DIMENSIONS, LATER_DIMENSIONS, type NameField, nameIn } from '../dimensions.ts'
 import { CORRECTIONS, correctedIn, METRICS } from '../metrics-table.ts'
+import { CSV_END, csvCell, csvLine, safeName } from './csv-text.ts'
 
 export interface ExportColumn {
   readonly name: string
@@ -68,9 +69,6 @@ export function laterDimensions(
   return Object.fromEntries(values.filter(([, value]) => value !== ''))
 }
 
-/** Ends every line (RFC 4180). */
-const CSV_END = '\r\n'
-
 export const CSV_HEADER = csvLine(EXPORT_COLUMNS.map(({ name }) => name))
 
 const KINDS = EXPORT_COLUMNS.map(({ kind }) => kind)
@@ -83,29 +81,7 @@ export function csvRow(row: ExportedRow): string {
     if (place > 0) line += ','
     if (KINDS[place] === 'count') line += value ?? '0'
     else if (KINDS[place] === 'usd') line += usdTextOf(value ?? '0')
-    else if (value !== null && value !== '') line += quoted(safeName(value))
+    else if (value !== null && value !== '') line += csvCell(safeName(value))
   }
   return line + CSV_END
 }
-
-/** Cells as one line, with its end; those that need it in quotes. */
-export function csvLine(cells: readonly string[]): string {
-  return cells.map(quoted).join(',') + CSV_END
-}
-
-function quoted(cell: string): string {
-  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
-}
-
-/**
- * A name as no spreadsheet takes it for a formula: where it begins with one of `= + - @`, a tab or a line's
- * end, an apostrophe is put before it. Control characters, which terminals obey, become U+FFFD. Names come from
- * clients and upstreams.
- */
-export function safeName(name: string): string {
-  const shown = CONTROL.test(name) ? name.replaceAll(CONTROLS, '\ufffd') : name
-  return /^[=+\-@\ufffd]/.test(shown) ? `'${shown}` : shown
-}
-
-const CONTROL = /\p{Cc}/u
-const CONTROLS = /\p{Cc}/gu

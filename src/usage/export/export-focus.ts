@@ -4,7 +4,8 @@ import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import type { Price } from '../../pricing/price.ts'
 import { type CostLine, costLinesOf } from '../cost-lines.ts'
 import { corrected, sumsOfRow } from '../daily-row.ts'
-import { csvLine, type ExportedDay, laterDimensions, safeName } from './export-columns.ts'
+import { csvLine, safeName } from './csv-text.ts'
+import { type ExportedDay, laterDimensions } from './export-columns.ts'
 
 /** Of the FinOps Open Cost and Usage Specification (https://focus.finops.org). */
 export type FocusVersion = '1.2' | '1.3'

@@ -112,7 +112,7 @@ function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQu
   }
 }
 
-const reportOperation = renderedOperation({
+export const reportOperation = renderedOperation({
   name: 'report',
   summary: 'Shows what was used and what it cost: totals, series, and the groups with most.',
   role: 'read',

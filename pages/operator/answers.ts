@@ -1,0 +1,45 @@
+import type { z } from 'zod'
+import type { ReceiverSchema } from '../../src/alerts/operations.ts'
+import type { doctorOperation, listProcesses } from '../../src/doctor/health-operations.ts'
+import type { listClientsOperation } from '../../src/keys/operations/clients.ts'
+import type { listKeysOperation } from '../../src/keys/operations/keys.ts'
+import type { listNetworksOperation } from '../../src/keys/operations/networks.ts'
+import type { listTokensOperation } from '../../src/keys/operations/tokens.ts'
+import type { ledgerGaps, ledgerStatus } from '../../src/ledger/operations/ledger.ts'
+import type { listLimitChanges, listLimits } from '../../src/limits/operations/limits.ts'
+import type { listRefused } from '../../src/limits/operations/refused.ts'
+import type { listAudit } from '../../src/operations/audit/audit-operation.ts'
+import type { listDoubts } from '../../src/pricing/operations/doubts.ts'
+import type { showModelPrices } from '../../src/pricing/operations/show.ts'
+import type { listLetters } from '../../src/rollup/dead-letter-operations.ts'
+import type { explainOperation } from '../../src/usage/calls/call-operations.ts'
+import type { listContradictions, listDifferences } from '../../src/usage/operations/price-checks.ts'
+import type { reportOperation } from '../../src/usage/operations/report.ts'
+import type { listUnpriced } from '../../src/usage/operations/unpriced.ts'
+
+/** What an operation answers: the page has no second description of it. */
+type AnswerOf<Operation extends { readonly answer: z.ZodType }> = z.output<Operation['answer']>
+type RowOf<Operation extends { readonly answer: z.ZodType<readonly unknown[]> }> = AnswerOf<Operation>[number]
+
+export type Report = AnswerOf<typeof reportOperation>
+export type ReportRow = Report['rows'][number]
+export type Client = RowOf<typeof listClientsOperation>
+export type Key = RowOf<typeof listKeysOperation>
+export type Network = RowOf<typeof listNetworksOperation>
+export type Token = RowOf<typeof listTokensOperation>
+export type Limit = RowOf<typeof listLimits>
+export type LimitChange = RowOf<typeof listLimitChanges>
+export type Refused = RowOf<typeof listRefused>
+export type Audited = RowOf<typeof listAudit>
+export type Doubt = RowOf<typeof listDoubts>
+export type ModelPrices = AnswerOf<typeof showModelPrices>
+export type Difference = RowOf<typeof listDifferences>
+export type Contradictions = AnswerOf<typeof listContradictions>
+export type Unpriced = RowOf<typeof listUnpriced>
+export type CostOfCall = RowOf<typeof explainOperation>
+export type Ledger = AnswerOf<typeof ledgerStatus>
+export type Gap = RowOf<typeof ledgerGaps>
+export type DeadLetter = RowOf<typeof listLetters>
+export type Health = AnswerOf<typeof doctorOperation>
+export type Process = RowOf<typeof listProcesses>
+export type Receiver = z.output<ReceiverSchema>

@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { loadGatewayConfig } from '../../src/config/config.ts'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { createLog } from '../../src/lib/log.ts'
+import { setLimits } from '../../src/limits/table/change-limits.ts'
+import { addRefusedCalls } from '../../src/limits/table/refused-calls.ts'
+import { startWorkers } from '../../workers/workers.ts'
+import { addDailyUsage } from '../operator/support/daily-usage.ts'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+export const ADMIN_TOKEN = 'a-token-of-the-operator-long-enough-to-be-none'
+/** Names that are markup, a formula, or would turn the line around. */
+export const NAMES = ['acme', '<img src=x onerror=alert(1)>', '=1+2', 'evil\u202ecilam', 'initech'] as const
+const MODELS = ['gpt-4o-mini', 'gpt-4o', 'o3-<b>bold</b>'] as const
+const DAYS = 62
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+
+/** A gateway with two months of usage, and a browser before its pages. */
+export interface Stand {
+  readonly stack: TestStack
+  readonly operatorUrl: string
+  readonly portalUrl: string
+  readonly clients: readonly TestClient[]
+  open(options?: Parameters<Browser['newContext']>[0]): Promise<{ context: BrowserContext; page: Page }>
+  close(): Promise<void>
+}
+
+export async function startStand(): Promise<Stand> {
+  const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place))
+  if (executablePath === undefined)
+    throw new Error('there is no Chromium: install one, or name it in CHROMIUM')
+  const upstream = await startUpstream()
+  const stack = await startStack(upstream.url, { env: { PORTAL_PORT: '0', ADMIN_TOKEN }, workers: false })
+  const clients: TestClient[] = []
+  for (const name of NAMES) clients.push(await stack.addClient(name))
+  await fill(stack, clients)
+  // Only now: they sum up past days once.
+  const config = loadGatewayConfig(stack.env)
+  const workers = startWorkers({ ...config, log: createLog(config.logLevel, 'test') })
+  await call(stack, clients)
+  const browser = await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+  })
+  return {
+    stack,
+    clients,
+    operatorUrl: `http://127.0.0.1:${stack.gateway.adminAddress?.port}/dashboard`,
+    portalUrl: `http://127.0.0.1:${stack.gateway.portalAddress?.port}/portal`,
+    async open(options = {}) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
+      return { context, page: await context.newPage() }
+    },
+    async close() {
+      await browser.close()
+      await workers.close()
+      await stack.stop()
+      await upstream.close()
+    },
+  }
+}
+
+async function fill(stack: TestStack, clients: readonly TestClient[]): Promise<void> {
+  const today = utcDayOf(Date.now())
+  for (const [index, { name }] of clients.entries())
+    for (const [place, model] of MODELS.entries())
+      for (let ago = 0; ago < DAYS; ago += 1 + place) {
+        const growth = index === 1 && ago < 7 ? 8 : 1
+        const requests = (40 + ((ago * 7 + index * 13 + place * 5) % 30)) * growth
+        await addDailyUsage(stack.pool, name, addDays(today, -ago), model, {
+          requests,
+          errors: ago % 5,
+          input_tokens: requests * 900,
+          output_tokens: requests * 200,
+          unpriced: place === 2 ? requests : 0,
+          cost_pico: place === 2 ? '0' : `${BigInt(requests) * 12_345_678_901n * BigInt(5 - index)}`,
+        })
+      }
+  for (const [index, { id }] of clients.entries()) {
+    const amount = BigInt(index + 1) * 20_000_000_000_000n
+    await setLimits(
+      stack.pool,
+      { clientId: id, keyId: null, model: null },
+      [{ kind: 'budget', per: 'month', isSoft: false, amount }],
+      'a test',
+    )
+    await addRefusedCalls(stack.pool, [
+      { day: today, clientId: id, reason: 'budget', keyId: '', model: '', limitId: '', calls: 3 + index },
+    ])
+  }
+}
+
+/** Some calls through the gateway, of which single ones are kept. */
+async function call(stack: TestStack, clients: readonly TestClient[]): Promise<void> {
+  for (const client of clients)
+    for (const model of MODELS) {
+      const answer = await fetch(`${stack.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+      })
+      await answer.arrayBuffer()
+    }
+}
