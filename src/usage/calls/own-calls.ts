@@ -1,4 +1,5 @@
-import type { UtcDay } from '../../domain/utc-day.ts'
+import type { Period } from '../../domain/period.ts'
+import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 
@@ -75,14 +76,10 @@ async function selectBy<Call extends OwnCall>(
   select: string,
   { clientId, fromDay, toDay, keyId, model, before, rows: wanted }: CallScope,
 ): Promise<readonly Call[]> {
-  const { rows: days } = await pool.query<{ day: UtcDay }>(
-    `select distinct day from ${SCHEMA}.daily_usage
-     where ($1::text is null or client_id = $1) and day between $2 and $3
-     order by day desc`,
-    [clientId, fromDay, toDay],
-  )
+  const days =
+    clientId === null ? daysOf(fromDay, toDay) : await selectDaysOf(pool, clientId, { fromDay, toDay })
   const found: Call[] = []
-  for (const { day } of days) {
+  for (const day of days) {
     if (found.length >= wanted) break
     const { rows } = await pool.query<Call>(
       `${select} and ($3::text is null or c.key_id = $3) and ($4::text is null or c.model = $4)
@@ -93,4 +90,27 @@ async function selectBy<Call extends OwnCall>(
     found.push(...rows)
   }
   return found
+}
+
+/** Those on which a client used something, the last one first. */
+async function selectDaysOf(
+  pool: Postgres,
+  clientId: string,
+  { fromDay, toDay }: Period,
+): Promise<readonly UtcDay[]> {
+  const { rows } = await pool.query<{ day: UtcDay }>(
+    `select distinct day from ${SCHEMA}.daily_usage where client_id = $1 and day between $2 and $3
+     order by day desc`,
+    [clientId, fromDay, toDay],
+  )
+  return rows.map(({ day }) => day)
+}
+
+/** Most days have calls of some client. A day whose calls are not kept costs one query that finds nothing. */
+const MOST_DAYS = 400
+
+function daysOf(fromDay: UtcDay, toDay: UtcDay): readonly UtcDay[] {
+  const days: UtcDay[] = []
+  for (let day = toDay; day >= fromDay && days.length < MOST_DAYS; day = addDays(day, -1)) days.push(day)
+  return days
 }

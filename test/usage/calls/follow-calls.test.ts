@@ -27,10 +27,12 @@ const CALL: ListedCall = {
 /** A database with these calls at each of its readings, the last one from then on. */
 function databaseOf(...readings: readonly (readonly ListedCall[])[]): Postgres {
   let at = 0
-  const query = async (text: string) =>
-    text.includes('distinct day')
-      ? { rows: [{ day: '2026-11-25' }] }
-      : { rows: readings[Math.min(at++, readings.length - 1)] }
+  // Of each reading the day before has nothing.
+  const query = async (_text: string, [day]: readonly unknown[]) => {
+    if (day !== '2026-11-25') return { rows: [] }
+    at += 1
+    return { rows: readings[Math.min(at, readings.length) - 1] }
+  }
   return { query } as unknown as Postgres
 }
 
