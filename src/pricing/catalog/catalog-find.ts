@@ -5,6 +5,7 @@ import { usualPlace } from '../places/usual-names.ts'
 import { isCorrections } from '../sources/catalog-corrections.ts'
 import type { CatalogEntries, CatalogModel, CatalogProvider } from './catalog-entries.ts'
 import type { NameFit } from './catalog-match.ts'
+import { indexOf } from './model-index.ts'
 
 /** A model that a source lists under a name, and the list it stands in. */
 export interface CatalogListing {
@@ -98,10 +99,9 @@ function findInList(
   name: ModelName,
 ): { readonly model: CatalogModel; readonly fit: 'exact' | 'revision' } | null {
   let revision: CatalogModel | null = null
-  // Behind what any source says of the host itself.
-  const isTaken = provider.models.every(({ sellsFor }) => sellsFor !== undefined)
-  for (const model of provider.models) {
-    if (model.sellsFor !== undefined && !isTaken) continue
+  const list = indexOf(provider.models)
+  for (const model of list.candidates(name)) {
+    if (model.sellsFor !== undefined && !list.isTaken) continue
     const fit = fitOf(provider.id, model, name)
     if (fit === 'exact') return { model, fit }
     if (fit === 'revision') revision ??= model

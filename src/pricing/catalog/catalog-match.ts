@@ -6,9 +6,13 @@ import type { ModelName } from '../../domain/model-name.ts'
  */
 export type NameFit = 'none' | 'part' | 'revision' | 'exact'
 
-export type NameRule = (name: ModelName) => NameFit
+export interface NameRule {
+  (name: ModelName): NameFit
+  /** The names that fit, in lower case, beside sure revisions of them. Absent: the rule is not a list of names. */
+  readonly texts?: readonly string[]
+}
 
-const FITS: readonly NameFit[] = ['none', 'part', 'revision', 'exact']
+const RANKS: Readonly<Record<NameFit, number>> = { none: 0, part: 1, revision: 2, exact: 3 }
 
 /**
  * Compiles the catalog's match logic: `equals`, `starts_with`, `ends_with`, `contains` (all without regard to
@@ -24,29 +28,48 @@ export function compileMatch(logic: unknown): NameRule | null {
     const rules = Array.isArray(operand) ? operand.map(compileMatch) : [null]
     const compiled = rules.filter((rule) => rule !== null)
     if (compiled.length !== rules.length) return null
-    if (operator === 'or') return (name) => bestOf(compiled.map((rule) => rule(name)))
-    // One part may say the name, and the others only what it must not be.
-    return (name) => {
-      const fits = compiled.map((rule) => rule(name))
-      return fits.includes('none') ? 'none' : bestOf(fits)
-    }
+    return operator === 'or' ? anyOf(compiled) : allOf(compiled)
   }
   return typeof operand === 'string' ? compileText(operator, operand) : null
 }
 
-function bestOf(fits: readonly NameFit[]): NameFit {
-  return FITS[Math.max(0, ...fits.map((fit) => FITS.indexOf(fit)))] ?? 'none'
+function anyOf(rules: readonly NameRule[]): NameRule {
+  const rule = (name: ModelName) => {
+    let best: NameFit = 'none'
+    for (const one of rules) {
+      best = better(best, one(name))
+      if (best === 'exact') break
+    }
+    return best
+  }
+  const texts = rules.map((one) => one.texts)
+  return texts.includes(undefined)
+    ? rule
+    : Object.assign(rule, { texts: texts.flatMap((list) => list ?? []) })
+}
+
+/** One part may say the name, and the others only what it must not be. */
+function allOf(rules: readonly NameRule[]): NameRule {
+  return (name) => {
+    let best: NameFit = 'none'
+    for (const one of rules) {
+      const fit = one(name)
+      if (fit === 'none') return fit
+      best = better(best, fit)
+    }
+    return best
+  }
+}
+
+function better(one: NameFit, other: NameFit): NameFit {
+  return RANKS[other] > RANKS[one] ? other : one
 }
 
 function compileText(operator: string, operand: string): NameRule | null {
   const text = operand.toLowerCase()
   switch (operator) {
     case 'equals':
-      return ({ text: name, sureLength }) => {
-        if (!name.startsWith(text)) return 'none'
-        // Also where a revision follows that the catalog does not list.
-        return name.length === text.length ? 'exact' : sureLength === text.length ? 'revision' : 'none'
-      }
+      return equals(text)
     case 'starts_with':
       return (name) => (name.text.startsWith(text) ? fitOf(name, 0, text.length) : 'none')
     case 'ends_with':
@@ -62,6 +85,15 @@ function compileText(operator: string, operand: string): NameRule | null {
     default:
       return null
   }
+}
+
+function equals(text: string): NameRule {
+  const rule = ({ text: name, sureLength }: ModelName) => {
+    if (!name.startsWith(text)) return 'none'
+    // Also where a revision follows that the catalog does not list.
+    return name.length === text.length ? 'exact' : sureLength === text.length ? 'revision' : 'none'
+  }
+  return Object.assign(rule, { texts: [text] })
 }
 
 function compileRegex(source: string): NameRule | null {
