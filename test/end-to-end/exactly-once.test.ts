@@ -18,9 +18,11 @@ import { createTestDatabase, type TestDatabase } from '../support/servers/databa
 import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 import { startUpstream, type TestUpstream, type UpstreamHandler } from '../support/upstream.ts'
 
-const CALLS = rounds({ short: 600, long: 2_000 })
+const CALLS = rounds({ short: 300, long: 2_000 })
 const FAULTS = rounds({ short: 3, long: 5 })
 const AT_ONCE = 50
+/** Once all of them were made, until the last fault. */
+const AT_ONCE_AFTERWARDS = rounds({ short: 10, long: AT_ONCE })
 const CLIENTS = ['north', 'south']
 /** Integer pico-USD per token, from the providers' price pages: 0.15/0.60, 2.50/10 and 0.80/4 USD per million. */
 const MINI = { model: 'gpt-4o-mini', path: '/openai/v1/chat/completions', input: 150_000n, output: 600_000n }
@@ -327,7 +329,7 @@ test('every call counts once while gateways and worker are killed, Redis is flus
     running = false
   })()
   const traces: CallTrace[] = [...(await makeCalls(CALLS, () => [a.port, b.port]))]
-  while (running) traces.push(...(await makeCalls(AT_ONCE, () => [a.port, b.port])))
+  while (running) traces.push(...(await makeCalls(AT_ONCE_AFTERWARDS, () => [a.port, b.port])))
   await faults
 
   const whole = traces.filter((trace) => trace.whole)

@@ -57,6 +57,14 @@ const priced = (calls: number) => ({
 })
 
 let keyLine = ''
+/** What a test left running for the next one: each start takes seconds of CPU. */
+let running: NpmStart | null = null
+
+/** That, or a new one. */
+function runningOne(): NpmStart {
+  running ??= npmStart(env)
+  return running
+}
 
 test('the printed commands, pasted, make a call and show it priced within 2 s; Ctrl-C leaves no process', async () => {
   const started = npmStart(env)
@@ -78,7 +86,7 @@ test('what it keeps is closed to others', async () => {
 })
 
 test('a second start keeps the key and the usage; one beside it is refused and does no harm', async () => {
-  const started = npmStart(env)
+  const started = runningOne()
   const [call, usage] = await started.screen()
   expect(started.output).toContain(keyLine)
   expect(await usageOf(usage, 1)).toMatchObject(priced(1))
@@ -90,13 +98,13 @@ test('a second start keeps the key and the usage; one beside it is refused and d
 
   await paste(call ?? '')
   expect(await usageOf(usage, 2)).toMatchObject(priced(2))
-  await stopped(started)
 })
 
 test('after kill -9 of every process in the middle of its work, the next start has all calls', async () => {
-  const killed = npmStart(env)
+  const killed = runningOne()
   const [call] = await killed.screen()
   await Promise.all(Array.from({ length: 8 }, () => paste(call ?? '')))
+  running = null
   killed.signal('SIGKILL')
   for (const pid of processesOf(dataDir)) sendSignal(pid, 'SIGKILL')
   await until(() => (processesOf(dataDir).length === 0 ? true : null), { timeoutMs: patienceMs() })
@@ -111,16 +119,15 @@ test('after kill -9 of every process in the middle of its work, the next start h
   const { pid } = JSON.parse(await readFile(join(dataDir, 'running.json'), 'utf8'))
   sendSignal(pid, 'SIGKILL') // npm start alone: its gateway and worker end by themselves, its servers stay
   await started.exited
-  const again = npmStart(env)
+  const again = runningOne()
   const [callAgain, usageAgain] = await again.screen()
   expect(again.output).toMatch(/stopped what a run before left behind: .*redis, postgres/)
   await paste(callAgain ?? '')
   expect(await usageOf(usageAgain, 11)).toMatchObject(priced(11))
-  await stopped(again)
 })
 
 test('a part that dies is started again, and said so', async () => {
-  const started = npmStart(env)
+  const started = runningOne()
   const [call, usage] = await started.screen()
   const services: { name: string; pid: number }[] = JSON.parse(
     await readFile(join(dataDir, 'processes.json'), 'utf8'),
@@ -147,6 +154,7 @@ test('a part that dies is started again, and said so', async () => {
     { timeoutMs: patienceMs() },
   )
   expect(counted).toBe(true)
+  running = null
   await stopped(started)
 })
 
