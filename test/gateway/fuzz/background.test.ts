@@ -88,12 +88,21 @@ interface Submitted {
   readonly reportsUse: boolean
 }
 
+/** Whose an object is stands in Postgres. A busy machine may keep that silent for two seconds: a 503, which clients repeat. */
+async function untilStored(url: string, init: RequestInit): Promise<Response> {
+  for (;;) {
+    const answer = await fetch(url, init)
+    if (answer.status !== 503) return answer
+    await answer.body?.cancel()
+  }
+}
+
 async function submit(number: number): Promise<Submitted> {
   const random = numbers(SEED + number)
   const kind = KINDS[Math.floor(random() * KINDS.length)] ?? KINDS[0]
   const client = await stack.addClient(`client-${number}`)
   const ask = async (method: string, path: string, body?: object) => {
-    const answer = await fetch(stack.url + path, {
+    const answer = await untilStored(stack.url + path, {
       method,
       headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
