@@ -22,12 +22,12 @@ import { recordObjects } from '../objects/record-objects.ts'
 import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
+import { findSigned } from '../statements/statement-receipts.ts'
 import { openRedis } from '../store/connection/redis.ts'
 import { buildLedgerDatabase } from '../store/ledger/ledger-database.ts'
 import { keepAnnounced } from '../store/processes/processes-table.ts'
 import { StoreClock } from '../store/processes/store-clock.ts'
 import { RedisWatch } from '../store/redis-probe/redis-probe.ts'
-import { findReceipt } from '../usage/calls/explain-cost.ts'
 import { answerClient } from '../usage/query/answer-usage.ts'
 import { buildStages } from './admission/admit.ts'
 import { BodyBudget } from './bodies/body-budget.ts'
@@ -263,7 +263,7 @@ export async function runGateway(
     listModels: () => reloadable.listModels(),
     summariseUsage: (query) => inTurn(query.client.id, () => answerClient(lanes.usage, query)),
     listLimits: (clientId, keyId) => withinDeadline(limits.answer(lanes.usage, clientId, keyId), SUMMARY_MS),
-    findReceipt: (clientId, id) => inTurn(clientId, () => findReceipt(lanes.usage, clientId, id)),
+    findReceipt: (client, id) => inTurn(client, () => findSigned(lanes.usage, client, id, config.keyPepper)),
     liteLlm: config.compat === undefined ? undefined : liteLlm,
     readiness,
     forward: {

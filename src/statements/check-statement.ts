@@ -1,16 +1,29 @@
 import { createHash } from 'node:crypto'
+import type { z } from 'zod'
 import { parseUsdText } from '../domain/pico-usd.ts'
+import { hashLeaf, rootBy } from './merkle-tree.ts'
+import { SIGNED_RECEIPT, type SignedReceipt } from './receipt-document.ts'
+import { leafText, receiptText } from './receipt-text.ts'
 import { isSignedText } from './signed-statement.ts'
 import { roundToCents } from './statement.ts'
 import { STATED, type StatedMonth, type StatementDocument } from './statement-document.ts'
 
 /** `null`: the text is none that `statement show` writes, however it is laid out. */
 export function parseStatementFile(text: string): StatedMonth | null {
+  return parseFile(text, STATED)
+}
+
+/** `null`: the text is none that `GET /v1/usage/calls/{id}` answers, however it is laid out. */
+export function parseReceiptFile(text: string): SignedReceipt | null {
+  return parseFile(text, SIGNED_RECEIPT)
+}
+
+function parseFile<Form extends z.ZodType>(text: string, form: Form): z.output<Form> | null {
   try {
     const value: unknown = JSON.parse(text)
     // Else people would read what is not checked: of two members of one name only the last is.
     if (withoutLayout(text) !== JSON.stringify(value)) return null
-    return STATED.safeParse(value).data ?? null
+    return form.safeParse(value).data ?? null
   } catch {
     return null
   }
@@ -49,6 +62,48 @@ export function checkStatement(file: StatedMonth, expectedKey: Buffer | null): r
   if (provisional.length > 0) problems.push('The statement is closed, but the file calls it provisional.')
   return [...problems, ...wrongSums(statement)]
 }
+
+/**
+ * What is wrong with a receipt beside its statement, in sentences; none: it was signed, and the statement is made of
+ * it too.
+ *
+ * @param expectedKey `null`: the key of the statement.
+ */
+export function checkReceipt(
+  receipt: SignedReceipt,
+  { statement, public_key: stated }: StatedMonth,
+  expectedKey: Buffer | null,
+): readonly string[] {
+  const { signature, public_key: ownKey, inclusion, components, cost_usd: cost, call_id: id } = receipt
+  const problems: string[] = []
+  const signed = {
+    document: receiptText(receipt),
+    signature: bytesOf(signature ?? ''),
+    publicKey: bytesOf(ownKey ?? ''),
+  }
+  if (!isSignedText(signed)) problems.push(`The receipt ${id} does not have the signature beside it.`)
+  if (!(expectedKey ?? bytesOf(stated ?? '')).equals(signed.publicKey))
+    problems.push(`The receipt ${id} is signed with another key than the expected one.`)
+  const sum = components.reduce((all, { amount_usd }) => all + parseUsdText(amount_usd), 0n)
+  if (sum !== parseUsdText(cost ?? '0'))
+    problems.push(`The lines of the receipt ${id} do not add up to its cost.`)
+  if (!receipt.arrived_at.startsWith(`${statement.month}-`))
+    return [...problems, `The receipt ${id} is of another month than the statement.`]
+  if (statement.receipts === undefined)
+    return [...problems, 'The statement is of version 1, which does not say of which receipts it is made.']
+  if (inclusion === null) return [...problems, `${MISSING} ${id}: it has no inclusion. ${ASK_AGAIN}`]
+  const path = inclusion.path.map((hash) => Buffer.from(hash, 'hex'))
+  const root = rootBy(hashLeaf(leafText(receipt)), inclusion.place, inclusion.count, path)
+  const isIncluded =
+    inclusion.month === statement.month &&
+    inclusion.count === statement.receipts?.count &&
+    inclusion.path.every((hash) => /^[0-9a-f]{64}$/.test(hash)) &&
+    root?.toString('hex') === statement.receipts.root
+  return isIncluded ? problems : [...problems, `${MISSING} ${id}: its inclusion does not give the root.`]
+}
+
+const MISSING = 'The statement is not made of the receipt'
+const ASK_AGAIN = 'Ask for it again when the month is closed. If it has none then, it was left out.'
 
 /** None where the text is not the base64 that was written: decoders pass over what they do not know. */
 function bytesOf(base64: string): Buffer {

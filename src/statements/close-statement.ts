@@ -11,6 +11,7 @@ import type { OpenEndName } from './open-ends.ts'
 import { readStatement, selectClosedMonths } from './select-statement.ts'
 import { type SignedText, signText } from './signed-statement.ts'
 import { type StatementDocument, statementDocument } from './statement-document.ts'
+import { addReceipts } from './statement-receipts.ts'
 
 export interface ClosedStatement extends SignedText {
   readonly month: UtcMonth
@@ -96,11 +97,13 @@ export async function closeStatement(
     await session.query(`lock table ${SCHEMA}.statements in share row exclusive mode`)
     const previous = await findPrevious(session, client, month)
     const statement = await readStatement(session, client, month)
+    const receipts = await addReceipts(session, client.id, month)
     const document = JSON.stringify(
       statementDocument(statement, {
         accepted: how.accepted,
         closedAt: new Date(how.nowMs),
         previous: previous?.sha256 ?? null,
+        receipts,
       }) satisfies StatementDocument,
     )
     const signed = signText(document, how.pepper)

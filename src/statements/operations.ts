@@ -16,7 +16,13 @@ import type { Ports } from '../operations/ports.ts'
 import { VALUE } from '../operations/read-input.ts'
 import { conflict, invalid, noClient } from '../operations/refuse.ts'
 import { printable, renderTable } from '../operations/table.ts'
-import { checkStatement, parsePublicKey, parseStatementFile } from './check-statement.ts'
+import {
+  checkReceipt,
+  checkStatement,
+  parsePublicKey,
+  parseReceiptFile,
+  parseStatementFile,
+} from './check-statement.ts'
 import {
   type ClosedMonth,
   type ClosedStatement,
@@ -52,6 +58,7 @@ function stated(closed: ClosedStatement): StatedMonth {
 
 /** Of a statement with 40,000 lines. */
 const MOST_CHARACTERS = 16 * 1024 * 1024
+const MOST_OF_RECEIPT = 1024 * 1024
 
 const showStatement = operation({
   name: 'statements.show',
@@ -202,8 +209,8 @@ const verifyStatement = operation({
     path: '/statements/verify',
     id: 'verifyStatement',
     body: 'StatementFile',
-    // The text is within JSON, where its quotation marks take two bytes each.
-    bodyLimitBytes: 2 * MOST_CHARACTERS,
+    // The texts are within JSON, where their quotation marks take two bytes each.
+    bodyLimitBytes: 2 * (MOST_CHARACTERS + MOST_OF_RECEIPT),
   },
   needsNoStores: true,
   input: {
@@ -211,6 +218,11 @@ const verifyStatement = operation({
       .string('must be a text')
       .max(MOST_CHARACTERS, 'must be at most 16 Mi characters')
       .describe('What `statement show --json` wrote.'),
+    receipt: z
+      .string('must be a text')
+      .max(MOST_OF_RECEIPT, 'must be at most 1 Mi characters')
+      .describe('What GET /v1/usage/calls/{id} answered: whether the statement is made of it too.')
+      .optional(),
     public_key: textField(
       'The key that it has to be signed with, in base64: `statement key`.',
       'key',
@@ -225,18 +237,23 @@ const verifyStatement = operation({
     problems: shownList(z.string(), 'What is wrong.'),
   }),
   gives: 'What was found.',
-  async run(_: Ports, { file, public_key: key }) {
+  async run(_: Ports, { file, receipt: receiptText, public_key: key }) {
     const parsed = parseStatementFile(file)
     if (parsed === null) throw invalid('file', 'must be what statement show --json wrote')
     const expectedKey = key === undefined ? null : parsePublicKey(key)
     if (key !== undefined && expectedKey === null) throw invalid('public_key', 'must be 32 bytes in base64')
-    const problems = checkStatement(parsed, expectedKey)
+    const receipt = receiptText === undefined ? undefined : parseReceiptFile(receiptText)
+    if (receipt === null) throw invalid('receipt', 'must be what GET /v1/usage/calls/{id} answered')
+    const problems = [
+      ...checkStatement(parsed, expectedKey),
+      ...(receipt === undefined ? [] : checkReceipt(receipt, parsed, expectedKey)),
+    ]
     const { client, month, total_usd } = parsed.statement
     return { ok: problems.length === 0, client, month, total_usd, public_key: parsed.public_key, problems }
   },
   command: {
     words: 'statement verify',
-    options: { file: '<statement-file>' },
+    options: { file: '<statement-file>', receipt: '--receipt, --receipt-file <file>' },
     print: ({ ok, client, month, total_usd: total, problems }, { public_key: key }) =>
       ok
         ? `${month} of ${printable(client)}: ${total} USD, as it was signed${key === undefined ? ' by the key in the file' : ''}.`

@@ -10,6 +10,7 @@ import {
 } from '../operations/answers.ts'
 import type { OpenEndName } from './open-ends.ts'
 import { roundToCents, type Statement } from './statement.ts'
+import type { StatedReceipts } from './statement-receipts.ts'
 
 const USD_FORM = /^-?[0-9]+(?:\.[0-9]{1,12})?$/
 
@@ -20,7 +21,7 @@ function usd(description = 'US dollars to the last of 12 places, as decimal text
 
 /** A statement as JSON. What is hashed and signed has exactly these fields in this order. */
 export const STATEMENT = shownDocument('Statement', {
-  version: z.literal(1),
+  version: z.union([z.literal(1), z.literal(2)]).describe('2: with `receipts`.'),
   client: shownText('The name of the client.'),
   client_id: shownText('The id of the client.'),
   month: shownText('YYYY-MM, UTC.'),
@@ -73,6 +74,13 @@ export const STATEMENT = shownDocument('Statement', {
   accepted: shownList(shownText('A reason.'), 'What might still have changed it when it was closed.'),
   closed_at: shownTextOrNull('When it was closed. null: it is not.'),
   previous: shownTextOrNull('The SHA-256 of the statement before, in hex. null: there is none.'),
+  receipts: shownDocument('StatementReceipts', {
+    count: shownCount('How many they are: calls of the month that were kept singly when it was closed.'),
+    root: shownText('The root of their Merkle tree, a SHA-256 in hex.'),
+  })
+    .nullable()
+    .optional()
+    .describe('The receipts that it is made of. null: it is not closed. Left out in version 1.'),
 })
 
 export type StatementDocument = z.output<typeof STATEMENT>
@@ -98,12 +106,13 @@ export interface Closing {
   readonly accepted: readonly OpenEndName[]
   readonly closedAt: Date
   readonly previous: Buffer | null
+  readonly receipts: StatedReceipts
 }
 
 /** @param closing `null`: it is not closed. */
 export function statementDocument(statement: Statement, closing: Closing | null): StatementDocument {
   return {
-    version: 1,
+    version: 2,
     client: statement.client,
     client_id: statement.clientId,
     month: statement.month,
@@ -152,5 +161,9 @@ export function statementDocument(statement: Statement, closing: Closing | null)
     accepted: [...(closing?.accepted ?? [])],
     closed_at: closing?.closedAt.toISOString() ?? null,
     previous: closing?.previous?.toString('hex') ?? null,
+    receipts:
+      closing === null
+        ? null
+        : { count: closing.receipts.count, root: closing.receipts.root.toString('hex') },
   }
 }

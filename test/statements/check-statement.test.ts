@@ -25,7 +25,10 @@ const document = statementDocument(
     costPico: 5_000_000_000n,
     totalPico: 5_000_000_000n,
   },
-  { accepted: [], closedAt: new Date('2026-11-02T00:00:00Z'), previous: null },
+  {
+    ...{ accepted: [], closedAt: new Date('2026-11-02T00:00:00Z'), previous: null },
+    receipts: { count: 0, root: Buffer.alloc(32) },
+  },
 )
 const signed = signText(JSON.stringify(document), PEPPER)
 const FILE: StatedMonth = {
@@ -84,4 +87,14 @@ test('text of another kind, however deep and long, is refused without a throw', 
   expect(problemsOf(TEXT, Buffer.alloc(32).toString('base64'))).toEqual([
     'The statement is signed with another key than the expected one.',
   ])
+})
+
+test('a file of version 1, which has no receipts, is checked as it was', () => {
+  const { receipts, ...older } = document
+  const signed = signText(JSON.stringify({ ...older, version: 1 }), PEPPER)
+  const file = {
+    ...{ statement: { ...older, version: 1 }, provisional: [], sha256: signed.sha256.toString('hex') },
+    ...{ signature: signed.signature.toString('base64'), public_key: signed.publicKey.toString('base64') },
+  }
+  expect(problemsOf(JSON.stringify(file))).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CLIENT_LIMIT } from '../../limits/operations/own-limits.ts'
 import { shownDocument, shownList, shownText } from '../../operations/answers.ts'
-import { RECEIPT } from '../../usage/calls/call-operations.ts'
+import { SIGNED_RECEIPT } from '../../statements/receipt-document.ts'
 import { CLIENT_USAGE } from '../../usage/operations/own-usage.ts'
 
 const USAGE = shownDocument('Usage', {
@@ -36,4 +36,4 @@ const READINESS = shownDocument('Readiness', {
 })
 
 /** Answers of health, and of what clients ask for themselves. */
-export const OTHER_ANSWERS = z.tuple([USAGE, RECEIPT, MODEL_LIST, ALIVE, READINESS])
+export const OTHER_ANSWERS = z.tuple([USAGE, SIGNED_RECEIPT, MODEL_LIST, ALIVE, READINESS])

@@ -99,11 +99,9 @@ const COST_OF_CALL = shownDocument('CostOfCall', {
 })
 
 /** What the client of a call is shown of it: nothing of upstream, price list and markup. */
-export const RECEIPT = shownDocument('Receipt', {
-  ...COST_OF_CALL.omit({ client: true, upstream: true, provider: true, price: true }).shape,
-  service_tier: PRICE_OF_CALL.shape.service_tier,
-  unpriced: UNPRICED,
-})
+export const RECEIPT = COST_OF_CALL.omit({
+  ...{ client: true, upstream: true, provider: true, price: true },
+}).extend({ service_tier: PRICE_OF_CALL.shape.service_tier, unpriced: UNPRICED })
 
 export const explainOperation = renderedOperation({
   name: 'calls.explain',

@@ -24,7 +24,7 @@ export interface ExplainedCall {
  * What a call of this client cost, without what is the operator's business: upstream, price list and markup. Of several
  * with an upstream's id the newest. `null`: the client has none that is kept.
  */
-export async function findReceipt(pool: Postgres, clientId: string, id: string): Promise<object | null> {
+export async function findReceipt(pool: Postgres, clientId: string, id: string) {
   if (NO_ID.test(id)) return null
   const explained = await explainCalls(pool, id, clientId)
   const [newest] = explained.map(renderExplained)

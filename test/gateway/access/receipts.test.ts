@@ -73,6 +73,9 @@ test('a receipt says nothing of upstream, price list and markup', async () => {
     'components',
     'service_tier',
     'unpriced',
+    'signature',
+    'public_key',
+    'inclusion',
   ])
 })
 
