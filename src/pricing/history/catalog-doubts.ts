@@ -1,6 +1,4 @@
-import { readModelName } from '../../domain/model-name.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { compileMatch } from '../catalog/catalog-match.ts'
 import { type CatalogDocument, type ModelDocument, namesOf, rulesOf } from '../sources/catalog-document.ts'
 import type { ComparedRows } from './row-doubts.ts'
 
@@ -45,14 +43,6 @@ export function excessOf(before: CatalogDocument, after: CatalogDocument): strin
     : null
 }
 
-/** As models are called, and no model is. */
-const NO_MODEL = readModelName('zz-no-such-model-q')
-
-/** A model whose rule takes any name: whatever is not known would have its price. No rule is wild, as `wildRuleOf` says. */
-export function takesAnyName({ match }: ModelDocument): boolean {
-  return NO_MODEL !== null && compileMatch(match)?.(NO_MODEL) === 'exact'
-}
-
 /** What speaks against the data as a whole, so that only a person may take it: it may be cut, older, or made to do harm. */
 export function fileDoubts(query: RefreshQuery, rows: ComparedRows): readonly string[] {
   const { before, after, dataDayBefore, dataDay } = query
@@ -89,19 +79,23 @@ function modelsOf(document: CatalogDocument): readonly ModelDocument[] {
 }
 
 /**
- * A rule that may take for ever, which must not be tried on any name: those of clients, or of the data itself, may be made
- * for it. `null`: none is new.
+ * What is wild in the rules of one row, new in the data, that may take for ever: they must not be tried on any name, as those
+ * of clients, or of the data itself, may be made for it. `null`: nothing is.
+ *
+ * @param known Regular expressions of the data in force.
  */
-export function wildRuleOf(before: CatalogDocument, after: CatalogDocument): string | null {
-  const known = new Set(regexesOf(before))
-  const wild = regexesOf(after).find((regex) => !known.has(regex) && isWild(regex))
+export function wildRuleOf(match: unknown, known: ReadonlySet<string>): string | null {
+  const wild = regexesOf(match).find((regex) => !known.has(regex) && isWild(regex))
   return wild === undefined ? null : `it matches names by ${wild.slice(0, 80)}, which may take for ever`
 }
 
-function regexesOf(document: CatalogDocument): readonly string[] {
-  return modelsOf(document).flatMap(({ match }) =>
-    rulesOf(match).flatMap(([operator, operand]) => (operator === 'regex' ? [operand] : [])),
-  )
+/** The regular expressions of all rows. */
+export function knownRegexes(document: CatalogDocument): ReadonlySet<string> {
+  return new Set(modelsOf(document).flatMap(({ match }) => regexesOf(match)))
+}
+
+function regexesOf(match: unknown): readonly string[] {
+  return rulesOf(match).flatMap(([operator, operand]) => (operator === 'regex' ? [operand] : []))
 }
 
 const REPEATED_GROUP = /\)[*+{]|\\[1-9k]/

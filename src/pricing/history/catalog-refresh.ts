@@ -1,6 +1,6 @@
 import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { BELIEVED_LISTS } from '../catalog/catalog-providers.ts'
+import { BELIEVED_LISTS, CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
 import {
   type CatalogDocument,
   catalogTextOf,
@@ -9,7 +9,7 @@ import {
 } from '../sources/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
-import { excessOf, fileDoubts, takesAnyName, wildRuleOf } from './catalog-doubts.ts'
+import { fileDoubts } from './catalog-doubts.ts'
 import { pricesFrom } from './catalog-history.ts'
 import { findInBoth, findPricesIn, heldKey, keepPastPrices } from './catalog-past.ts'
 import { withKnownDays } from './known-days.ts'
@@ -17,6 +17,7 @@ import { followMaker, makerChanges, putBackAccepted, takeOutAccepted } from './m
 import { type HeldRow, type ReadRows, readCatalog, readRows } from './read-rows.ts'
 import type { RowDoubt } from './row-doubt.ts'
 import { compareRows } from './row-doubts.ts'
+import { takersOf } from './taken-names.ts'
 import { witnessOf } from './witnesses.ts'
 
 /** What is to be said of newer price data, and what it would make of that in force. */
@@ -99,10 +100,7 @@ function judge(
   }
   const read = readRows(fetched, older.document)
   if (read.problems.length > 0) return { kind: 'unreadable', problems: read.problems.slice(0, MOST_PROBLEMS) }
-  // Before any name is looked up: all that follows tries the rules of both on the names of both.
-  const harm = excessOf(older.document, read.document) ?? wildRuleOf(older.document, read.document)
-  if (harm !== null) return { kind: 'unreadable', problems: [harm] }
-  const newer = withoutCatchAll(read)
+  const newer = withoutTakers(older.document, read)
   const from = inForceFrom(nowMs)
   const dataDay = dataDayOf(newer.document, utcDayOf(nowMs))
   const find = findInBoth(older.document, newer.document)
@@ -132,7 +130,12 @@ function judge(
   return {
     kind: 'read',
     doubts,
-    held: [...newer.unread, ...heldRows(doubted, newer.document), ...makerChanges(newest, others, from)],
+    held: [
+      ...newer.unread,
+      ...heldRows(doubted, newer.document),
+      ...goneLists(merged, from),
+      ...makerChanges(newest, others, from),
+    ],
     text: isSame ? null : text,
     changes,
     from,
@@ -140,19 +143,20 @@ function judge(
   }
 }
 
-/** Rows whose rules take any name are as good as unread. */
-function withoutCatchAll({ document, unread }: ReadRows): Pick<ReadRows, 'document' | 'unread'> {
-  const wide = document.flatMap(({ id, models }) =>
-    models.filter(takesAnyName).map((model): HeldRow => {
-      return { provider: id, model: model.id, why: 'takes any name', offered: null }
-    }),
-  )
-  if (wide.length === 0) return { document, unread }
-  const sound = document.map((provider) => ({
+/** Rows whose rules take any name, or names of other rows, are as good as unread. */
+function withoutTakers(
+  older: CatalogDocument,
+  { document, unread }: ReadRows,
+): Pick<ReadRows, 'document' | 'unread'> {
+  const known = new Map(older.map(({ id, models }) => [id, models]))
+  const takers = document.flatMap(({ id, models }) => takersOf(id, models, known.get(id) ?? []))
+  if (takers.length === 0) return { document, unread }
+  const left = new Set(takers.map(({ provider, model }) => heldKey(provider, model)))
+  const sound = document.map(({ models, ...provider }) => ({
     ...provider,
-    models: provider.models.filter((model) => !takesAnyName(model)),
+    models: models.filter(({ id }) => !left.has(heldKey(provider.id, id))),
   }))
-  return { document: sound, unread: [...unread, ...wide] }
+  return { document: sound, unread: [...unread, ...takers] }
 }
 
 /** The names, as `heldKey` writes them, of models that are known and whose newer rows cannot be read. */
@@ -175,6 +179,23 @@ function heldRows(doubts: readonly RowDoubt[], newer: CatalogDocument): readonly
     const { provider, model, why } = first
     const listed = newer.find(({ id }) => id === provider)?.models.find(({ id }) => id === model)
     return [{ provider, model, why, offered: listed ?? null }]
+  })
+}
+
+/** Of fewer models it says little that they are gone, and after so many days it is known. */
+const ENOUGH_MODELS = 5
+const GONE_DAYS = 30
+
+/** Providers of which the source has lately stopped to list any model: it may call them by another name, and their prices age. */
+function goneLists(merged: CatalogDocument, from: UtcDay): readonly HeldRow[] {
+  return merged.flatMap(({ id: provider, models }): HeldRow[] => {
+    const own = models.filter(({ moved_since: moved }) => moved === undefined)
+    const last = own.map(({ gone_since: gone }) => gone ?? null)
+    const isLately = last.some((gone) => gone !== null && gone > addDays(from, -GONE_DAYS))
+    if (!CATALOG_PROVIDER_IDS.includes(provider) || own.length < ENOUGH_MODELS) return []
+    if (!isLately || last.includes(null)) return []
+    const why = `none of its ${own.length} models is listed any more, so that their prices stay as they are`
+    return [{ provider, model: '*', why, offered: null }]
   })
 }
 

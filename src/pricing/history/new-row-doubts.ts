@@ -3,11 +3,20 @@ import { type CatalogDocument, namesOf, type PricesDocument } from '../sources/c
 import { pricesFrom } from './catalog-history.ts'
 import { amountsOf, PLAIN_TOKENS } from './row-doubt.ts'
 
-/** In a year of genai-prices' lists no new model cost ten times the dearest of its provider, nor of all others that have it. */
+/** In a year of genai-prices' lists no new model cost ten times what it costs everywhere else. */
 const FAR = 10
 /** The same at hosts that say what each call cost. */
 const FAR_BELIEVED = 25
-/** Of fewer the dearest says little. */
+/**
+ * There 15 of 363 new models cost four times what nine in ten of their provider do, and one a quarter of what the cheapest
+ * twentieth does; most were elsewhere or in another source as well. Of such that are a hundred times too dear that finds nine
+ * in ten, and of those at a thousandth all but one in a hundred.
+ */
+const OUTSIDE = 4
+const OUTSIDE_BELIEVED = 10
+const DEAR = 0.9
+const CHEAP = 0.05
+/** Of fewer they say little. */
 const ENOUGH_MODELS = 5
 
 type Plain = readonly [input: number, output: number]
@@ -24,6 +33,14 @@ export interface ListedPrices {
   readonly byName: ReadonlyMap<string, readonly Listed[]>
   /** In force, by provider. */
   readonly inForce: ReadonlyMap<string, readonly Plain[]>
+}
+
+/** A name without a price before, and the model that lists it now. */
+interface NewRow {
+  readonly provider: string
+  readonly model: string
+  readonly name: string
+  readonly now: readonly PricesDocument[]
 }
 
 export function listedPrices(before: CatalogDocument, after: CatalogDocument, from: UtcDay): ListedPrices {
@@ -55,12 +72,13 @@ function bareName(name: string): string {
 
 /**
  * What is odd in the first prices of a model: input and output the wrong way round, far from what the model costs
- * everywhere else or from the dearest of its provider, or no output where all others bill it. `null`: nothing.
+ * everywhere else, or no output where all others bill it; of one that no other provider has also that it is far outside of
+ * what its own asks. `null`: nothing.
  *
  * @param isBelieved The provider says what each call cost.
  */
 export function newRowDoubt(
-  { provider, name, now }: { provider: string; name: string; now: readonly PricesDocument[] },
+  { provider, model, name, now }: NewRow,
   { byName, inForce }: ListedPrices,
   isBelieved: boolean,
 ): string | null {
@@ -69,7 +87,10 @@ export function newRowDoubt(
   if (input === 0) return null
   if (output > 0 && input > output) return `is new, with input at $${input} and output at $${output}`
   const factor = isBelieved ? FAR_BELIEVED : FAR
-  const others = (byName.get(bareName(name)) ?? []).filter((other) => other.provider !== provider)
+  const names = new Set([name, model.toLowerCase()].map(bareName))
+  const others = [...names]
+    .flatMap((one) => byName.get(one) ?? [])
+    .filter((other) => other.provider !== provider)
   // One that is new itself says little: it may be the one that is wrong.
   const isKnown = others.some((other) => other.isInForce)
   const elsewhere = isKnown || new Set(others.map((other) => other.provider)).size > 1 ? others : []
@@ -79,10 +100,24 @@ export function newRowDoubt(
   const ofProvider = inForce.get(provider) ?? []
   if (!('output_mtok' in rates) && lacksOutput(elsewhere, ofProvider))
     return 'is new, without the output that others bill'
-  if (ofProvider.length < ENOUGH_MODELS) return null
-  const dearest = [0, 1].map((at) => Math.max(...ofProvider.map((plain) => plain[at] ?? 0)))
-  const isDear = [input, output].some((amount, at) => amount > (dearest[at] ?? 0) * factor)
-  return isDear ? `is new, with input at $${input}, and the dearest there is at $${dearest[0]}` : null
+  if (elsewhere.length > 0 || ofProvider.length < ENOUGH_MODELS) return null
+  const outside = isBelieved ? OUTSIDE_BELIEVED : OUTSIDE
+  const [dear, dearOutput, cheap] = [
+    amountAt(ofProvider, 0, DEAR),
+    amountAt(ofProvider, 1, DEAR),
+    amountAt(ofProvider, 0, CHEAP),
+  ]
+  if (input > dear * outside || output > dearOutput * outside)
+    return `is new, with input at $${input} and output at $${output}, and nine in ten there at no more than $${dear} and $${dearOutput}`
+  return input < cheap / outside
+    ? `is new, with input at $${input}, and nearly all there at $${cheap} and more`
+    : null
+}
+
+/** Of a provider's inputs or outputs, the one that so large a part of them does not exceed. */
+function amountAt(ofProvider: readonly Plain[], at: 0 | 1, part: number): number {
+  const rising = ofProvider.map((plain) => plain[at]).toSorted((a, b) => a - b)
+  return rising[Math.min(rising.length - 1, Math.floor(rising.length * part))] ?? 0
 }
 
 /** A provider of decisions alone bills no output, whatever others do with the model. */

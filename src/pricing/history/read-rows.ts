@@ -1,6 +1,6 @@
 import { type CatalogDocument, catalogDocumentOf, type ModelDocument } from '../sources/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
-import { excessOf } from './catalog-doubts.ts'
+import { excessOf, knownRegexes, wildRuleOf } from './catalog-doubts.ts'
 
 /** A model at a provider whose newer price is doubted. */
 export interface HeldRow {
@@ -48,7 +48,10 @@ export function readRows(text: string, known: CatalogDocument): ReadRows {
   // Before any row is read: each takes its time.
   const excess = Array.isArray(value) ? excessOf(known, catalogDocumentOf(value)) : null
   if (excess !== null) return { problems: [excess], document: [], unread: [] }
-  const providers = Array.isArray(value) ? value.map((provider: unknown) => readProviderRows(provider)) : null
+  const regexes = knownRegexes(known)
+  const providers = Array.isArray(value)
+    ? value.map((provider: unknown) => readProviderRows(provider, regexes))
+    : null
   if (problems.length > 0 || providers === null) {
     return {
       problems: problems.length > 0 ? problems : ['is not a list of providers'],
@@ -63,10 +66,20 @@ export function readRows(text: string, known: CatalogDocument): ReadRows {
   const isTooMuch = unread.length > Math.max(1, all * MOST_UNREAD)
   const unreadable = isTooMuch ? unread.map(({ provider, model, why }) => `${provider}/${model}: ${why}`) : []
   const everything = [...unreadable, ...found]
-  return { problems: everything, document: everything.length > 0 ? [] : catalogDocumentOf(rest), unread }
+  return { problems: everything, document: everything.length > 0 ? [] : asPublished(rest), unread }
 }
 
-function readProviderRows(provider: unknown) {
+/** Without what only we write of a model's past: a source that said it could hide what it changes. */
+function asPublished(value: unknown): CatalogDocument {
+  return catalogDocumentOf(value).map(({ known_since: _, ...provider }) => ({
+    ...provider,
+    models: provider.models.map(
+      ({ gone_since: _gone, moved_since: _moved, known_since: _known, sells_for: _maker, ...model }) => model,
+    ),
+  }))
+}
+
+function readProviderRows(provider: unknown, regexes: ReadonlySet<string>) {
   const { id, models, ...rest }: { id?: unknown; models?: unknown } = Object(provider)
   if (typeof id !== 'string' || !Array.isArray(models)) return { sound: provider, unread: [], rows: 0 }
   const ids = models.map((model: unknown, index): string => {
@@ -78,9 +91,12 @@ function readProviderRows(provider: unknown) {
   const unread = new Map<string, HeldRow>()
   const sound = models.filter((model: unknown, index) => {
     const own = ids[index] ?? ''
-    const [problem] = parseCatalog([{ id, models: [model] }], 'refresh').problems
-    if (problem === undefined && times.get(own) === 1) return true
-    const why = problem?.replace(/^[^:]*: /, '') ?? 'is there twice'
+    const { match }: { match?: unknown } = Object(model)
+    const [unparsed] = parseCatalog([{ id, models: [model] }], 'refresh').problems
+    // Before any name is looked up: all that follows tries the rules of both lists on the names of both.
+    const problem = unparsed?.replace(/^[^:]*: /, '') ?? wildRuleOf(match, regexes)
+    if (problem === null && times.get(own) === 1) return true
+    const why = problem ?? 'is there twice'
     unread.set(own, { provider: id, model: own, why, offered: null })
     return false
   })

@@ -2,6 +2,7 @@ import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { type CatalogDocument, namesOf, type PricesDocument } from '../sources/catalog-document.ts'
 import { pricesFrom } from './catalog-history.ts'
 import type { FindBoth } from './catalog-past.ts'
+import { mixedRows, type PriceChange } from './mixed-rows.ts'
 import { listedPrices, newRowDoubt } from './new-row-doubts.ts'
 import { ABSURD_DOLLARS, amountsOf, PLAIN_TOKENS, type RowDoubt } from './row-doubt.ts'
 import { variantDoubts } from './variant-doubts.ts'
@@ -34,23 +35,18 @@ export interface RowsQuery {
   readonly witness: Witness
 }
 
-interface Change {
-  readonly provider: string
-  readonly model: string
-  readonly name: string
-  readonly past: string
-  readonly now: string
-}
-
 /** Compares the price of every name, and says which of the newer ones are doubted, and why. */
 export function compareRows(query: RowsQuery): ComparedRows {
   const { before, after, from, believed, find, witness } = query
   const counts = { known: 0, changed: 0, back: 0 }
+  const known = new Map<string, { names: number; readonly texts: Set<string> }>()
   const doubts: RowDoubt[] = []
-  const changes: Change[] = []
+  const changes: PriceChange[] = []
   const names = namesByProvider(before, after)
   const listed = listedPrices(before, after, from)
   for (const [provider, models] of names) {
+    const pasts = { names: 0, texts: new Set<string>() }
+    known.set(provider, pasts)
     for (const [name, model] of models) {
       const past = find.before(provider, name)
       const now = find.after(provider, name)
@@ -63,7 +59,7 @@ export function compareRows(query: RowsQuery): ComparedRows {
       if (past === null || past.every(({ prices }) => Object.keys(prices).length === 0)) {
         const isBelieved = believed.has(provider)
         const contradiction = isBelieved ? null : witness.contradiction(provider, name, tail)
-        const odd = newRowDoubt({ provider, name, now: tail }, listed, isBelieved)
+        const odd = newRowDoubt({ provider, model, name, now: tail }, listed, isBelieved)
         // Nothing of its own speaks against it, so that one source that says the same is enough.
         const isSaid = odd === null || witness.confirms(provider, name, tail, 1)
         doubt(absurdOf(tail) ?? freeOf(name, tail) ?? contradiction ?? (isSaid ? null : odd))
@@ -71,18 +67,28 @@ export function compareRows(query: RowsQuery): ComparedRows {
       }
       counts.known += 1
       const pastTail = pricesFrom(past, from)
+      pasts.names += 1
+      pasts.texts.add(textOf(pastTail))
       if (JSON.stringify(pastTail) === JSON.stringify(tail)) continue
       counts.changed += 1
       if (wasInForce(past, tail, from)) counts.back += 1
-      changes.push({ provider, model, name, past: textOf(pastTail), now: textOf(tail) })
+      changes.push({
+        provider,
+        model,
+        name,
+        past: textOf(pastTail),
+        now: textOf(tail),
+        times: inputOf(tail) / inputOf(pastTail),
+        isConfirmed: () => witness.confirms(provider, name, tail),
+      })
       const factor = believed.has(provider) ? ABSURD_FACTOR_BELIEVED : ABSURD_FACTOR
       doubt(absurdOf(tail) ?? jumpOf(past, tail, factor) ?? exchangeOf(pastTail, tail))
     }
   }
-  const ofRows = [...doubts, ...exchangedRows(changes, doubts)]
-  const doubted = new Set(ofRows.map(keyOf))
-  const ofTiers = variantDoubts(before, after).filter((doubt) => !doubted.has(keyOf(doubt)))
-  return { doubts: [...ofRows, ...ofTiers], ...counts }
+  const all = [...doubts, ...mixedRows(changes, known, believed), ...variantDoubts(before, after)]
+  // The first that is said of a name.
+  const byName = new Map(all.toReversed().map((doubt) => [keyOf(doubt), doubt]))
+  return { doubts: [...byName.values()].toReversed(), ...counts }
 }
 
 function keyOf({ provider, name }: Pick<RowDoubt, 'provider' | 'name'>): string {
@@ -100,17 +106,8 @@ function namesByProvider(before: CatalogDocument, after: CatalogDocument): Map<s
   return byProvider
 }
 
-/** Two models that have changed their prices with each other: a source has mixed up its lines. */
-function exchangedRows(changes: readonly Change[], doubts: readonly RowDoubt[]): readonly RowDoubt[] {
-  const doubted = new Set(doubts.map(keyOf))
-  const byChange = Map.groupBy(changes, ({ past, now }) => `${past}\n${now}`)
-  return changes.flatMap(({ provider, model, name, past, now }) => {
-    const other = byChange.get(`${now}\n${past}`)?.find((change) => change.model !== model)
-    if (other === undefined || doubted.has(keyOf({ provider, name }))) return []
-    return [
-      { provider, model, name, why: `has the prices of ${other.provider}/${other.name}, which has its` },
-    ]
-  })
+function inputOf([base]: readonly PricesDocument[]): number {
+  return amountsOf(base?.prices.input_mtok)[0] ?? 0
 }
 
 /** Whether a model cost this before its last change. */

@@ -90,7 +90,7 @@ export const acceptDoubted = renderedOperation({
         throw conflict('Other prices were taken at the same time: look again at what waits.')
       case 'unreadable':
         throw conflict(
-          `Nothing is changed: the source wrote it in a way that cannot be read: ${accepted.doubts.map((doubt) => `${nameOf(doubt)} ${doubt.why}`).join('; ')}.`,
+          `Nothing is changed: the source has no newer price that can be read: ${accepted.doubts.map((doubt) => `${nameOf(doubt)} ${doubt.why}`).join('; ')}.`,
         )
       default:
         return accepted satisfies never

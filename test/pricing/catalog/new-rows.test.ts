@@ -42,26 +42,31 @@ test('a new model whose output costs less than its input is held, but where anot
   expect(heldOf(turned, turned)).toEqual([])
 })
 
-test('a new model far from its price everywhere else, or from the dearest of its provider, is held', () => {
+test('a new model far from its price everywhere else, or from all that its provider asks, is held', () => {
   expect(heldOf({ mistral: { 'm-1-5': rates(100, 400) } })).toEqual([
     'm-1-5: is new, with input at $100, and at $1 elsewhere',
   ])
   expect(heldOf({ mistral: { 'm-1-5': rates(0.01, 0.04) } })).toHaveLength(1)
   expect(heldOf({ mistral: { 'm-1-5': rates(3, 12) } })).toEqual([])
   expect(heldOf({ mistral: { n: rates(50, 200) } })).toEqual([
-    'n: is new, with input at $50, and the dearest there is at $0.5',
+    'n: is new, with input at $50 and output at $200, and nine in ten there at no more than $0.5 and $2',
   ])
-  expect(heldOf({ mistral: { n: rates(4, 20) } })).toEqual([])
+  expect(heldOf({ mistral: { n: rates(0.0005, 0.002) } })).toEqual([
+    'n: is new, with input at $0.0005, and nearly all there at $0.1 and more',
+  ])
+  expect(heldOf({ mistral: { n: rates(1.5, 7) } })).toEqual([])
+  // A model that others have at a like price may be far dearer than all else there.
+  expect(heldOf({ mistral: { 'm-1.5': rates(4, 16) } })).toEqual([])
 })
 
 test('a new model is not held by what another new one costs, which may be the one that is wrong', () => {
-  expect(heldOf({ mistral: { n: rates(3, 12) }, groq: { n: rates(300, 1_200) } })).toEqual([])
+  expect(heldOf({ mistral: { n: rates(1.5, 6) }, groq: { n: rates(300, 1_200) } })).toEqual([])
   const three = {
-    mistral: { n: rates(3, 12) },
+    mistral: { n: rates(1.5, 6) },
     groq: { n: rates(300, 1_200) },
-    openrouter: { n: rates(3, 12) },
+    openrouter: { n: rates(1.5, 6) },
   }
-  expect(heldOf(three)).toEqual(['n: is new, with input at $300, and at $3 elsewhere'])
+  expect(heldOf(three)).toEqual(['n: is new, with input at $300, and at $1.5 elsewhere'])
 })
 
 test('a new model without a price of output is held where it is billed everywhere else', () => {

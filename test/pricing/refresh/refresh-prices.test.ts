@@ -240,16 +240,16 @@ test('a release whose data is older than what is in force changes nothing', asyn
 })
 
 test.each([
-  ['near its own', 4],
-  ['far from it', 500],
-])('rows that no database takes, and one that cannot be read where another is %s, hold up nothing', async (_, dollars) => {
+  ['near its own', 4, []],
+  ['far from it', 500, ['other']],
+])('rows that no database takes, and one that cannot be read where another is %s, hold up nothing', async (_, dollars, held) => {
   const providers: { id: string; models: object[] }[] = JSON.parse(
     changedBundle('o3', { input_mtok: 4, output_mtok: 8 }, gpt4oAt(-1)),
   )
   const openai = providers.find(({ id }) => id === 'openai')
   openai?.models.unshift(
     // What gpt-4o costs where its own row cannot be read.
-    { id: 'other', match: { regex: '^gpt-4o$' }, prices: { input_mtok: dollars, output_mtok: 600 } },
+    { id: 'other', match: { regex: '^gpt-4o$' }, prices: { input_mtok: dollars, output_mtok: 2 * dollars } },
     { id: 'nul\u0000', match: { equals: 'nul\u0000' }, prices: { input_mtok: -1 } },
     { id: 'half\ud800', match: { equals: 'half\ud800' }, prices: { input_mtok: 0 } },
   )
@@ -258,6 +258,6 @@ test.each([
   const text = (await findCurrentPriceCatalog(pool, 'genai-prices'))?.text ?? ''
   expect([priceIn(text, 'gpt-4o'), priceIn(text, 'o3')]).toEqual([2.5, 4])
   const waiting = (await selectPriceDoubts(pool)).map(({ model }) => model)
-  expect(waiting.toSorted()).toEqual(['gpt-4o', 'half\ufffd', 'nul\ufffd'])
+  expect(waiting.toSorted()).toEqual(['gpt-4o', 'half\ufffd', 'nul\ufffd', ...held])
   expect(await refresh(NOW + DAY_MS)).toMatchObject({ kind: 'unchanged' })
 })
