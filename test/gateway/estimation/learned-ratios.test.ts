@@ -65,6 +65,21 @@ describe('what reported calls say of estimates', () => {
     expect(deceived.ratioOf(key('liar'))).toBeLessThan(4.1)
   })
 
+  test.each([
+    ['two that agree', [1.5, 1.5]],
+    ['three that differ', [1.4, 1.5, 1.6]],
+    ['three that agree, and two others', [1.5, 1.5, 1.5, 1.6, 1.7]],
+    ['seven that differ', [1.3, 1.4, 1.45, 1.5, 1.52, 1.6, 1.8]],
+  ])('beside %s, a client that lies moves what is said of a new one by nothing', (_, honest) => {
+    const ratioWith = (lies: readonly number[]) => {
+      const ratios = new LearnedRatios()
+      for (const [index, ratio] of [...honest, ...lies].entries()) teach(ratios, `c${index}`, ratio, 50)
+      ratios.take()
+      return ratios.ratioOf(key('new'))
+    }
+    for (const lie of [0.001, 0.5, 1, 2.5, 1_000]) expect(ratioWith([lie])).toBe(ratioWith([]))
+  })
+
   test('of three clients a single liar counts for nothing', () => {
     const ratios = new LearnedRatios()
     for (const client of ['a', 'b', 'c']) teach(ratios, client, 1.5, 50)

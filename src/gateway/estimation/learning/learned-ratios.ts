@@ -43,9 +43,13 @@ export const MAX_WEIGHT = 200
 /** What the constants say counts as three calls, what was learned of calls like these as so many at most. */
 const CONSTANT_CALLS = 3
 const LIKE_CALLS = 4
-/** Others are believed where so many clients agree, each with so many calls: one alone moves a median of three by nothing. */
+/**
+ * Others are believed where so many clients, each with so many calls, agree within so much: a lie beyond that is not among
+ * them, and one within it moves their median by less.
+ */
 const MIN_CLIENTS = 3
 const MIN_CALLS = 5
+const AGREED_LOG_RATIO = Math.log(1.01)
 /** Names of models are input, so there must be an end. */
 const MAX_KEPT = 10_000
 
@@ -62,7 +66,7 @@ interface Learned extends RatioKey {
 export class LearnedRatios {
   #seen = new Map<string, number>()
   #learned = new Map<string, Learned>()
-  /** By model and kind: what most clients' calls taught; none: too few to say. */
+  /** By model and kind: what the calls of clients that agree taught; none: too few do. */
   #others = new Map<string, number>()
   #measuring = 0
   /** Monotonic milliseconds. */
@@ -187,11 +191,24 @@ export class LearnedRatios {
       else known.push(learned.logRatio)
     }
     this.#others = new Map(
-      [...voices].flatMap(([group, ratios]): [string, number][] =>
-        ratios.length < MIN_CLIENTS ? [] : [[group, medianOf(ratios)]],
-      ),
+      [...voices].flatMap(([group, ratios]): [string, number][] => {
+        const agreed = mostAgreed(ratios)
+        return agreed.length < MIN_CLIENTS ? [] : [[group, medianOf(agreed)]]
+      }),
     )
   }
+}
+
+/** The most voices that lie within what is taken to be the same. */
+function mostAgreed(ratios: readonly number[]): readonly number[] {
+  const rising = ratios.toSorted((a, b) => a - b)
+  let most: readonly number[] = []
+  let end = 0
+  for (const [start, lowest] of rising.entries()) {
+    while (end < rising.length && (rising[end] ?? 0) - lowest <= AGREED_LOG_RATIO) end += 1
+    if (end - start > most.length) most = rising.slice(start, end)
+  }
+  return most
 }
 
 /** The kind of a prompt that was estimated at so many tokens. */
