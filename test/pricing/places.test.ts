@@ -171,6 +171,26 @@ test('a place that decides and is not known stands in the identity of a price', 
   })
 })
 
+test.each([
+  ['3.3', 'inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0'],
+  ['0.25', 'foundation-model/anthropic.claude-3-haiku-20240307-v1:0'],
+  [null, 'provisioned-model/anthropic.claude-3-haiku-20240307-v1:0'],
+  [null, 'custom-model/amazon.nova-lite-v1:0'],
+  [null, 'custom-model-deployment/amazon.nova-lite-v1:0'],
+  [null, 'imported-model/amazon.nova-lite-v1:0'],
+  [null, 'application-inference-profile/amazon.nova-lite-v1:0'],
+])('at Bedrock $%s a million for an ARN of %s', (usd, resource) => {
+  for (const model of [
+    `arn:aws:bedrock:us-east-1:1:${resource}`,
+    encodeURIComponent(`arn:aws:bedrock:us-east-1:1:${resource}`),
+  ]) {
+    const priced = priceOf(bedrock('us-east-1', model), IN)
+    expect(priced.kind === 'priced' ? Number(priced.costPico) : null).toBe(
+      usd === null ? null : Number(usd) * 1e9,
+    )
+  }
+})
+
 test('a host elsewhere without a price of its own has none', () => {
   expect(priceOf(bedrock('eu-west-3', 'anthropic.claude-opus-4-7'), IN)).toMatchObject({ kind: 'unpriced' })
   expect(priceOf(bedrock('eu-west-3', 'deepseek.v3.2'), IN)).toMatchObject({ kind: 'unpriced' })

@@ -13,6 +13,8 @@ import { COUNTS_TOKENS } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 
 const REGION = /^bedrock[a-z-]*\.([a-z]{2}(?:-[a-z]+)+-[0-9]+)\./
+/** The model or the inference profile; those of a customer's own (tuned, imported, provisioned) have names only they know. */
+const MODEL_IN_ARN = /^arn:[^/]*:(?:foundation-model|inference-profile)\/([^/]+)$/
 const REGION_IN_NAME = /^[a-z]{2,6}(?:-gov)?\.[a-z0-9-]+\./
 
 /** Bedrock's runtime, also behind other gateways. */
@@ -65,8 +67,8 @@ function regionElsewhere(host: string): string | null {
 /** Model ids and inference profiles, also as ARNs, percent-encoded where they come from a path. */
 function placesOf(model: string): readonly CatalogPlace[] {
   const name = decoded(model)
-  const bare = name.startsWith('arn:') ? name.slice(name.lastIndexOf('/') + 1) : name
-  return [{ providerId: 'aws', name: bare }]
+  const bare = name.startsWith('arn:') ? (MODEL_IN_ARN.exec(name)?.[1] ?? null) : name
+  return bare === null ? [] : [{ providerId: 'aws', name: bare }]
 }
 
 function decoded(text: string): string {
