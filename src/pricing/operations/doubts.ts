@@ -104,7 +104,10 @@ export const acceptDoubted = renderedOperation({
     words: 'prices accept',
     options: { models: '[models...]', provider: null, model: null },
     print: ({ doubts, from }) =>
-      `${doubts.map(nameOf).join(', ')}: the newer price is in force from ${from} on. Gateways take it within a minute.`,
+      [
+        ...doubts.map((doubt) => printable(`${nameOf(doubt)}: ${doubt.why}`)),
+        `The newer price is in force from ${from} on. Gateways take it within a minute.`,
+      ].join('\n'),
   },
 })
 

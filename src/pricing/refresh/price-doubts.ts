@@ -9,7 +9,7 @@ export interface PriceDoubt extends HeldRow {
   readonly kind: PriceCatalogKind
   /** A URL or a file. */
   readonly origin: string
-  /** When it was first seen. */
+  /** When it was first seen as it is. */
   readonly since: Date
 }
 
@@ -33,7 +33,7 @@ export async function selectPriceDoubts(pool: Postgres): Promise<readonly PriceD
   return rows
 }
 
-/** What waits after a refresh of `kind`: what was doubted before and is no more goes, what stays keeps its day. */
+/** What waits after a refresh of `kind`: what was doubted before and is no more goes, and what stays as it is keeps its day. */
 export async function putPriceDoubts(
   pool: Postgres,
   kind: PriceCatalogKind,
@@ -49,11 +49,12 @@ export async function putPriceDoubts(
       [kind, kept],
     )
     await session.query(
-      `insert into ${SCHEMA}.price_doubts (kind, provider, model, why, offered, origin)
+      `insert into ${SCHEMA}.price_doubts as d (kind, provider, model, why, offered, origin)
        select distinct on (provider, model) $1, provider, model, why, nullif(offered, 'null'::jsonb), $3
        from json_to_recordset($2) as h (provider text, model text, why text, offered jsonb)
        on conflict (kind, provider, model) do update set
-         why = excluded.why, offered = excluded.offered, origin = excluded.origin`,
+         why = excluded.why, offered = excluded.offered, origin = excluded.origin,
+         since = case when d.offered is not distinct from excluded.offered then d.since else now() end`,
       [kind, kept, origin],
     )
   })
@@ -64,11 +65,12 @@ function storable(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
 }
 
+/** Ends what was taken, but for what is offered otherwise since it was read. */
 export async function dropPriceDoubts(pool: Postgres, taken: readonly PriceDoubt[]): Promise<void> {
   await pool.query(
     `delete from ${SCHEMA}.price_doubts d
-     using json_to_recordset($1) as t (kind text, provider text, model text)
-     where t.kind = d.kind and t.provider = d.provider and t.model = d.model`,
-    [JSON.stringify(taken.map(({ kind, provider, model }) => ({ kind, provider, model })))],
+     using json_to_recordset($1) as t (kind text, provider text, model text, offered jsonb)
+     where t.kind = d.kind and t.provider = d.provider and t.model = d.model and t.offered = d.offered`,
+    [JSON.stringify(taken.map(({ kind, provider, model, offered }) => ({ kind, provider, model, offered })))],
   )
 }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { findCurrentPriceCatalog, findCurrentSource } from '../../../src/pricing/refresh/price-catalogs.ts'
-import { selectPriceDoubts } from '../../../src/pricing/refresh/price-doubts.ts'
+import { dropPriceDoubts, selectPriceDoubts } from '../../../src/pricing/refresh/price-doubts.ts'
 import { findPriceRefresh } from '../../../src/pricing/refresh/price-refreshes.ts'
 import { refreshPrices } from '../../../src/pricing/refresh/refresh-prices.ts'
 import { putNewerBundle } from '../../../src/pricing/refresh/take-prices.ts'
@@ -193,6 +193,23 @@ for (const [what, dollars, why] of DOUBTED) {
     expect(await selectPriceDoubts(pool)).toEqual([])
   })
 }
+
+test('a doubt that has changed since it was read is not ended by it, and begins anew', async () => {
+  server.answerText(gpt4oAt(250))
+  await refresh()
+  const [read] = await selectPriceDoubts(pool)
+  await refresh(NOW + DAY_MS)
+  expect(await selectPriceDoubts(pool)).toEqual([read])
+  server.answerText(gpt4oAt(300))
+  await refresh(NOW + 2 * DAY_MS)
+  const [changed] = await selectPriceDoubts(pool)
+  if (read === undefined || changed === undefined) throw new Error('nothing waits')
+  expect(changed.since.getTime()).toBeGreaterThan(read.since.getTime())
+  await dropPriceDoubts(pool, [read])
+  expect(await selectPriceDoubts(pool)).toEqual([changed])
+  await dropPriceDoubts(pool, [changed])
+  expect(await selectPriceDoubts(pool)).toEqual([])
+})
 
 function priceIn(text: string, id: string): unknown {
   const lists: { id: string; models: { id: string; prices: { prices: { input_mtok: number } }[] }[] }[] =
