@@ -85,6 +85,22 @@ test('a provider in another currency keeps its prices, and those that two source
 })
 
 test.each([
+  ['batch', 4, 'input_mtok is dearer at batch than without, at $8'],
+  ['priority', 0.5, 'input_mtok is cheaper at priority than without, at $1'],
+])('a tier of %s on the wrong side of the standard price is held', (tier, factor, why) => {
+  const atTier = (times: number) => ({
+    price_variants: [
+      { when: { service_tier: tier }, prices: { input_mtok: 2 * times, output_mtok: 8 * times } },
+    ],
+  })
+  const withTier = (times: number) =>
+    ROWS.map((row, index) => (index === 1 ? { ...row, ...atTier(times) } : row))
+  expect(judge(withTier(factor)).held).toMatchObject([{ model: 'm1', why }])
+  expect(judge(withTier(factor)).text ?? '').not.toContain('price_variants')
+  expect(judge(withTier(1 / factor)).held).toEqual([])
+})
+
+test.each([
   ['equals', { or: [{ equals: 'x' }, { equals: 'm3' }] }],
   ['regex', { regex: '^m[0-9]+$' }],
   ['contains', { or: [{ equals: 'x' }, { contains: 'm3' }] }],
