@@ -88,6 +88,19 @@ describe('what reported calls say of estimates', () => {
     expect(ratios.ratioOf(key('new'))).toBeCloseTo(1.5, 6)
   })
 
+  test('a client that names models without end has nothing of another forgotten', () => {
+    const ratios = new LearnedRatios()
+    teach(ratios, 'a', 2, 50)
+    const before = ratios.ratioOf(key('a'))
+    for (let index = 0; index < 20_000; index++) ratios.add(key('liar', `m${index}`), 1_000, 4_000)
+    expect(ratios.ratioOf(key('a'))).toBe(before)
+    expect(ratios.ratioOf(key('liar', 'm0'))).toBeGreaterThan(1)
+    const taken = ratios.take()
+    expect(taken.filter(({ clientId }) => clientId === 'liar')).toHaveLength(500)
+    ratios.replace(taken)
+    expect(ratios.ratioOf(key('a'))).toBeCloseTo(before, 6)
+  })
+
   test('what a process has not given yet outlives what all know', () => {
     const ratios = new LearnedRatios()
     teach(ratios, 'a', 2, 40)

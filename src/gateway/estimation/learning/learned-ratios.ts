@@ -50,7 +50,8 @@ const LIKE_CALLS = 4
 const MIN_CLIENTS = 3
 const MIN_CALLS = 5
 const AGREED_LOG_RATIO = Math.log(1.01)
-/** Names of models are input, so there must be an end. */
+/** Names of models are input, so there must be an end: for each client, so that none has another forgotten, and for all. */
+export const MAX_KEPT_OF_CLIENT = 500
 const MAX_KEPT = 10_000
 
 type Weighed = Pick<KnownRatio, 'calls' | 'logRatio'>
@@ -66,6 +67,8 @@ interface Learned extends RatioKey {
 export class LearnedRatios {
   #seen = new Map<string, number>()
   #learned = new Map<string, Learned>()
+  /** How many of these each client has. */
+  #kept = new Map<string, number>()
   /** By model and kind: what the calls of clients that agree taught; none: too few do. */
   #others = new Map<string, number>()
   #measuring = 0
@@ -105,7 +108,8 @@ export class LearnedRatios {
     if (!(estimated > 0 && reported > 0)) return
     const logRatio = bounded(Math.log(reported / estimated))
     for (const taught of [key, familyKeyOf(key)]) {
-      const { fresh } = this.#open(taught)
+      const fresh = this.#open(taught)?.fresh
+      if (fresh === undefined) continue
       if (fresh.length >= MAX_WEIGHT) fresh.shift()
       fresh.push(logRatio)
     }
@@ -166,15 +170,25 @@ export class LearnedRatios {
     for (const [name, learned] of before) {
       if (learned.fresh.length > 0 && !this.#learned.has(name)) this.#learned.set(name, learned)
     }
+    this.#kept.clear()
+    for (const { clientId } of this.#learned.values())
+      this.#kept.set(clientId, (this.#kept.get(clientId) ?? 0) + 1)
     this.#weighOthers()
   }
 
-  #open(key: RatioKey): Learned {
+  /** `null`: the client has taught as much as is kept. */
+  #open(key: RatioKey): Learned | null {
     const name = nameOf(key)
     const known = this.#learned.get(name)
     if (known !== undefined) return known
-    if (this.#learned.size >= MAX_KEPT) this.#learned.clear()
     const { clientId, model, kind } = key
+    const ofClient = this.#kept.get(clientId) ?? 0
+    if (ofClient >= MAX_KEPT_OF_CLIENT) return null
+    if (this.#learned.size >= MAX_KEPT) {
+      this.#learned.clear()
+      this.#kept.clear()
+    }
+    this.#kept.set(clientId, (this.#kept.get(clientId) ?? 0) + 1)
     const learned: Learned = { clientId, model, kind, calls: 0, logRatio: 0, fresh: [] }
     this.#learned.set(name, learned)
     return learned

@@ -6,6 +6,7 @@ import {
   LEARNED_KINDS,
   type LearnedKind,
   type LearnedRatios,
+  MAX_KEPT_OF_CLIENT,
   MAX_WEIGHT,
 } from './learned-ratios.ts'
 
@@ -34,7 +35,7 @@ export async function addRatios(pool: Postgres, ratios: readonly KnownRatio[]): 
   )
 }
 
-/** What all gateways know, the latest first. */
+/** What all gateways know, the latest first, and of each client as much as is kept. */
 export async function selectRatios(pool: Postgres): Promise<readonly KnownRatio[]> {
   const { rows } = await pool.query<{
     client_id: string
@@ -43,8 +44,10 @@ export async function selectRatios(pool: Postgres): Promise<readonly KnownRatio[
     calls: string
     log_ratio: number
   }>(
-    `select client_id, model, kind, calls::text, log_ratio from ${SCHEMA}.estimate_ratios order by at desc limit $1`,
-    [MAX_READ],
+    `select client_id, model, kind, calls::text, log_ratio from (
+       select *, row_number() over (partition by client_id order by at desc) as nth from ${SCHEMA}.estimate_ratios) known
+     where nth <= $2 order by at desc limit $1`,
+    [MAX_READ, MAX_KEPT_OF_CLIENT],
   )
   return rows.flatMap(({ client_id, model, kind, calls, log_ratio }) =>
     isKind(kind) ? [{ clientId: client_id, model, kind, calls: Number(calls), logRatio: log_ratio }] : [],
