@@ -13,6 +13,7 @@ import type { WorkerMetricsOptions } from '../src/metrics/rollup-metrics.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
 import { createCallDays } from '../src/rollup/call-days.ts'
+import { createCountingMemory } from '../src/rollup/count-records.ts'
 import { createDrain } from '../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../src/rollup/drain/gap-check.ts'
 import { createRollUp } from '../src/rollup/roll-up.ts'
@@ -43,6 +44,8 @@ export interface WorkersOptions {
   readonly redisPrefix: string
   /** Days that single calls are kept; 0: not at all. */
   readonly callRetentionDays: number
+  /** Absent: as by default. */
+  readonly axisValuesPerDay?: number
   readonly log: Logger
   /** Upstreams whose jobs are fetched in the background; `null`: none. */
   readonly jobFetching?: JobFetchConfig | null
@@ -101,7 +104,12 @@ export function startWorkers(options: WorkersOptions): Workers {
     options.gapPatienceMs === undefined ? {} : { patienceMs: options.gapPatienceMs },
   )
   const toKafka = options.kafka == null ? null : openCallsToKafka({ pool, config: options.kafka, log })
-  const rollUp = createRollUp({ pool, callDays, otherSinks: toKafka === null ? [] : [toKafka.outbox] })
+  const rollUp = createRollUp({
+    pool,
+    callDays,
+    memory: createCountingMemory(options.axisValuesPerDay),
+    otherSinks: toKafka === null ? [] : [toKafka.outbox],
+  })
   const jobFetching = options.jobFetching ?? null
   const jobFetcher =
     jobFetching === null ? null : createJobFetcher({ pool, rollUp, config: jobFetching, now: clock.now, log })

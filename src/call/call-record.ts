@@ -29,6 +29,8 @@ export interface OpenCall {
   readonly traceId?: string | undefined
   /** The name of `routes` that led it to its upstream; absent: none did. */
   readonly route?: string | undefined
+  /** Its values on the axes of the configuration, as `axesText` writes them; absent: it has none. */
+  readonly axes?: string | undefined
 }
 
 /** The use and the cost of one model. A call has one; so has each job that its answer reports. */

@@ -66,6 +66,7 @@ export const RECORD_FIELDS = {
   traceId: { part: 'open', form: 'trace', absent: 'undefined', column: 'trace_id' },
   // In `route_spending`, summed up.
   route: { part: 'open', form: 'text', absent: 'undefined', column: null },
+  axes: { part: 'open', form: 'text', absent: 'undefined', column: 'axes' },
   reportedModel: { part: 'use', form: 'text', absent: 'null', column: 'reported_model' },
   model: { part: 'use', form: 'text', absent: 'never', column: 'model' },
   status: { part: 'call', form: 'integer', absent: 'null', column: 'status', highest: HIGHEST_STATUS },

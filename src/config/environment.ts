@@ -138,6 +138,12 @@ export const ENVIRONMENT = [
     default: '35',
   },
   {
+    name: 'AXIS_VALUES_PER_DAY',
+    meaning:
+      'values of a client on one of the `axes` and day that have totals of their own; the rest is `(other)`',
+    default: '2000',
+  },
+  {
     name: 'CALL_ALERT_USD',
     meaning:
       'a single call that costs more US dollars is booked, flagged, logged as an error and named by `doctor`; 0: none is',

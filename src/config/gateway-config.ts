@@ -25,6 +25,7 @@ import {
   word,
 } from './variables.ts'
 import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } from './worker-config.ts'
+import { type AxesConfig, axesConfig } from './yaml/axes.ts'
 import type { EstimateConfig, PathsConfig } from './yaml/config-file.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
 import type { IdentityConfig } from './yaml/identity-config.ts'
@@ -58,6 +59,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly models: readonly ModelConfig[] | null
   /** Absent: there are none. */
   readonly routes?: readonly RouteConfig[]
+  /** Absent: calls have no values on any. */
+  readonly axes?: AxesConfig
   readonly paths: PathsConfig
   readonly priceOverrides: readonly PriceOverride[]
   readonly priceMarkups: readonly PriceMarkup[]
@@ -185,6 +188,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     bodyLimitBytes: values.BODY_LIMIT_BYTES,
     keyGraceSeconds: values.KEY_GRACE_SECONDS,
     callAlertUsd: values.CALL_ALERT_USD,
+    ...(file.axes.length === 0 ? {} : { axes: axesConfig(file.axes) }),
     ...(file.compat === null ? {} : { compat: file.compat }),
     ...(file.identity === null ? {} : { identity: file.identity }),
     ...(file.estimates === null ? {} : { estimates: file.estimates }),

@@ -27,6 +27,7 @@ export interface WorkerConfig {
   readonly databaseUrl: string
   readonly redisPrefix: string
   readonly callRetentionDays: number
+  readonly axisValuesPerDay: number
   readonly streamShards: number
   readonly shutdownGraceMs: number
   readonly logLevel: LogLevel
@@ -37,6 +38,7 @@ export const workerVariables = {
   DATABASE_URL: postgresUrl,
   REDIS_PREFIX: z.string(),
   CALL_RETENTION_DAYS: integer(0, 3650),
+  AXIS_VALUES_PER_DAY: integer(1, 1_000_000),
   STREAM_SHARDS: integer(1, 64),
   SHUTDOWN_GRACE_MS: integer(0, LONGEST_TIMEOUT_MS),
   LOG_LEVEL: choice(LOG_LEVELS),
@@ -89,6 +91,7 @@ export function workerConfig(values: z.output<z.ZodObject<typeof workerVariables
     databaseUrl: values.DATABASE_URL,
     redisPrefix: values.REDIS_PREFIX,
     callRetentionDays: values.CALL_RETENTION_DAYS,
+    axisValuesPerDay: values.AXIS_VALUES_PER_DAY,
     streamShards: values.STREAM_SHARDS,
     shutdownGraceMs: values.SHUTDOWN_GRACE_MS,
     logLevel: values.LOG_LEVEL,

@@ -7,6 +7,7 @@ import { type DailyKey, isRowOf, KEY, KEY_RECORD, keyRowOf, keyText, keyWith } f
 import { ensureUsageMonths, reopeningDaysOf } from '../usage/days/usage-days.ts'
 import { keptAs, valueIn } from '../usage/metrics-table.ts'
 import { sendAdjustment } from '../usage/outbox/outbox.ts'
+import { addValueEntries, type ValueEntry } from './value-entries.ts'
 
 /** What a correction was: a credit by hand, a repricing, or a day's totals computed again from its calls. */
 export type AdjustmentKind = 'credit' | 'reprice' | 'rebuild'
@@ -63,6 +64,8 @@ export interface AdjustmentEntry {
   readonly pico: bigint
   /** Calls that had no cost and have one now. */
   readonly pricedCalls: bigint
+  /** Its parts by the values of its calls; absent: they are not known, and are `(corrected)`. */
+  readonly byValue?: readonly ValueEntry[]
 }
 
 const ENTRY_RECORD = `json_to_recordset($1) as e (${KEY_RECORD}, pico numeric, priced_calls bigint)`
@@ -104,6 +107,7 @@ export async function addEntries(
   const { rowCount } = await session.query(ADJUST_ROWS, [json])
   if (rowCount !== entries.length) throw new Error('a row to adjust is not there')
   await session.query(KEEP_ENTRIES, [json, adjustmentId])
+  await addValueEntries(session, adjustmentId, sorted)
   await sendAdjustment(session, adjustmentId, json)
 }
 

@@ -24,6 +24,7 @@ import { RECOUNT_LATENCY } from '../usage/days/daily-latency.ts'
 import { ensureUsageMonths, reopenDays } from '../usage/days/usage-days.ts'
 import { keptAs } from '../usage/metrics-table.ts'
 import { addAdjustment, setAdjustmentSums } from './adjustments.ts'
+import { rebuildAxes } from './rebuild-axes.ts'
 import { countDay, selectRequestProof } from './verify-part.ts'
 
 export interface RebuildOrder {
@@ -135,6 +136,8 @@ async function rebuildPart(session: PostgresSession, part: DayPart): Promise<Reb
   // 4. The histograms, likewise.
   await run(DELETE_LATENCIES)
   await run(REPLACE_LATENCIES)
+  // 5. The values on axes, likewise.
+  rows += await rebuildAxes(session, part)
   if (rows === 0) return { rows, beforePico, afterPico: beforePico }
   await reopenDays(session, [day])
   return { rows, beforePico, afterPico: await sumOfPart(session, part) }

@@ -8,6 +8,7 @@ import { columnsOf, fieldsFrom, type StoredField } from '../usage/calls/call-col
 import { type DayPart, inPart, partParameters } from '../usage/calls/call-partitions.ts'
 import { type CallKeyRow, type DailyKey, KEY_COLUMNS, keyFrom, keyText } from '../usage/daily-key.ts'
 import { scopeCondition } from './reprice-rows.ts'
+import { ValueSums, valuesOf } from './value-entries.ts'
 
 /** What the single calls of one row say about it. */
 export interface RowFromCalls {
@@ -25,6 +26,8 @@ export interface RowFromCalls {
   unknownDay: bigint
   /** Why calls cannot be priced again, and how many. */
   readonly unknown: Map<string, number>
+  /** The same difference and calls by the values of calls on their client's axes. */
+  readonly byValue: ValueSums
 }
 
 /** What a repricing looks prices up by. */
@@ -32,11 +35,14 @@ export interface RepricingPrices {
   readonly catalog: Catalog
   readonly oldPrices: ReadonlyMap<string, Price>
   readonly clientNames: ReadonlyMap<string, string>
+  /** The axes with totals of each client. */
+  readonly clientAxes: ReadonlyMap<string, readonly string[]>
 }
 
 /** A call as kept, and the row it was totalled in. */
 interface KeptCall extends Omit<PastCall, 'clientName'> {
   readonly key: DailyKey
+  readonly axes?: string | undefined
 }
 
 /** Calls read at a time: some ten megabytes at most. */
@@ -53,6 +59,7 @@ const FIELDS = [
   'units',
   'usageRaw',
   'priceId',
+  'axes',
 ] as const satisfies readonly StoredField[]
 
 type SqlRow = CallKeyRow & {
@@ -111,7 +118,7 @@ export async function repriceCalls(
   session: PostgresSession,
   scope: RepricingScope,
   part: DayPart,
-  { catalog, oldPrices, clientNames }: RepricingPrices,
+  { catalog, oldPrices, clientNames, clientAxes }: RepricingPrices,
 ): Promise<Map<string, RowFromCalls>> {
   const rows = new Map<string, RowFromCalls>()
   for await (const calls of readKeptCalls(session, scope, part)) {
@@ -133,6 +140,10 @@ export async function repriceCalls(
           row.deltaPico += cost.costPico - (call.costPico ?? 0n)
           row.repriced += 1n
           if (cost.wasUnpriced) row.pricedCalls += 1n
+          row.byValue.add(valuesOf(call.axes, clientAxes.get(call.key.clientId)), {
+            pico: cost.costPico - (call.costPico ?? 0n),
+            pricedCalls: cost.wasUnpriced ? 1n : 0n,
+          })
           break
         case 'unknown':
           row.unknown.set(cost.reason, (row.unknown.get(cost.reason) ?? 0) + 1)
@@ -155,5 +166,6 @@ function emptyRow(key: DailyKey): RowFromCalls {
     pricedCalls: 0n,
     unknownDay: 0n,
     unknown: new Map(),
+    byValue: new ValueSums(),
   }
 }

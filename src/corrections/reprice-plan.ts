@@ -9,6 +9,7 @@ import { type DailyKey, keyText } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 import { type RepricingPrices, type RowFromCalls, repriceCalls } from './reprice-calls.ts'
 import { type RowToReprice, selectRowsToReprice } from './reprice-rows.ts'
+import { selectClientAxes, selectRepricedValues, type ValueEntry, ValueSums } from './value-entries.ts'
 
 /** A row whose cost is another now. */
 export interface RepricedRow {
@@ -23,6 +24,8 @@ export interface RepricedRow {
   /** Metered and adjusted. */
   readonly beforePico: bigint
   readonly afterPico: bigint
+  /** What changes by the values of its calls; `null`: not known. */
+  readonly byValue: readonly ValueEntry[] | null
 }
 
 /** A row whose new cost cannot be known. */
@@ -59,6 +62,8 @@ export interface Scope {
   /** By `keyText`, for rows of days whose calls are kept. */
   readonly fromCalls: RowsFromCalls
   readonly prices: RepricingPrices
+  /** What earlier repricings added to each row by the values of its calls; by `keyText`. */
+  readonly before: ReadonlyMap<string, ValueSums>
 }
 
 /**
@@ -78,10 +83,13 @@ export async function readScope(
     catalog,
     oldPrices: await selectPrices(session, new Set(rows.map(({ key }) => key.priceId))),
     clientNames: await selectClientNames(session, new Set(rows.map(({ key }) => key.clientId))),
+    clientAxes: await selectClientAxes(session, new Set(rows.map(({ key }) => key.clientId))),
   }
+  const before = await selectRepricedValues(session, rows)
   const hasChanged = rows.some((row) => !isWhole(row, ahead.get(keyText(row.key))))
-  if (!hasChanged || !(await selectCallDays(session)).has(part.day)) return { rows, fromCalls: ahead, prices }
-  return { rows, fromCalls: await repriceCalls(session, scope, part, prices), prices }
+  if (!hasChanged || !(await selectCallDays(session)).has(part.day))
+    return { rows, fromCalls: ahead, prices, before }
+  return { rows, fromCalls: await repriceCalls(session, scope, part, prices), prices, before }
 }
 
 /** Whether the calls that were read of a row are all of its calls. */
@@ -90,7 +98,7 @@ function isWhole({ sums, costPico }: RowToReprice, fromCalls: RowFromCalls | und
 }
 
 /** What the rows cost by the newer prices, and which of them cannot be priced. */
-export function planOf({ rows, fromCalls, prices }: Scope): Plan {
+export function planOf({ rows, fromCalls, prices, before }: Scope): Plan {
   const repriced: RepricedRow[] = []
   const refused: RefusedRow[] = []
   const superseded = new Set([''])
@@ -112,7 +120,16 @@ export function planOf({ rows, fromCalls, prices }: Scope): Plan {
     const credits = row.adjustedPico - row.repricedPico
     const afterPico = row.costPico + outcome.deltaPico + credits
     const pricedCalls = outcome.pricedCalls - row.pricedLater
-    repriced.push({ key: row.key, provider: row.provider, calls, pricedCalls, beforePico, afterPico })
+    const { byValue } = outcome
+    repriced.push({
+      key: row.key,
+      provider: row.provider,
+      calls,
+      pricedCalls,
+      beforePico,
+      afterPico,
+      byValue: byValue === null ? null : byValue.less(before.get(keyText(row.key))),
+    })
   }
   return {
     rows: repriced,
@@ -138,8 +155,12 @@ type RowOutcome =
       readonly unknownDay: bigint
       /** Whether any of its calls has another price now. */
       readonly isOther: boolean
+      /** The first two by the values of its calls; `null`: these are not known. */
+      readonly byValue: ValueSums | null
     }
   | { readonly kind: 'unknown'; readonly reason: string }
+
+const AS_METERED = { kind: 'known', deltaPico: 0n, pricedCalls: 0n, isOther: false } as const
 
 /** From its calls where all of them are kept, else from its sums. */
 function priceRow(
@@ -151,8 +172,8 @@ function priceRow(
   if (fromCalls !== undefined && isWhole(row, fromCalls)) {
     const [first] = fromCalls.unknown
     if (first !== undefined) return { kind: 'unknown', reason: `${first[0]} (${first[1]} calls)` }
-    const { deltaPico, pricedCalls, unknownDay, repriced } = fromCalls
-    return { kind: 'known', deltaPico, pricedCalls, unknownDay, isOther: repriced > 0n }
+    const { deltaPico, pricedCalls, unknownDay, repriced, byValue } = fromCalls
+    return { kind: 'known', deltaPico, pricedCalls, unknownDay, isOther: repriced > 0n, byValue }
   }
   const { day, upstream, model, priceId } = key
   const { provider, unpriced, invalid, withoutFigures } = row
@@ -162,9 +183,9 @@ function priceRow(
   const cost = repriceRow(catalog, past, oldPrices.get(priceId) ?? null)
   switch (cost.kind) {
     case 'as_metered':
-      return { kind: 'known', deltaPico: 0n, pricedCalls: 0n, unknownDay: 0n, isOther: false }
+      return { ...AS_METERED, unknownDay: 0n, byValue: new ValueSums() }
     case 'unknown_day':
-      return { kind: 'known', deltaPico: 0n, pricedCalls: 0n, unknownDay: sums.requests, isOther: false }
+      return { ...AS_METERED, unknownDay: sums.requests, byValue: new ValueSums() }
     case 'cost':
       return {
         kind: 'known',
@@ -172,6 +193,7 @@ function priceRow(
         pricedCalls: cost.pricedCalls,
         unknownDay: 0n,
         isOther: true,
+        byValue: null,
       }
     case 'unknown':
       return cost

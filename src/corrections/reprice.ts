@@ -213,7 +213,11 @@ async function repricePart(
     await addEntries(
       session,
       adjustmentId,
-      changes.map((row) => ({ ...row, pico: row.afterPico - row.beforePico })),
+      changes.map(({ byValue, ...row }) => ({
+        ...row,
+        pico: row.afterPico - row.beforePico,
+        ...(byValue === null ? {} : { byValue }),
+      })),
     )
     await addSuperseded(session, adjustmentId, found.superseded)
     if (changes.length > 0) await touchAdjustment(session, adjustmentId)

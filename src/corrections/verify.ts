@@ -4,6 +4,7 @@ import { SCHEMA } from '../store/connection/schema.ts'
 import { PART_SIZE, type PartSize, selectCallDays, splitDay } from '../usage/calls/call-partitions.ts'
 import { keyText } from '../usage/daily-key.ts'
 import { selectUsageDays } from '../usage/days/usage-days.ts'
+import { axesAgainstCalls, axesAgainstRows } from './verify-axes.ts'
 import {
   againstAdjustments,
   againstCalls,
@@ -120,9 +121,12 @@ export async function verifyLedger(
     else if (counts.requests > 0n) verified.notChecked.push({ day, ...counts })
     const ofCalls: Difference[] = []
     const ofRows: Difference[] = []
+    const ofAxes: Difference[] = []
     for (const part of splitDay(day, counts, partSize)) {
       await inSnapshot(pool, async (session) => {
         if (hasCalls) ofCalls.push(...(await againstCalls(session, part)))
+        if (hasCalls) ofAxes.push(...(await axesAgainstCalls(session, part)))
+        ofAxes.push(...(await axesAgainstRows(session, part)))
         const rows = await selectRows(session, part)
         verified.rows += rows.length
         ofRows.push(...(await againstPrices(session, rows)), ...againstAdjustments(rows))
@@ -132,8 +136,8 @@ export async function verifyLedger(
     }
     if (hasCalls) verified.calls += counts.calls
     const ofSums = await inSnapshot(pool, (session) => againstRows(session, day))
-    verified.differences.push(...sorted(ofCalls), ...ofRows, ...ofSums)
-    const isRight = ofCalls.length === 0 && ofRows.length === 0 && ofSums.length === 0
+    verified.differences.push(...sorted(ofCalls), ...ofRows, ...ofAxes, ...ofSums)
+    const isRight = [ofCalls, ofRows, ofAxes, ofSums].every(({ length }) => length === 0)
     if (isRight && attempt !== null) await addVerifiedDay(pool, day, attempt)
   }
   return verified

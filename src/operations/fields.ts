@@ -224,10 +224,18 @@ export const LIST_PART = {
 }
 
 /** Groups to break sums down by, each once. */
-export function groupsField<const Name extends string>(names: readonly Name[], description: string) {
-  const rule = `must name ${names.join(', ')}, or several of them with commas between, each once`
+export function groupsField<const Name extends string, const More extends string = never>(
+  names: readonly Name[],
+  description: string,
+  more?: { readonly item: z.ZodType<More, More>; readonly text: string },
+) {
+  const all = more === undefined ? names : [...names, more.text]
+  const rule = `must name ${all.join(', ')}, or several of them with commas between, each once`
+  const name = z.enum(names as readonly [Name, ...Name[]], rule)
+  const item: z.ZodType<Name | More, Name | More> =
+    more === undefined ? name : z.union([name, more.item], rule)
   return z
-    .array(z.enum(names as readonly [Name, ...Name[]], rule), rule)
+    .array(item, rule)
     .min(1, rule)
     .refine((groups) => new Set(groups).size === groups.length, rule)
     .meta({ description, uniqueItems: true })

@@ -9,11 +9,13 @@ import type { NewObject } from '../objects/table/objects-table.ts'
 import { shareDays } from '../store/connection/advisory-locks.ts'
 import { type PostgresSession, untilAllDone } from '../store/connection/postgres.ts'
 import { addUsage } from '../usage/add-usage.ts'
+import { addAxisUsage } from '../usage/axes/add-axis-usage.ts'
 import type { CallSink } from '../usage/calls/add-calls.ts'
 import type { SettledCall } from '../usage/daily-key.ts'
 import { ensureUsageMonths } from '../usage/days/usage-days.ts'
 import { addPrices } from '../usage/price-definitions.ts'
-import { totalByDay } from '../usage/total-by-day.ts'
+import { totalByAxis, totalByDay } from '../usage/total-by-day.ts'
+import { limitAxes, VALUES_PER_DAY } from './axis-limit.ts'
 import { addEstimates } from './jobs/kept-estimates.ts'
 import { addMadeObjects, readJobFiles } from './jobs/made-objects.ts'
 import { settleJobs } from './jobs/settle-jobs.ts'
@@ -27,10 +29,17 @@ export interface CountingMemory {
   readonly lateRepricing: LateRepricing
   /** Months whose totals have a partition. */
   readonly usageMonths: Set<UtcMonth>
+  /** A client's values on an axis and day that have totals of their own. */
+  readonly axisValues: number
 }
 
-export function createCountingMemory(): CountingMemory {
-  return { modelLimit: createModelLimit(), lateRepricing: createLateRepricing(), usageMonths: new Set() }
+export function createCountingMemory(axisValues = VALUES_PER_DAY): CountingMemory {
+  return {
+    modelLimit: createModelLimit(),
+    lateRepricing: createLateRepricing(),
+    usageMonths: new Set(),
+    axisValues,
+  }
 }
 
 export interface CountedRecords {
@@ -58,7 +67,7 @@ export async function countRecords(
   records: readonly CallRecord[],
   sink: CallSink,
   locked: ReadonlySet<UtcDay>,
-  { modelLimit, lateRepricing, usageMonths }: CountingMemory,
+  { modelLimit, lateRepricing, usageMonths, axisValues }: CountingMemory,
 ): Promise<CountedRecords> {
   const { made, jobsMadeAgain } = await addMadeObjects(session, records)
   const files = await readJobFiles(session, records)
@@ -68,8 +77,9 @@ export async function countRecords(
   const counted = daysOf(calls, settled)
   const more = [...counted].filter((day) => !locked.has(day))
   if (more.length > 0 && !(await shareDays(session, more))) throw new DayBusy('a correction is at such a day')
-  const limited = await modelLimit.apply(session, calls)
-  const noLonger = await underTheirModels(session, settled, made, limited.records)
+  const underModels = await modelLimit.apply(session, calls)
+  const limited = { ...underModels, records: await limitAxes(session, underModels.records, axisValues) }
+  const noLonger = await underTheirTotals(session, settled, made, limited.records)
   await addEstimates(session, limited.records)
   if (limited.records.length === 0) return { callsSkipped: 0, remember: limited.remember }
   const months = await ensureUsageMonths(session, counted, usageMonths)
@@ -87,6 +97,7 @@ export async function countRecords(
   const [callsSkipped, , , late] = await adding
   // 6. In the order of the key: two shards cannot wait for one another in a circle.
   for (const some of totals) await addUsage(session, some)
+  for (const some of totalByAxis(limited.records, noLonger)) await addAxisUsage(session, some)
   // Two shards with calls of one key by one route wait for one another here, too.
   await addRouteSpending(session, limited.records)
   // Rows that are locked now: what a repricing gives to calls that come in after it.
@@ -108,10 +119,10 @@ function daysOf(calls: readonly CountedCall[], settled: readonly SettledCall[]):
 }
 
 /**
- * The calls that are unpriced no longer, by the models that they are totalled under. For calls of this batch
- * the limit has just decided that model. Calls that are settled later are included.
+ * The calls that are unpriced no longer, by the models and values that they are totalled under. For calls of this batch
+ * the limits have just decided these. Calls that are settled later are included.
  */
-async function underTheirModels(
+async function underTheirTotals(
   session: PostgresSession,
   settled: readonly SettledCall[],
   made: readonly NewObject[],
@@ -119,13 +130,18 @@ async function underTheirModels(
 ): Promise<readonly SettledCall[]> {
   const waiting = made.filter(({ unpricedAs }) => unpricedAs !== null)
   if (waiting.length === 0) return settled
-  const modelOf = new Map(limited.map(({ callId, model }) => [callId, model]))
-  const renamed = waiting.flatMap(({ upstream, foldedId, callId, unpricedAs }) => {
-    const model = modelOf.get(callId) ?? unpricedAs
-    return model === null || model === unpricedAs ? [] : [{ upstream, foldedId, callId, model }]
+  const totalledOf = new Map(limited.map((call) => [call.callId, call]))
+  const renamed = waiting.flatMap(({ upstream, foldedId, callId, unpricedAs, axes }) => {
+    const call = totalledOf.get(callId)
+    if (call === undefined || unpricedAs === null) return []
+    const as = { model: call.model, axes: call.axes ?? null }
+    return as.model === unpricedAs && as.axes === axes ? [] : [{ upstream, foldedId, callId, ...as }]
   })
   if (renamed.length > 0) await renameUnpriced(session, renamed)
-  return settled.map((call) => ({ ...call, model: modelOf.get(call.callId) ?? call.model }))
+  return settled.map((call) => {
+    const { model, axes } = totalledOf.get(call.callId) ?? call
+    return { ...call, model, axes }
+  })
 }
 
 async function addDefinitions(session: PostgresSession, records: readonly CallRecord[]): Promise<void> {

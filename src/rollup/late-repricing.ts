@@ -6,6 +6,7 @@ import {
   type RulePrices,
   selectRules,
 } from '../corrections/repricing-rules.ts'
+import { selectClientAxes, ValueSums, valuesOf } from '../corrections/value-entries.ts'
 import { utcDayOf } from '../domain/utc-day.ts'
 import { selectClientNames } from '../keys/clients.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
@@ -31,6 +32,10 @@ export interface LateRepricing {
 export interface LateEntries {
   readonly adjustmentId: string
   readonly entries: readonly AdjustmentEntry[]
+}
+
+interface LateEntry extends AdjustmentEntry {
+  readonly values: ValueSums
 }
 
 const NONE: readonly never[] = []
@@ -63,14 +68,21 @@ export function createLateRepricing(): LateRepricing {
       })
       if (late.length === 0) return NONE
       const names = await selectClientNames(session, new Set(late.map(({ record }) => record.clientId)))
+      const axes = await selectClientAxes(session, new Set(late.map(({ record }) => record.clientId)))
       const prices = await selectPrices(session, new Set(late.map(({ record }) => record.priceId ?? '')))
       const planned: LateEntries[] = []
       for (const [rule, calls] of Map.groupBy(late, (call) => call.rule)) {
         const catalog = await catalogOf(session, rule)
         if (catalog === null) continue
-        const entries = new Map<string, AdjustmentEntry>()
-        for (const { record } of calls) addRecord(entries, catalog, record, names, prices)
-        planned.push({ adjustmentId: rule.adjustmentId, entries: [...entries.values()] })
+        const entries = new Map<string, LateEntry>()
+        for (const { record } of calls) addRecord(entries, catalog, record, names, prices, axes)
+        planned.push({
+          adjustmentId: rule.adjustmentId,
+          entries: [...entries.values()].map(({ values, ...entry }) => ({
+            ...entry,
+            byValue: values.entries(),
+          })),
+        })
       }
       return planned
     },
@@ -98,11 +110,12 @@ function ruleFor(rules: readonly RepricingRule[], record: CountedCall): Repricin
 }
 
 function addRecord(
-  entries: Map<string, AdjustmentEntry>,
+  entries: Map<string, LateEntry>,
   catalog: Catalog,
   record: CountedCall,
   names: ReadonlyMap<string, string>,
   prices: ReadonlyMap<string, Price>,
+  axes: ReadonlyMap<string, readonly string[]>,
 ): void {
   const priceId = record.priceId ?? ''
   const costPico = record.costPico === null ? null : BigInt(record.costPico)
@@ -113,9 +126,13 @@ function addRecord(
   if (cost.kind !== 'cost') return
   const key = keyOf(record)
   const before = entries.get(keyText(key))
+  const added = { pico: cost.costPico - (costPico ?? 0n), pricedCalls: cost.wasUnpriced ? 1n : 0n }
+  const values = before?.values ?? new ValueSums()
+  values.add(valuesOf(record.axes, axes.get(record.clientId)), added)
   entries.set(keyText(key), {
     key,
-    pico: (before?.pico ?? 0n) + cost.costPico - (costPico ?? 0n),
-    pricedCalls: (before?.pricedCalls ?? 0n) + (cost.wasUnpriced ? 1n : 0n),
+    pico: (before?.pico ?? 0n) + added.pico,
+    pricedCalls: (before?.pricedCalls ?? 0n) + added.pricedCalls,
+    values,
   })
 }

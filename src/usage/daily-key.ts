@@ -18,7 +18,7 @@ export type DailyKey = Readonly<Record<KeyField, string>>
 export type TotalledCall = Pick<CountedCall, 'arrivedAtMs' | Exclude<DimensionField, 'day'>>
 
 /** A call that was unpriced until its job reported what it used, and the row that it is totalled in. */
-export type SettledCall = Omit<TotalledCall, 'priceId'> & { readonly callId: string }
+export type SettledCall = Omit<TotalledCall, 'priceId'> & Pick<CountedCall, 'callId' | 'axes'>
 
 /** What a job's use has from the call that submitted the job. */
 export type Submitter = Pick<TotalledCall, SubmitterField>
@@ -96,6 +96,11 @@ function hashIn(prefix: string): string {
 
 /** The unique index of `daily_usage`, which has the names of a row as a hash, as a target of `on conflict`. */
 export const ROW_KEY = `day, ${hashIn('')}`
+
+/** The same hash of the rows of `alias`. */
+export function rowHashIn(alias: string): string {
+  return hashIn(`${alias}.`)
+}
 
 /** The condition that `row`, of `daily_usage`, has the key of `named`; by that index. */
 export function isRowOf(row: string, named: string): string {

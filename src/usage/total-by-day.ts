@@ -1,5 +1,7 @@
+import { OTHER_VALUES, parseAxes } from '../call/axes.ts'
 import type { CallRecord, CountedCall } from '../call/call-record.ts'
 import { BILLED_UNITS, NO_UNITS, NO_USAGE, TOKEN_CLASSES } from '../call/usage.ts'
+import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import { type DailyKey, keyOf, keyTextOf, type SettledCall, type TotalledCall } from './daily-key.ts'
 import { addLatency, type BucketCounts, noLatencies } from './days/daily-latency.ts'
 import { KEY_DIMENSIONS } from './dimensions.ts'
@@ -38,41 +40,96 @@ export function totalByDay(
   records: readonly CountedCall[],
   settled: readonly SettledCall[] = [],
 ): DailyTotal[][] {
-  const totals = new Map<string, DailyTotal>()
-  const full: [text: string, total: DailyTotal][] = []
-  const totalOf = (call: TotalledCall): DailyTotal => {
-    const text = keyTextOf(call)
-    let total = totals.get(text)
+  const totals = new Totals<DailyTotal>()
+  const totalOf = (call: TotalledCall): DailyTotal =>
+    totals.of(keyTextOf(call), () => ({
+      ...EMPTY,
+      ...keyOf(call),
+      provider: call.provider,
+      latencyBuckets: noLatencies(),
+      firstByteBuckets: noLatencies(),
+    }))
+  for (const record of records) {
+    const total = totalOf(record)
+    addCall(total, record)
+    addLatency(total.latencyBuckets, total.firstByteBuckets, record)
+  }
+  for (const call of settled) takeSettled(totalOf({ ...call, priceId: null }))
+  return totals.statements()
+}
+
+/** What is added by statements, so that each row comes once in each of them. */
+class Totals<Total extends DailySums> {
+  readonly #totals = new Map<string, Total>()
+  readonly #full: [text: string, total: Total][] = []
+
+  /** The total of the row with this name, with room for another call. */
+  of(text: string, begin: () => Total): Total {
+    let total = this.#totals.get(text)
     if (total !== undefined && total.requests + total.settlements >= MAX_TOTALLED) {
-      full.push([text, total])
+      this.#full.push([text, total])
       total = undefined
     }
     if (total === undefined) {
-      total = {
-        ...EMPTY,
-        ...keyOf(call),
-        provider: call.provider,
-        latencyBuckets: noLatencies(),
-        firstByteBuckets: noLatencies(),
-      }
-      totals.set(text, total)
+      total = begin()
+      this.#totals.set(text, total)
     }
     return total
   }
-  for (const record of records) addCall(totalOf(record), record)
-  for (const call of settled) {
-    const total = totalOf({ ...call, priceId: null })
-    for (const { field } of UNTIL_SETTLED) total[field] -= 1
+
+  /** In the order of the names. */
+  statements(): Total[][] {
+    const statements = [[...this.#totals]]
+    const before = new Map<string, number>()
+    for (const each of this.#full) {
+      const place = (before.get(each[0]) ?? 0) + 1
+      before.set(each[0], place)
+      statements[place] = [...(statements[place] ?? []), each]
+    }
+    return statements.map((some) =>
+      some.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)).map(([, total]) => total),
+    )
   }
-  const statements = [[...totals]]
-  const before = new Map<string, number>()
-  for (const each of full) {
-    const place = (before.get(each[0]) ?? 0) + 1
-    before.set(each[0], place)
-    statements[place] = [...(statements[place] ?? []), each]
+}
+
+/** What names a row of `axis_usage`. */
+export interface AxisKey {
+  readonly day: UtcDay
+  readonly clientId: string
+  readonly axis: string
+  /** `(other)` for those beyond a day's values. */
+  readonly value: string
+}
+
+/** What some calls with one value add to `axis_usage`. */
+export interface AxisTotal extends AxisKey, DailySums {}
+
+/** As {@link totalByDay}, by each value that calls have on axes with totals. Calls without one are in no total. */
+export function totalByAxis(
+  records: readonly CountedCall[],
+  settled: readonly SettledCall[] = [],
+): AxisTotal[][] {
+  const totals = new Totals<AxisTotal>()
+  const totalsOf = (call: Pick<CountedCall, 'arrivedAtMs' | 'clientId' | 'axes'>): readonly AxisTotal[] =>
+    axisKeysOf(call).map((key) =>
+      totals.of(`${key.clientId}\0${key.axis}\0${key.day}\0${key.value}`, () => ({ ...EMPTY, ...key })),
+    )
+  for (const record of records) {
+    if (record.axes !== undefined) for (const total of totalsOf(record)) addCall(total, record)
   }
-  return statements.map((some) =>
-    some.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)).map(([, total]) => total),
+  for (const call of settled) for (const total of totalsOf(call)) takeSettled(total)
+  return totals.statements()
+}
+
+/** The rows of `axis_usage` that a call is totalled in, one for each of its axes with totals. */
+export function axisKeysOf({
+  arrivedAtMs,
+  clientId,
+  axes,
+}: Pick<CountedCall, 'arrivedAtMs' | 'clientId' | 'axes'>): readonly AxisKey[] {
+  const day = utcDayOf(arrivedAtMs)
+  return parseAxes(axes).flatMap(({ axis, value, totals }) =>
+    totals === 'call' ? [] : [{ day, clientId, axis, value: totals === 'other' ? OTHER_VALUES : value }],
   )
 }
 
@@ -97,7 +154,7 @@ function emptyTotal(): DailyTotal {
 }
 
 /** Runs for every call: what it does not have costs next to nothing. */
-function addCall(total: DailyTotal, call: CountedCall): void {
+function addCall(total: DailySums, call: CountedCall): void {
   const { usage, units } = call
   for (const { field, of } of CALLS) if (of(call)) total[field] += 1
   if (usage !== NO_USAGE) {
@@ -108,7 +165,10 @@ function addCall(total: DailyTotal, call: CountedCall): void {
   }
   if (call.usageSource === 'estimated') for (const { field, of } of ESTIMATED) total[field] += usage[of] ?? 0
   for (const { field, of } of AMOUNTS) total[field] += of(call)
-  addLatency(total.latencyBuckets, total.firstByteBuckets, call)
+}
+
+function takeSettled(total: DailySums): void {
+  for (const { field } of UNTIL_SETTLED) total[field] -= 1
 }
 
 /**

@@ -84,6 +84,7 @@ function openFields(call: OpenCall): string {
   if (call.webSocket) text += ',"webSocket":true'
   if (call.traceId !== undefined) text += `,"traceId":"${call.traceId}"`
   if (call.route !== undefined) text += `,"route":${quote(call.route)}`
+  if (call.axes !== undefined) text += `,"axes":${quote(call.axes)}`
   return text
 }
 
@@ -171,6 +172,7 @@ function openCallFrom(json: JsonFields): Required<OpenCall> {
     webSocket: flagFrom(json.webSocket),
     traceId: traceOrAbsent(json.traceId),
     route: textOrAbsent(json.route),
+    axes: textOrAbsent(json.axes),
   }
 }
 
@@ -179,6 +181,7 @@ function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
     ...open,
     traceId: open.traceId,
     route: open.route,
+    axes: open.axes,
     reportedModel: textOrNull(json.reportedModel),
     model: textFrom(json.model),
     usageSource: wordFrom(USAGE_SOURCES, json.usageSource),

@@ -11,6 +11,7 @@ import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
+import { type AxisConfig, fileAxes } from './axes.ts'
 import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
 import { type IdentityConfig, identityShape } from './identity-config.ts'
 import { type FileRoute, routeShape } from './routes.ts'
@@ -98,6 +99,8 @@ export interface ConfigFile {
   readonly defaultUpstreamLine: number
   readonly models: readonly FileModel[] | null
   readonly routes: readonly FileRoute[]
+  /** Empty: there are none. */
+  readonly axes: readonly AxisConfig[]
   readonly paths: PathsConfig
   readonly prices: readonly TextEntry[]
   readonly markups: readonly TextEntry[]
@@ -124,6 +127,7 @@ const sections = z.strictObject({
   default_upstream: z.unknown().optional(),
   models: z.unknown().optional(),
   routes: z.unknown().optional(),
+  axes: z.unknown().optional(),
   paths: z.unknown().optional(),
   prices: z.unknown().optional(),
   markups: z.unknown().optional(),
@@ -193,6 +197,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     defaultUpstreamLine: source.lineOf(['default_upstream']),
     models: source.parseEach(modelShape, 'models'),
     routes: source.parseEach(routeShape, 'routes') ?? [],
+    axes: source.parse(fileAxes, ['axes']) ?? [],
     paths: source.parse(filePaths, ['paths']) ?? NO_PATHS,
     prices: source.textEntries('prices'),
     markups: [...source.textEntries('markups'), ...ownCredentialMarkups(upstreams)],

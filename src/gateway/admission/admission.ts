@@ -128,6 +128,8 @@ export class Admission {
   limits: HeldLimits | null = null
   /** What its answer says of the client's rates; `null`: nothing. */
   rates: AnswerRates | null = null
+  /** Its values on the axes of the configuration, as its record has them; `undefined`: none. */
+  axes: string | undefined = undefined
   /** Its span, from when it is about to go upstream; `null`: there is no tracing. */
   span: CallSpan | null = null
 

@@ -2,6 +2,7 @@ import type { TrustedProxy } from '../../config/yaml/identity-config.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts'
+import { readAxes } from './stages/axes.ts'
 import { checkAnswerForm, planBody, requireModelFirst } from './stages/body.ts'
 import { findCaller, readCredential } from './stages/credential.ts'
 import { checkLedger, checkUnattended } from './stages/ledger.ts'
@@ -95,6 +96,8 @@ export function buildStages(proxy: TrustedProxy | null = null): Stages {
       checkUpstreamCredential,
       // After the owner: it asks the upstream. Before the limits: nothing is to be held meanwhile.
       checkEndedJobs,
+      // Before the limits, which may hold for a value.
+      readAxes,
       // Last of all: what another stage refuses must take nothing of its client's limits. So it is also the limits on
       // requests that wait for the body: taken before, they would have to be given back to a window that has moved on.
       checkLimits,

@@ -33,6 +33,7 @@ export function buildOpenCall(admission: Admission, nowMs: number): Required<Ope
     webSocket: admission.webSocket,
     traceId: admission.span?.traceId ?? traceIdIn(admission.request.headers),
     route: route.choice?.asked,
+    axes: admission.axes,
   }
 }
 

@@ -25,8 +25,8 @@ type Findings = { -readonly [K in keyof RequestScan]: RequestScan[K] }
  *
  * It runs in one piece. For bodies that may be large, use {@link scanInSlices}.
  */
-export function scanRequestBody(body: Buffer): RequestScan {
-  const scan = new BodyScan(body)
+export function scanRequestBody(body: Buffer, wanted: Wanted = null): RequestScan {
+  const scan = new BodyScan(body, wanted)
   scan.advance(body)
   return scan.end()
 }
@@ -43,12 +43,13 @@ export function scanInSlices(
   body: Buffer,
   isWanted: () => boolean,
   done: (scan: RequestScan | null) => void,
+  wanted: Wanted = null,
 ): void {
   if (body.length <= WHOLE_BYTES) {
-    done(scanRequestBody(body))
+    done(scanRequestBody(body, wanted))
     return
   }
-  const scan = new BodyScan(body)
+  const scan = new BodyScan(body, wanted)
   let end = 0
   slicedWork.run(clientId, (deadline) => {
     if (!isWanted()) {
@@ -67,10 +68,17 @@ export function scanInSlices(
   })
 }
 
+/** Members of the top level that are looked for beside those that the gateway needs; `null`: none. */
+export type Wanted = ReadonlySet<string> | null
+
+const NO_MEMBERS: RequestScan['members'] = new Map()
+
 /** The scan of one body, as far as it has come. */
 class BodyScan {
   readonly #body: Buffer
   readonly #walk: ObjectWalk
+  readonly #wanted: Wanted
+  readonly #members: Map<string, readonly [start: number, end: number]> | null
   #models = 0
   readonly #found: Findings = {
     readable: false,
@@ -85,10 +93,14 @@ class BodyScan {
     streamEnd: -1,
     streamOptions: null,
     asked: new AskedSize(),
+    members: NO_MEMBERS,
   }
 
-  constructor(body: Buffer) {
+  constructor(body: Buffer, wanted: Wanted) {
     this.#body = body
+    this.#wanted = wanted
+    this.#members = wanted === null ? null : new Map()
+    if (this.#members !== null) this.#found.members = this.#members
     this.#walk = new ObjectWalk(
       bomEnd(body),
       MAX_MEMBERS,
@@ -121,6 +133,7 @@ class BodyScan {
 
   #take(key: string, start: number, end: number, elements: number): void {
     const found = this.#found
+    if (this.#members !== null && this.#wanted?.has(key)) this.#members.set(key, [start, end])
     switch (key) {
       case 'model':
         found.model = modelText(this.#body, start, end)
@@ -214,6 +227,8 @@ export interface RequestScan {
   readonly streamOptions: StreamOptions | null
   /** What it says of its size. */
   readonly asked: AskedSize
+  /** Where the values of wanted members stand; of one that is there twice the last. */
+  readonly members: ReadonlyMap<string, readonly [start: number, end: number]>
 }
 
 /** The value of `stream_options`. */

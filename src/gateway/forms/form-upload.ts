@@ -60,6 +60,7 @@ export class FormUpload {
       streamEnd: -1,
       streamOptions: null,
       asked,
+      members: new Map(),
     }
   }
 

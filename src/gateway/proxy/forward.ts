@@ -9,7 +9,7 @@ import { admit, countRefusal } from '../admission/admit.ts'
 import { admissionOf } from '../admission/http-hooks.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
 import { type CallBody, type ReadableBody, UNREAD_BODY } from '../bodies/body-reading.ts'
-import { type RequestScan, scanInSlices, scanRequestBody } from '../bodies/request-body.ts'
+import { type RequestScan, scanInSlices, scanRequestBody, type Wanted } from '../bodies/request-body.ts'
 import {
   readBody,
   readWholeBody,
@@ -180,7 +180,7 @@ function readCallBody(
     case 'whole':
       readWholeBody(request, response, reading.codings, options, clientId, (body) => {
         if (typeof body === 'string') done(body)
-        else scanWhole(body, response, clientId, done)
+        else scanWhole(body, response, clientId, options.admission.config.axes?.members ?? null, done)
       })
       return
     case 'held':
@@ -193,20 +193,27 @@ function readCallBody(
   }
 }
 
-function scanWhole(body: WholeBody, response: ServerResponse, clientId: string, done: Done): void {
+function scanWhole(
+  body: WholeBody,
+  response: ServerResponse,
+  clientId: string,
+  wanted: Wanted,
+  done: Done,
+): void {
   if (body.plain.length <= WHOLE_BYTES) {
-    done(scanned(body, scanRequestBody(body.plain)))
+    done(scanned(body, scanRequestBody(body.plain, wanted)))
     return
   }
   const isWanted = () => !response.destroyed
-  scanInSlices(clientId, body.plain, isWanted, (scan) => {
+  const onScan = (scan: RequestScan | null) => {
     if (scan !== null) {
       done(scanned(body, scan))
       return
     }
     body.room?.release()
     done('gone')
-  })
+  }
+  scanInSlices(clientId, body.plain, isWanted, onScan, wanted)
 }
 
 function scanned({ sent, plain, room }: WholeBody, scan: RequestScan): CallBody {

@@ -74,6 +74,7 @@ function buildCallRecord(
     webSocket: call.webSocket,
     traceId: call.traceId,
     route: call.route,
+    axes: call.axes,
     reportedModel,
     model: billedModel(result, reportedModel, observed, usageSource, priced, pricing),
     status,

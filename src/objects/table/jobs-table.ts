@@ -8,22 +8,28 @@ const UNSETTLED = 'job and settled_at is null'
 const LISTED_JOBS = 1_000
 
 /**
- * Corrects the models under which the calls that made these objects are totalled. `sorted` by upstream and id. An
+ * Corrects what the calls that made these objects are totalled under. `sorted` by upstream and id. An
  * object that another call had made before stays with that call's.
  */
 export async function renameUnpriced(
   session: PostgresSession,
-  sorted: readonly (ObjectKey & { readonly callId: string; readonly model: string })[],
+  sorted: readonly (ObjectKey & {
+    readonly callId: string
+    readonly model: string
+    readonly axes: string | null
+  })[],
 ): Promise<void> {
   await session.query(
-    `update ${SCHEMA}.objects o set unpriced_as = k.model
-     from unnest($1::text[], $2::text[], $3::uuid[], $4::text[]) as k (upstream, folded_id, call_id, model)
+    `update ${SCHEMA}.objects o set unpriced_as = k.model, axes = k.axes
+     from unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::text[])
+       as k (upstream, folded_id, call_id, model, axes)
      where o.upstream = k.upstream and o.folded_id = k.folded_id and o.call_id = k.call_id and o.unpriced_as is not null`,
     [
       sorted.map(({ upstream }) => upstream),
       sorted.map(({ foldedId }) => foldedId),
       sorted.map(({ callId }) => callId),
       sorted.map(({ model }) => model),
+      sorted.map(({ axes }) => axes),
     ],
   )
 }

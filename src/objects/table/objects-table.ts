@@ -21,6 +21,8 @@ export interface NewObject extends Submitter {
   readonly model: string | null
   /** The name of `routes` that led its call there; `null`: none did. */
   readonly route: string | null
+  /** As its call is totalled; `null`: it has no values. */
+  readonly axes: string | null
   readonly createdAtMs: number
   readonly job: boolean
   /** The model that its call is totalled under as unpriced, until the job tells what it used; `null`: it is not. */
@@ -55,6 +57,7 @@ export interface ObjectMaking extends ObjectKey, Submitter {
   readonly model: string | null
   /** As in {@link NewObject}. */
   readonly route: string | null
+  readonly axes: string | null
   readonly createdAtMs: number
   /** As in {@link NewObject}; `null` too once its job has reported its use. */
   readonly unpricedAs: string | null
@@ -72,12 +75,12 @@ export async function addObjects(
   sorted: readonly NewObject[],
 ): Promise<readonly ObjectKey[]> {
   const { rows } = await session.query<{ upstream: string; folded_id: string }>(
-    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, ${SUBMITTER_COLUMNS}, call_id, path, model, route, created_at, job,
+    `insert into ${SCHEMA}.objects (upstream, folded_id, id, kind, ${SUBMITTER_COLUMNS}, call_id, path, model, route, axes, created_at, job,
        unpriced_as, left_by, reserved_pico)
-     select upstream, "foldedId", id, kind, ${SUBMITTER_FIELDS.join(', ')}, "callId", path, model, route,
+     select upstream, "foldedId", id, kind, ${SUBMITTER_FIELDS.join(', ')}, "callId", path, model, route, axes,
        to_timestamp("createdAtMs" / 1000.0), job, "unpricedAs", "leftBy", "reservedPico"
      from json_to_recordset($1) as o (upstream text, "foldedId" text, id text, kind text,
-       ${SUBMITTER_FIELDS.map((field) => `${field} text`).join(', ')}, "callId" uuid, path text, model text, route text, "createdAtMs" bigint, job boolean,
+       ${SUBMITTER_FIELDS.map((field) => `${field} text`).join(', ')}, "callId" uuid, path text, model text, route text, axes text, "createdAtMs" bigint, job boolean,
        "unpricedAs" text, "leftBy" text, "reservedPico" numeric)
      on conflict do nothing
      returning upstream, folded_id`,
@@ -161,7 +164,7 @@ export async function selectOwners(
 }
 
 const MAKING = `o.upstream, o.folded_id, ${SUBMITTER_DIMENSIONS.map(({ column, field }) => `o.${column} as "${field}"`).join(', ')},
-  o.call_id, o.job, o.model, o.route, o.unpriced_as, o.estimate,
+  o.call_id, o.job, o.model, o.route, o.axes, o.unpriced_as, o.estimate,
   (extract(epoch from o.created_at) * 1000)::bigint as created_at_ms`
 
 interface MakingRow extends Submitter {
@@ -171,6 +174,7 @@ interface MakingRow extends Submitter {
   job: boolean
   model: string | null
   route: string | null
+  axes: string | null
   unpriced_as: string | null
   estimate: Estimate | null
   created_at_ms: string
@@ -185,6 +189,7 @@ function makingFrom(row: MakingRow): ObjectMaking {
     job: row.job,
     model: row.model,
     route: row.route,
+    axes: row.axes,
     createdAtMs: Number(row.created_at_ms),
     unpricedAs: row.unpriced_as,
     estimate: row.estimate,

@@ -61,6 +61,7 @@ function madeBy(records: readonly CallRecord[]): {
         path: canonicalPath(record.path) ?? record.path,
         model: record.requestedModel,
         route: record.route ?? null,
+        axes: record.axes ?? null,
         createdAtMs: record.arrivedAtMs,
         job,
         unpricedAs: job ? unpricedAs : null,

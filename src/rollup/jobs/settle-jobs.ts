@@ -163,6 +163,7 @@ function settlementOf(
     arrivedAtMs: making.createdAtMs,
     requestedModel: making.model,
     route: making.route ?? undefined,
+    axes: making.axes ?? undefined,
     model: isNamed ? use.model : (making.unpricedAs ?? use.model),
     ...(isFetcher ? {} : { fetchedBy: { clientId, keyId } }),
   }
@@ -218,6 +219,7 @@ async function settle(
     ...submitterOf(making),
     callId,
     arrivedAtMs: createdAtMs,
+    axes: making.axes ?? undefined,
     model: unpricedAs,
     upstream,
     provider: providers.get(upstream) ?? '',

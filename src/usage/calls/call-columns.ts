@@ -58,6 +58,7 @@ const PLACES = {
   requestedModel: 'either',
   webSocket: 'kind',
   traceId: 'row',
+  axes: 'row',
   reportedModel: 'either',
   model: 'kind',
   status: 'kind',

@@ -1,3 +1,4 @@
+import { parseAxes } from '../../call/axes.ts'
 import type { CountedCall } from '../../call/call-record.ts'
 import { hashedUuid } from '../../call/hashed-uuid.ts'
 import type { BilledUnits, TokenUsage } from '../../call/usage.ts'
@@ -50,7 +51,8 @@ export function callEvent(call: EventCall, client: string, key: string | null): 
   for (const { name, key: before, form } of FIELDS) {
     const value = call[name]
     if (isAbsent(value)) continue
-    members += before + (form === 'pico' ? `"${usdTextOf(`${value}`)}"` : valueText(form, value))
+    if (name === 'axes') members += before + axesMember(call.axes)
+    else members += before + (form === 'pico' ? `"${usdTextOf(`${value}`)}"` : valueText(form, value))
   }
   // Either is the id that the answer can be found by: `calls` has them in one column.
   if (call.responseId === null) members += textMember('response_id', call.answerId)
@@ -65,6 +67,11 @@ export function callEvent(call: EventCall, client: string, key: string | null): 
   }
   const time = new Date(call.arrivedAtMs).toISOString()
   return cloudEvent({ type: 'tallygate.call', id: call.callId, subject: call.clientId, time, members })
+}
+
+/** An object: the value of each axis. */
+function axesMember(axes: string | undefined): string {
+  return JSON.stringify(Object.fromEntries(parseAxes(axes).map(({ axis, value }) => [axis, value])))
 }
 
 /** Meters sum numbers: of what most calls report, nothing is 0. The rest is left out where it is not known. */

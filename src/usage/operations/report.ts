@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { AXIS_NAME } from '../../call/axes.ts'
 import { MAX_PAGE_LIMIT } from '../../domain/documents/page-limit.ts'
 import { DEFAULT_PERIOD_DAYS, isMonthPeriod, periodBefore, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
@@ -6,6 +8,7 @@ import {
   choiceField,
   clientField,
   countField,
+  formField,
   groupsField,
   LIST_PART,
   modelNameField,
@@ -13,6 +16,7 @@ import {
 } from '../../operations/fields.ts'
 import { type Chapter, type InputOf, Part, renderedOperation, Unchanged } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
+import { VALUE } from '../../operations/read-input.ts'
 import { badCursor, invalid, noClient } from '../../operations/refuse.ts'
 import { renderTable } from '../../operations/table.ts'
 import { type Report, readReport } from '../report/read-report.ts'
@@ -21,12 +25,14 @@ import {
   hasLatencies,
   hasRefused,
   INTERVALS,
+  isAxis,
   MOST_GROUPS,
   PERCENTILE_NAMES,
   parseReportCursor,
   REPORT_GROUPS,
   REPORT_SORTS,
   type ReportFilter,
+  type ReportGroup,
   type ReportQuery,
 } from '../report/report-query.ts'
 import type { ReportTotals } from '../report/select-report.ts'
@@ -40,6 +46,7 @@ export interface ReportPorts extends Ports {
 const MOST_TOP = 50
 const DEFAULT_ROWS = 100
 const DEFAULT_TOP = 10
+const AXIS_VALUE = new RegExp(`${AXIS_NAME.source.slice(0, -1)}=.{1,160}$`)
 
 const FIELDS = {
   ...PERIOD_FIELDS,
@@ -51,13 +58,21 @@ const FIELDS = {
     INTERVALS,
     'Adds series of sums by day, by week from Monday, or by month.',
   ).optional(),
-  group_by: groupsField(REPORT_GROUPS, `Breaks it down by at most two of ${REPORT_GROUPS.join(', ')}.`)
+  group_by: groupsField(
+    REPORT_GROUPS,
+    `Breaks it down by at most two of ${REPORT_GROUPS.join(', ')}, or by axis:NAME, alone or with client.`,
+    { item: z.templateLiteral(['axis:', z.string().regex(AXIS_NAME)]), text: 'axis:NAME' },
+  )
     .refine((groups) => groups.length <= MOST_GROUPS, `must name at most ${MOST_GROUPS}`)
     .optional(),
   client: clientField('Only what this client used, by its name.').optional(),
   key: textField('Only what came with this key, by its id.', 'id').optional(),
   model: modelNameField('Only what this model answered.').optional(),
   upstream: textField('Only what went to this upstream.', 'name').optional(),
+  axis: formField(AXIS_VALUE, 'must be the name of an axis, =, and a value, such as user=alice', {
+    description: 'Only what has this value on this axis: NAME=VALUE.',
+    [VALUE]: 'name=value',
+  }).optional(),
   top: countField(MOST_TOP, 'With interval: so many groups have a series of their own.').default(DEFAULT_TOP),
   sort: choiceField(REPORT_SORTS, 'What rows are sorted by. change needs compare.', 'figure').default('cost'),
   order: choiceField(['desc', 'asc'], 'The largest first, or the smallest.').default('desc'),
@@ -75,21 +90,39 @@ function check(asked: Asked): void {
   if (sort === 'change' && compare === undefined) throw invalid('sort', 'needs compare for change')
   if (cursor !== undefined && groupBy === undefined) throw badCursor()
   const scope = { groupBy: groupBy ?? [], filters: filtersOf(asked, null) }
+  checkAxis(scope)
   if (sort === 'refused' && !hasRefused(scope))
     throw invalid('sort', 'must be another one: refused calls have no upstream')
   if (PERCENTILE_NAMES.some((name) => name === sort) && !hasLatencies(scope))
     throw invalid('sort', 'must be another one: times are kept by client and model alone')
 }
 
+/** Values have totals by day and client alone: single calls have the rest. */
+function checkAxis({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>): void {
+  const names = new Set([...groupBy, ...filters.map(({ group }) => group)].filter(isAxis))
+  if (names.size === 0) return
+  if (names.size > 1) throw invalid('axis', 'must be of the one axis that group_by names')
+  const others = (group: ReportGroup) => group !== 'client' && !isAxis(group)
+  const [other] = [...groupBy, ...filters.map(({ group }) => group)].filter(others)
+  if (other !== undefined)
+    throw invalid(
+      groupBy.includes(other) ? 'group_by' : other,
+      'must be left out: values have totals by client',
+    )
+}
+
 function filtersOf(
-  { key, model, upstream, client }: Asked,
+  { key, model, upstream, client, axis }: Asked,
   clientId: string | null,
 ): readonly ReportFilter[] {
+  const [name = '', ...value] = axis?.split('=') ?? []
+  const ofAxis = axis === undefined ? [] : [{ group: `axis:${name}` as const, ids: [value.join('=')] }]
   const ids = { client: clientId ?? client, key, model, upstream }
-  return REPORT_GROUPS.flatMap((group) => {
+  const ofDimensions = REPORT_GROUPS.flatMap((group) => {
     const id = ids[group]
     return id === undefined ? [] : [{ group, ids: [id] }]
   })
+  return [...ofDimensions, ...ofAxis]
 }
 
 function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQuery {
@@ -143,7 +176,7 @@ function refuseOthers({ client, upstream, group_by: groupBy = [] }: Asked): void
   if (client !== undefined) throw invalid('client', 'must be left out: a client sees itself alone')
   if (upstream !== undefined) throw invalid('upstream', 'must be left out')
   if (groupBy.some((group) => group === 'client' || group === 'upstream'))
-    throw invalid('group_by', 'must name key, model, or both')
+    throw invalid('group_by', 'must name key, model, both, or axis:NAME')
 }
 
 export const REPORT_CHAPTER: Chapter<ReportPorts> = {

@@ -13,7 +13,13 @@ import {
 } from '../../operations/answers.ts'
 import { averageMs } from '../query/usage-figures.ts'
 import type { Report } from './read-report.ts'
-import { dimensionOf, type Percentile, REPORT_GROUPS, type ReportGroup } from './report-query.ts'
+import {
+  dimensionOf,
+  type Percentile,
+  REPORT_GROUPS,
+  type ReportGroup,
+  VALUE_COLUMN,
+} from './report-query.ts'
 import type { ReportRow, ReportSums, ReportTotals } from './select-report.ts'
 
 const MONEY = {
@@ -64,8 +70,9 @@ const FIGURES = {
 }
 
 /** The fields that name a row's groups; only those that it is broken down by. */
-const NAMES: z.ZodRawShape = Object.fromEntries(
-  REPORT_GROUPS.flatMap((group) => {
+const NAMES: z.ZodRawShape = Object.fromEntries([
+  [VALUE_COLUMN, shownText("The value on the axis; '(none)', '(other)', or '(corrected)'.").optional()],
+  ...REPORT_GROUPS.flatMap((group) => {
     const { column, named } = dimensionOf(group)
     const id = [
       column,
@@ -75,7 +82,7 @@ const NAMES: z.ZodRawShape = Object.fromEntries(
       ? [id]
       : [id, [nameField(group), shownTextOrNull('Its name. null: it is not known.').optional()]]
   }),
-)
+])
 
 /** The field that has a group's name: `client`, `key`. */
 function nameField(group: ReportGroup): string {

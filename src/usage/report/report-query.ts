@@ -12,18 +12,38 @@ const GROUPS = {
   upstream: 'upstream',
 } as const satisfies Readonly<Record<string, DimensionField>>
 
-export type ReportGroup = keyof typeof GROUPS
-export type ReportField = (typeof GROUPS)[ReportGroup]
+type DimensionGroup = keyof typeof GROUPS
+type ReportField = (typeof GROUPS)[DimensionGroup]
 
-export const REPORT_GROUPS = Object.keys(GROUPS) as readonly ReportGroup[]
+/** A dimension, or `axis:` and the name of an axis. */
+export type ReportGroup = DimensionGroup | `axis:${string}`
+
+export const REPORT_GROUPS = Object.keys(GROUPS) as readonly DimensionGroup[]
 /** More would be a list of every combination that was used, which `usage export` has. */
 export const MOST_GROUPS = 2
 
-/** The dimension behind a group. */
-export function dimensionOf(group: ReportGroup) {
+/** The column and the names of a group. `field`: the dimension behind it; `null`: it is an axis. */
+export function dimensionOf(group: ReportGroup): GroupedBy {
+  if (isAxis(group)) return { field: null, column: VALUE_COLUMN }
   const found = DIMENSIONS.find(({ field }) => field === GROUPS[group])
   if (found === undefined) throw new Error(`there is no dimension ${group}`)
   return { ...found, field: GROUPS[group] }
+}
+
+interface GroupedBy extends Pick<(typeof DIMENSIONS)[number], 'column' | 'named'> {
+  readonly field: ReportField | null
+}
+
+/** The column of a call's value on the axis that a report is about. */
+export const VALUE_COLUMN = 'axis_value'
+
+export function isAxis(group: ReportGroup): group is `axis:${string}` {
+  return group.startsWith('axis:')
+}
+
+/** The name of the axis among these groups; `null`: there is none. */
+export function axisAmong(groups: readonly ReportGroup[]): string | null {
+  return groups.find(isAxis)?.slice('axis:'.length) ?? null
 }
 
 export const INTERVALS = ['day', 'week', 'month'] as const
@@ -128,17 +148,21 @@ export interface ReportRowEnd {
 
 /** The dimensions that a report needs apart. */
 function fieldsOf({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>): readonly ReportField[] {
-  return [...groupBy, ...filters.map(({ group }) => group)].map((group) => GROUPS[group])
+  return groupsOf({ groupBy, filters }).flatMap((group) => (isAxis(group) ? [] : GROUPS[group]))
+}
+
+function groupsOf({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>): readonly ReportGroup[] {
+  return [...groupBy, ...filters.map(({ group }) => group)]
 }
 
 /** Whether refused calls are kept apart by all that a report is about. */
 export function hasRefused(query: Pick<ReportQuery, 'groupBy' | 'filters'>): boolean {
-  return !fieldsOf(query).includes('upstream')
+  return !fieldsOf(query).includes('upstream') && axisAmong(groupsOf(query)) === null
 }
 
 /** Whether latencies are. */
 export function hasLatencies(query: Pick<ReportQuery, 'groupBy' | 'filters'>): boolean {
-  return findSummaryTables(fieldsOf(query), LATENCY_TABLES) !== null
+  return findSummaryTables(fieldsOf(query), LATENCY_TABLES) !== null && axisAmong(groupsOf(query)) === null
 }
 
 /** Names the place behind a row, for queries with the same groups, sort and order. */

@@ -2,12 +2,15 @@ import { countsBy } from '../../call/usage.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { type DimensionField, joinNames, nameIn } from '../dimensions.ts'
 import type { Summarised } from '../summaries/summarised.ts'
-import { columnsOfFields, LATENCY_COLUMNS, SUMMARY_COLUMNS } from '../summaries/summary-tables.ts'
+import { LATENCY_COLUMNS, SUMMARY_COLUMNS } from '../summaries/summary-tables.ts'
+import { type AxisOrder, axisSource } from './axis-source.ts'
 import {
+  axisAmong,
   dimensionOf,
   hasLatencies,
   hasRefused,
   type Interval,
+  isAxis,
   PERCENTILE_NAMES,
   type Percentile,
   percentileIn,
@@ -66,7 +69,7 @@ export async function selectReportRows(
   const { groupBy, search, sort, order, limit, after } = query
   const values = new Values()
   const dimensions = groupBy.map(dimensionOf)
-  const kept = columnsOfFields(dimensions.map(({ field }) => field))
+  const kept = dimensions.map(({ column }) => column)
   const joined = joinedSource(query, groupBy, known, values)
   const names = dimensions.map(({ named }) => (named === undefined ? 'null' : nameIn(named)))
   const sorted = sortIn(sort)
@@ -127,18 +130,19 @@ export async function selectSeries(
   top: readonly (readonly string[])[] | null,
 ): Promise<readonly SeriesRow[]> {
   const values = new Values()
-  const fields = query.groupBy.map((group) => dimensionOf(group).field)
-  const kept = columnsOfFields(fields)
-  const only = [...filtersOf(query), ...(top === null ? [] : [{ fields, ids: top }])]
-  const source = usageSource(
-    { by: fields, keepsDay: true, only, periods: [query.period], known },
-    values,
-    COLUMNS,
-  )
+  const { groupBy } = query
+  const kept = groupBy.map((group) => dimensionOf(group).column)
+  const fields = fieldsAmong(groupBy)
+  const axis = axisOf(query, groupBy)
+  // Values are known only in the rows that the source makes.
+  const topOfSource = top === null || axis !== null ? [] : [{ fields, ids: top }]
+  const only = [...filtersOf(query), ...topOfSource]
+  const source = sourceOf({ by: fields, keepsDay: true, only, periods: [query.period], known }, axis, values)
+  const among = top === null || axis === null ? '' : `where ${isAmong(kept, top, values)}`
   const { rows } = await session.query<SqlRow>(
     `select ${[...kept, `date_trunc('${query.interval}', day::timestamp)::date as start`].join(', ')},
        ${COLUMNS.map(({ column, field }) => `coalesce(sum(${column}), 0) as "${field}"`).join(', ')}
-     from (${source}) u group by ${[...kept, 'start'].join(', ')}`,
+     from (${source}) u ${among} group by ${[...kept, 'start'].join(', ')}`,
     values.all,
   )
   return rows.map((row) => ({
@@ -156,8 +160,8 @@ function joinedSource(
   values: Values,
 ): string {
   const { period, before } = query
-  const by: readonly DimensionField[] = groupBy.map((group) => dimensionOf(group).field)
-  const kept = columnsOfFields(by)
+  const by = fieldsAmong(groupBy)
+  const kept = groupBy.map((group) => dimensionOf(group).column)
   const only = filtersOf(query)
   const order: SourceOrder = {
     by,
@@ -188,15 +192,21 @@ function joinedSource(
       ? `cross join ${source} ${name}`
       : `${kind} join ${source} ${name} using (${kept.join(', ')})`
   }
+  const sumNames = COLUMNS.flatMap(({ field }) => [
+    `"${field}"`,
+    ...(before === null ? [] : [`"before.${field}"`]),
+  ])
   const shown = [
     ...kept,
-    ...COLUMNS.flatMap(({ field }) => [`"${field}"`, ...(before === null ? [] : [`"before.${field}"`])]).map(
-      (field) => `coalesce(${field}, 0) as ${field}`,
-    ),
+    ...sumNames.map((name) => `coalesce(${name}, 0) as ${name}`),
     refused === null ? 'null::numeric as refused' : 'coalesce(refused, 0) as refused',
     ...LATENCY_COLUMNS.map(({ column }) => (latencies === null ? `null::numeric as ${column}` : column)),
   ]
-  return `select ${shown.join(', ')} from ${grouped(usageSource(order, values, COLUMNS), sums)} used
+  const axis = axisOf(query, groupBy)
+  const used = grouped(sourceOf(order, axis, values), sums)
+  // What is taken from `(none)` may leave nothing of it.
+  const some = axis?.isKept === true ? `where ${sumNames.map((name) => `${name} <> 0`).join(' or ')}` : ''
+  return `select ${shown.join(', ')} from (select * from ${used} used ${some}) used
     ${joinTo('full', refused, 'refusals')} ${joinTo('left', latencies, 'latencies')}`
 }
 
@@ -212,11 +222,41 @@ function refusedSource(
     where u.day between ${from} and ${to}${conditions}`
 }
 
+function sourceOf(order: SourceOrder, axis: AxisOrder | null, values: Values): string {
+  return axis === null ? usageSource(order, values, COLUMNS) : axisSource(order, axis, values, COLUMNS)
+}
+
+/** The axis that rows are needed by, beside dimensions; `null`: none. */
+function axisOf(
+  { filters }: Pick<ReportQuery, 'filters'>,
+  groupBy: readonly ReportGroup[],
+): AxisOrder | null {
+  const grouped = axisAmong(groupBy)
+  const filter = filters.find(({ group }) => isAxis(group))
+  const name = grouped ?? (filter === undefined ? null : axisAmong([filter.group]))
+  return name === null ? null : { name, isKept: grouped !== null, only: filter?.ids ?? null }
+}
+
+function fieldsAmong(groups: readonly ReportGroup[]): readonly DimensionField[] {
+  return groups.flatMap((group) => dimensionOf(group).field ?? [])
+}
+
 function filtersOf({ filters }: Pick<ReportQuery, 'filters'>): readonly Only[] {
-  return filters.map(({ group, ids }) => ({
-    fields: [dimensionOf(group).field],
-    ids: ids.map((id) => [id]),
-  }))
+  return filters.flatMap(({ group, ids }) => {
+    const { field } = dimensionOf(group)
+    return field === null ? [] : [{ fields: [field], ids: ids.map((id) => [id]) }]
+  })
+}
+
+/** The condition that rows `u` have one of these ids in these columns. */
+function isAmong(columns: readonly string[], ids: readonly (readonly string[])[], values: Values): string {
+  const lists = columns.map((_, place) =>
+    values.add(
+      ids.map((row) => row[place] ?? ''),
+      'text[]',
+    ),
+  )
+  return `(${columns.map((column) => `u.${column}`).join(', ')}) in (select * from unnest(${lists.join(', ')}))`
 }
 
 function percentiles(alias: string): string {

@@ -54,7 +54,7 @@ test('stages run in this order', async () => {
       [
         ...['checkSignedBody', 'requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel'],
         ...['checkAnswerForm', 'checkReach', 'checkObjects', 'checkUpstreamCredential', 'checkEndedJobs'],
-        'checkLimits',
+        ...['readAxes', 'checkLimits'],
       ],
     ],
   ])
@@ -167,11 +167,13 @@ describe('refusals', () => {
     const others = MOMENTS.flatMap((moment) => STAGES[moment].map(({ name }) => name)).filter(
       (name) => !tried.has(name),
     )
-    // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel never refuses.
+    // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel and
+    // readAxes never refuse.
     // Signatures and credentials that end have tests of their own.
     expect(others).toEqual([
       ...['checkSignature', 'refuseOwnOperation', 'planBody', 'checkSignedBody', 'requireModelFirst'],
       ...['routeByModel', 'readNames', 'checkReach', 'checkUpstreamCredential', 'checkEndedJobs'],
+      'readAxes',
     ])
   })
 })

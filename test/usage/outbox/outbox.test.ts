@@ -181,6 +181,7 @@ test('an event has all columns of calls, but for its settlement, which is an eve
     failedInBody: true,
     ttftUs: 1_001,
     traceId: 'a'.repeat(32),
+    axes: 'user=ann\n-session=s "1"',
   })
   const rollUp = rollUpInto()
   await rollUp(STREAM, batchOf([making]))
@@ -206,7 +207,11 @@ test('an event has all columns of calls, but for its settlement, which is an eve
       video_input_tokens: 3,
     },
   })
-  expect(events.find(({ id }) => id === call.callId).data).toMatchObject({ latency_ms: 1.5, ttft_ms: 1.001 })
+  expect(events.find(({ id }) => id === call.callId).data).toMatchObject({
+    latency_ms: 1.5,
+    ttft_ms: 1.001,
+    axes: { user: 'ann', session: 's "1"' },
+  })
 })
 
 test('a correction waits for Kafka as what its entry comes to, later ones behind it, where a worker sends', async () => {

@@ -51,12 +51,18 @@ const COUNTS = [
   'latency_count',
 ] as const
 
+/** Axes have a test of their own. */
+function columnOf(group: ReportGroup): string {
+  return group in COLUMN ? COLUMN[group as keyof typeof COLUMN] : group
+}
+
 /** The report that these rows make: its totals, and its groups by their ids. */
 export function plainReport(rows: PlainRows, query: ReportQuery) {
   const { period, before, groupBy, filters } = query
   const within = ({ fromDay, toDay }: ReportQuery['period'], row: Row) =>
     fromDay <= (row.day ?? '') && (row.day ?? '') <= toDay
-  const isOfFilters = (row: Row) => filters.every(({ group, ids }) => ids.includes(row[COLUMN[group]] ?? ''))
+  const isOfFilters = (row: Row) =>
+    filters.every(({ group, ids }) => ids.includes(row[columnOf(group)] ?? ''))
   const filtered = {
     usage: rows.usage.filter(isOfFilters),
     latency: rows.latency.filter(isOfFilters),
@@ -65,7 +71,7 @@ export function plainReport(rows: PlainRows, query: ReportQuery) {
   const groups = [...groupBy, ...filters.map(({ group }) => group)]
   const hasRefused = !groups.includes('upstream')
   const hasLatencies = groups.every((group) => group === 'client' || group === 'model')
-  const nameOf = (row: Row) => groupBy.map((group: ReportGroup) => row[COLUMN[group]] ?? '').join('\0')
+  const nameOf = (row: Row) => groupBy.map((group: ReportGroup) => row[columnOf(group)] ?? '').join('\0')
   const figures = (isOf: (row: Row) => boolean): PlainFigures => {
     const now = filtered.usage.filter((row) => within(period, row) && isOf(row))
     const then = filtered.usage.filter((row) => before !== null && within(before, row) && isOf(row))
