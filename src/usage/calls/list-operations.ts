@@ -115,7 +115,12 @@ type Scope = Pick<CallScope, 'clientId' | 'keyId' | 'model'>
  * Calls that are counted from now on. A call is counted when it ends, so one that began earlier may come later: those that
  * were shown are remembered, as far as the newest calls reach.
  */
-export async function* follow(pool: Postgres, scope: Scope, now: () => number): AsyncGenerator<TextPiece> {
+export async function* follow(
+  pool: Postgres,
+  scope: Scope,
+  now: () => number,
+  everyMs = EVERY_MS,
+): AsyncGenerator<TextPiece> {
   let shown = await newestOf(pool, scope, now())
   yield { where: null, text: '', rows: 0 }
   for (;;) {
@@ -123,7 +128,7 @@ export async function* follow(pool: Postgres, scope: Scope, now: () => number): 
     const lines = [...newest].filter(([id]) => !shown.has(id)).map(([, call]) => `${lineOf(call)}\n`)
     shown = newest
     yield { where: null, text: lines.reverse().join(''), rows: lines.length }
-    await delay(EVERY_MS)
+    await delay(everyMs)
   }
 }
 

@@ -44,9 +44,8 @@ test('calls that are counted from then on are shown once each, also one that beg
     client: last === '3' ? 'evil\u{1b}[2J' : 'acme',
   })) as [ListedCall, ListedCall, ListedCall, ListedCall]
   const database = databaseOf([old], [next, old], [unpriced, next, late, old])
-  const lines = follow(database, { clientId: null, keyId: null, model: null }, () =>
-    CALL.arrived_at.getTime(),
-  )
+  const scope = { clientId: null, keyId: null, model: null }
+  const lines = follow(database, scope, () => CALL.arrived_at.getTime(), 1)
   expect((await lines.next()).value?.text).toBe('')
   expect((await lines.next()).value?.text).toBe(
     `2026-11-25T12:00:00  evil\u{fffd}[2J  gpt-4o  200  13 in, 56 out, 0.00003555 USD  ${next.call_id}\n`,
