@@ -24,8 +24,20 @@ export default {
   },
 }
 
-/** docs/README.md is the order of pages: its headings, and the links below each. */
+/** docs/README.md is the order of pages: its headings, and the links below each. A page that it lacks comes last. */
 function sectionsOfIndex() {
+  const sections = sectionsIn()
+  const listed = new Set(sections.flatMap(({ items }) => items.map(({ link }) => link)))
+  const others = readdirSync(docs)
+    .filter((name) => name.endsWith('.md') && name !== 'README.md')
+    .map((name) => `/${name.slice(0, -'.md'.length)}`)
+    .filter((link) => !listed.has(link))
+  return others.length === 0
+    ? sections
+    : [...sections, { text: 'More', items: others.map((link) => ({ text: link.slice(1), link })) }]
+}
+
+function sectionsIn() {
   return readFileSync(join(docs, 'README.md'), 'utf8')
     .split(/^## /m)
     .slice(1)
