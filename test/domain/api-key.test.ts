@@ -50,7 +50,10 @@ test('no other text has the form of a key, and none makes the check throw', () =
   ]) {
     expect(isKeyShaped(text)).toBe(false)
   }
-  fc.assert(fc.property(fc.string(), (text) => !isKeyShaped(text)))
+  fc.assert(
+    fc.property(fc.string(), (text) => !isKeyShaped(text)),
+    { seed: 20_261_126 },
+  )
 })
 
 test('every random character is drawn about equally often', () => {

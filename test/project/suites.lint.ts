@@ -21,6 +21,20 @@ test('no file of `npm test` skips a test, or looks for what lies beside the proj
   expect(paths.filter((path) => /shared\/recordings/.test(text(path)))).toEqual([])
 })
 
+test('a test that draws its cases says from which seed', () => {
+  const drawing = (path: string) => {
+    const text = readFileSync(path, 'utf8')
+    return (
+      [...text.matchAll(/\bfc\.(?:assert|sample|check)\(/g)].length > [...text.matchAll(/\bseed: /g)].length
+    )
+  }
+  expect(
+    findTestFiles()
+      .map(({ path }) => path)
+      .filter(drawing),
+  ).toEqual([])
+})
+
 test('no test says how long it waits for a condition: `patience.ts` does', () => {
   const saying = (path: string) =>
     /\b(?:poll|waitFor|waitUntil)\([^;]{0,400}?\btimeout: (?!withinMs)[0-9]|^ {0,2}\}, [0-9]+_000\)$/m.test(

@@ -134,6 +134,6 @@ test('whatever comes in whatever batches, each record counts once and gaps hold 
         )
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: 2_000, seed: 20_261_126 },
   )
 })

@@ -43,7 +43,7 @@ const record: fc.Arbitrary<CallRecord> = fc
   )
 
 test('what calls add to each metric is what counting their rows again gives', async () => {
-  const records = fc.sample(record, 400)
+  const records = fc.sample(record, { seed: 20_261_126, numRuns: 400 })
   const producer = newProducer()
   await ledger.rollUp(
     'test:calls',

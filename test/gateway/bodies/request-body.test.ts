@@ -171,7 +171,7 @@ describe('against JSON.parse', () => {
           expect(JSON.parse(text.toString())).toEqual(parsed.stream_options)
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 1000, seed: 20_261_126 },
     )
   })
 
@@ -181,13 +181,14 @@ describe('against JSON.parse', () => {
         const body = Buffer.from(JSON.stringify(object))
         expect(scan(body.subarray(0, cut % body.length)).readable).toBe(false)
       }),
+      { seed: 20_261_126 },
     )
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const body = Buffer.concat([Buffer.from('{"model":"a","x":'), Buffer.from(bytes)])
         expect(scan(body).model).toBe('a')
       }),
-      { numRuns: 1000 },
+      { numRuns: 1000, seed: 20_261_126 },
     )
   })
 })

@@ -55,7 +55,10 @@ describe('text is found in every wire that carries JSON objects', () => {
   })
 
   test('any bytes are harmless, and a dialect that throws gives no text', () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => textIn(Buffer.from(bytes)) === ''))
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => textIn(Buffer.from(bytes)) === ''),
+      { seed: 20_261_126 },
+    )
     const throwing = { ...plainDialect, textOf: () => JSON.parse('{') }
     expect(textIn('{"t":"a"}', throwing)).toBe('')
     expect(textIn('{'.repeat(1e5))).toBe('')

@@ -68,6 +68,6 @@ test("requests are signed as AWS's signer for JavaScript signs them, and read as
         expect({ ...pairs, host: HOST }).toEqual(theirs)
       },
     ),
-    { numRuns: rounds({ short: 60, long: 3_000 }) },
+    { numRuns: rounds({ short: 60, long: 3_000 }), seed: 20_261_126 },
   )
 })

@@ -57,7 +57,7 @@ test('a walk in pieces tells what a walk in one piece tells, wherever it stops',
         expect(walk(body, everyEnd(body))).toEqual(walk(body, []))
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 1000, seed: 20_261_126 },
   )
 })
 
@@ -80,7 +80,7 @@ test('JSON objects are whole in any pieces, and their members have keys and valu
         expect(read).toEqual(Object.entries(JSON.parse(body.toString())))
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: 1000, seed: 20_261_126 },
   )
 })
 
