@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
+import { threadMs } from '../../support/patience.ts'
 
 function scan(body: string | Buffer) {
   return scanRequestBody(typeof body === 'string' ? Buffer.from(body) : body)
@@ -124,7 +125,7 @@ describe('harmless', () => {
   })
 
   test('a million open brackets cost no stack, a million quotes no time', () => {
-    const started = performance.now()
+    const started = threadMs()
     expect(scan(`{"x":${'['.repeat(1e6)}`).readable).toBe(false)
     expect(scan(`{"x":${'['.repeat(1e6)}${']'.repeat(1e6)},"model":"a"}`)).toMatchObject({
       readable: true,
@@ -134,7 +135,7 @@ describe('harmless', () => {
     expect(scan(`{"x":"${'\\'.repeat(2e6)}","model":"a"}`).model).toBe('a')
     expect(scan(`{"x":"${`${' '.repeat(60)}\\\\\\"`.repeat(1e5)}","model":"a"}`).model).toBe('a')
     expect(scan('"'.repeat(1e6)).readable).toBe(false)
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(threadMs() - started).toBeLessThan(2000)
   })
 })
 

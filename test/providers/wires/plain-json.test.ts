@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileProjection, JsonScanner } from '../../../src/providers/wires/json.ts'
 import { readPlainJson } from '../../../src/providers/wires/plain-json.ts'
+import { threadMs } from '../../support/patience.ts'
 
 const PROJECTION = compileProjection({
   model: 'value',
@@ -139,9 +140,9 @@ describe('a JSON document read in one go', () => {
     const lists = [`[${'1,'.repeat(40)}"\\\\",{}`, '"\\"', '{"a":[', '\\', '[1,'.repeat(20), '"'.repeat(3)]
     for (const piece of lists) {
       const text = `{"x":${piece.repeat(Math.floor(60_000 / piece.length))}}`
-      const begin = performance.now()
+      const begin = threadMs()
       plain(Buffer.from(text))
-      expect(performance.now() - begin).toBeLessThan(200)
+      expect(threadMs() - begin).toBeLessThan(200)
     }
   })
 })
