@@ -57,8 +57,8 @@ test('where connections are not kept, each request says so and has one of its ow
   for (let count = 1; count <= 3; count += 1) {
     expect((await send(pool).ended).body.toString()).toBe('one')
     expect(server.received[count - 1]).toContain('\r\nconnection: close\r\n')
-    await delay(30)
-    expect(pool.size).toEqual({ open: 0, kept: 0 })
+    await expect.poll(() => pool.size).toEqual({ open: 0, kept: 0 })
+    await delay(30) // until the second answer was sent
   }
   expect(server.sockets.length).toBe(3)
 })
@@ -88,7 +88,7 @@ test('requests that are given up before they are sent do not keep a connection f
   )
   await send(pool).ended
   for (let times = 0; times < 3; times += 1) {
-    await delay(250)
+    await delay(100)
     const { calls } = sendAnd(pool, (controller) => controller.abort(new Error('given up')))
     expect(calls).toEqual(['start', 'error'])
   }
