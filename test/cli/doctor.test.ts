@@ -287,7 +287,7 @@ test('records that no worker rolls up are wrong once they have waited too long',
   await redis.xadd(stream, '*', 'p', 'x')
   expect(await runChecks('backlog')).toMatchObject({
     state: 'wrong',
-    detail: expect.stringMatching(/^2 records wait .* for 6\d s$/),
+    detail: expect.stringMatching(/^2 records wait .* for ([6-9]\d|\d{3}) s$/),
   })
 })
 

@@ -15,6 +15,7 @@ import {
   newProducer,
   quiet,
 } from '../rollup/records.ts'
+import { patienceMs } from '../support/patience.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 import { json, run } from './command-line.ts'
@@ -64,7 +65,7 @@ test('the status says how far each producer is counted, what waits, and what its
     silenceMs: 3_000,
     log: quiet,
   })
-  await untilReady(redis, 3_000)
+  await untilReady(redis, patienceMs())
   await append(redis, stream, producer, 7, [aRecord(), aRecord()])
   redis.disconnect()
 

@@ -6,6 +6,7 @@ import { createDrain, type Drain } from '../../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
 import type { Candidate, RolledUp, RollUp } from '../../src/rollup/rolled-up.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { patienceMs } from '../support/patience.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { append, aRecord, newProducer, quiet } from './records.ts'
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
   keys = testRedisPrefix()
   redis = connect()
   writer = connect()
-  await Promise.all([untilReady(redis, 5_000), untilReady(writer, 5_000)])
+  await Promise.all([untilReady(redis, patienceMs()), untilReady(writer, patienceMs())])
 })
 afterAll(async () => {
   redis.disconnect()

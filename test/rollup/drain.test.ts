@@ -6,6 +6,7 @@ import { createDrain, type Drain } from '../../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../../src/rollup/drain/gap-check.ts'
 import type { RolledUp, RollUp } from '../../src/rollup/rolled-up.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
+import { patienceMs } from '../support/patience.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { type LedgerDatabase, openLedgerDatabase } from './ledger-database.ts'
@@ -28,7 +29,7 @@ beforeAll(async () => {
   keys = testRedisPrefix()
   redis = connect()
   writer = connect()
-  await Promise.all([untilReady(redis, 5_000), untilReady(writer, 5_000)])
+  await Promise.all([untilReady(redis, patienceMs()), untilReady(writer, patienceMs())])
 })
 afterAll(async () => {
   redis.disconnect()
@@ -215,7 +216,7 @@ test('a drain ends when its slot is over although entries keep coming', async ()
 
 test('a drain that is asked to stop ends at once, also while it waits', async () => {
   const connection = connect()
-  await untilReady(connection, 5_000)
+  await untilReady(connection, patienceMs())
   const stop = new AbortController()
   const drain = createDrain({
     rollUp: ledger.rollUp,

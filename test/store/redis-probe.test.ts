@@ -6,6 +6,7 @@ import { openRedis, untilReady } from '../../src/store/connection/redis.ts'
 import { readRedisState } from '../../src/store/connection/redis-state.ts'
 import { probeRedis } from '../../src/store/redis-probe/redis-probe.ts'
 import { REDIS_COMMANDS } from '../../src/store/redis-probe/redis-rights.ts'
+import { patienceMs } from '../support/patience.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 
 const PREFIX = 'tallygate:'
@@ -46,7 +47,7 @@ test('a user with the documented rights and no other is enough', async () => {
   expect(await probe(url)).toBeNull()
   const redis = openRedis(url, { name: 'test', whenAway: 'fail', silenceMs: 3_000, log: SILENT_LOG })
   try {
-    await untilReady(redis, 5_000)
+    await untilReady(redis, patienceMs())
     // Not INFO: what it would say of the server's settings is not known then.
     expect(await readRedisState(redis)).toMatchObject({
       product: 'Redis',

@@ -5,6 +5,7 @@ import { listenForKeyChanges } from '../../src/keys/key-version.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { quiet } from '../rollup/records.ts'
+import { patienceMs } from '../support/patience.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 
 let server: TestServer
@@ -26,11 +27,11 @@ function open(whenAway: 'fail' | 'wait', log: Logger = quiet): Redis {
 
 test('a command fails soon when the server accepts and never answers, and works when it does again', async () => {
   const redis = open('fail')
-  await untilReady(redis, 5_000)
+  await untilReady(redis, patienceMs())
   server.freeze()
   await expect(redis.ping()).rejects.toThrow()
   server.thaw()
-  await untilReady(redis, 5_000)
+  await untilReady(redis, patienceMs())
   expect(await redis.ping()).toBe('PONG')
 })
 
@@ -38,7 +39,7 @@ test('with the server away commands fail at once or wait, as asked, and one line
   const events: unknown[] = []
   const counting = { ...quiet, warn: (fields: object) => void events.push('event' in fields && fields.event) }
   const [failing, waiting] = [open('fail', counting), open('wait')]
-  await Promise.all([untilReady(failing, 5_000), untilReady(waiting, 5_000)])
+  await Promise.all([untilReady(failing, patienceMs()), untilReady(waiting, patienceMs())])
   await server.kill()
   await expect.poll(() => failing.status).toBe('reconnecting')
   await expect(failing.ping()).rejects.toThrow()
@@ -47,7 +48,7 @@ test('with the server away commands fail at once or wait, as asked, and one line
   expect(events).toEqual(['redis.unreachable'])
   await server.start()
   expect(await answer).toBe('PONG')
-  await untilReady(failing, 5_000)
+  await untilReady(failing, patienceMs())
   expect(await failing.ping()).toBe('PONG')
 })
 

@@ -67,7 +67,9 @@ test('a worker is well while no entry waits for longer than ten seconds, and say
   expect(await check()).toBeNull()
   await redis.del(stream)
   await addEntry(150_000)
-  expect(await check()).toMatch(/^backlog: 1 records wait to be rolled up, the oldest for 15\d s$/)
+  expect(await check()).toMatch(
+    /^backlog: 1 records wait to be rolled up, the oldest for (1[5-9]\d|[2-9]\d\d) s$/,
+  )
 })
 
 test("how long an entry has waited is measured by Redis's clock, whatever the container's says", async () => {

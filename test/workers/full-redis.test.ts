@@ -5,6 +5,7 @@ import { openRedis, type Redis, untilReady } from '../../src/store/connection/re
 import { countAnnounced } from '../../src/store/ledger/shard-leases.ts'
 import { startWorkers, type Workers } from '../../workers/workers.ts'
 import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
+import { patienceMs } from '../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
@@ -25,7 +26,7 @@ beforeAll(async () => {
   const settings = { max: 2, statementTimeoutMs: 5_000, applicationName: 'test', log: quiet }
   pool = openPostgres(database.url, settings)
   redis = openRedis(server.url, { name: 'test', whenAway: 'wait', silenceMs: 5_000, log: quiet })
-  await untilReady(redis, 20_000)
+  await untilReady(redis, patienceMs())
 })
 afterEach(async () => {
   await redis.config('SET', 'maxmemory', '0')

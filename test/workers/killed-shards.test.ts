@@ -5,6 +5,7 @@ import { openPostgres, type Postgres } from '../../src/store/connection/postgres
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { registerStream } from '../../src/store/ledger/ledger-database.ts'
 import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
+import { patienceMs } from '../support/patience.ts'
 import { type TestProcess, workerProcess } from '../support/processes.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
@@ -32,7 +33,7 @@ beforeAll(async () => {
   })
   keys = testRedisPrefix()
   redis = openRedis(keys.redisUrl, { name: 'test', whenAway: 'fail', silenceMs: 10_000, log: quiet })
-  await untilReady(redis, 5_000)
+  await untilReady(redis, patienceMs())
 })
 afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.kill()))

@@ -3,6 +3,7 @@ import { leaseName, workersName } from '../../src/domain/redis/redis-names.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { Leases } from '../../workers/shards/leases.ts'
 import { quiet } from '../rollup/records.ts'
+import { patienceMs } from '../support/patience.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 
 let keys: TestPrefix
@@ -14,7 +15,7 @@ let number = 0
 beforeAll(async () => {
   keys = testRedisPrefix()
   redis = openRedis(keys.redisUrl, { name: 'test leases', whenAway: 'fail', silenceMs: 5_000, log: quiet })
-  await untilReady(redis, 5_000)
+  await untilReady(redis, patienceMs())
 })
 afterAll(async () => {
   redis.disconnect()
