@@ -138,44 +138,44 @@ test('of a bound in two spellings the larger is reserved', async () => {
   expect(servedUsd).toBeLessThanOrEqual(0.2 + 4_002 * 1e-5)
 })
 
-test.each(Object.entries(CODINGS))(
-  'an answer of spaces in %s is counted exactly, and charged',
-  async (coding, encode) => {
-    const usage = { prompt_tokens: 7, completion_tokens: 16_000, total_tokens: 16_007 }
-    upstream.answer((_request, response) => {
-      served('gpt-4o', usage)
-      const message = { role: 'assistant', content: ' '.repeat(16_000 * 128) }
-      const text = JSON.stringify({ model: 'gpt-4o', choices: [{ message, finish_reason: 'stop' }], usage })
-      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': coding })
-      response.end(encode(text))
-    })
-    await budget(0.5)
-    const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'spaces' }], max_tokens: 16_000 }
-    const statuses: number[] = []
-    for (let calls = 0; calls < 15; calls += 1) statuses.push(await ask('/v1/chat/completions', body))
-    const count = statuses.filter((status) => status === 200).length
-    expect(count).toBe(4)
-    const { cost_usd: cost } = await stack.usageOf(client, count)
-    expect(cost).toBeCloseTo(servedUsd, 9)
-  },
-  60_000,
-)
+test.each(
+  Object.entries(CODINGS),
+)('an answer of spaces in %s is counted exactly, and charged', async (coding, encode) => {
+  const usage = { prompt_tokens: 7, completion_tokens: 16_000, total_tokens: 16_007 }
+  upstream.answer((_request, response) => {
+    served('gpt-4o', usage)
+    const message = { role: 'assistant', content: ' '.repeat(16_000 * 128) }
+    const text = JSON.stringify({ model: 'gpt-4o', choices: [{ message, finish_reason: 'stop' }], usage })
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': coding })
+    response.end(encode(text))
+  })
+  await budget(0.5)
+  const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'spaces' }], max_tokens: 16_000 }
+  const statuses: number[] = []
+  let count = 0
+  for (let calls = 0; calls < 15; calls += 1) {
+    statuses.push(await ask('/v1/chat/completions', body))
+    if (statuses.at(-1) !== 200) continue
+    count += 1
+    // The client has its answer before the gateway has read it, and until then what was reserved is held.
+    await stack.usageOf(client, count)
+  }
+  expect(count).toBe(4)
+  const { cost_usd: cost } = await stack.usageOf(client, count)
+  expect(cost).toBeCloseTo(servedUsd, 9)
+})
 
 test.each([
   ['before', { model: 'dall-e-2', n: '10' }, {}],
   ['behind', { model: 'dall-e-2' }, { n: '10' }],
-])(
-  'ten pictures are reserved that a form asks for %s its file',
-  async (_place, before, behind) => {
-    upstream.answer(drawing)
-    await budget(0.5)
-    const statuses = await Promise.all(Array.from({ length: 30 }, () => edit(before, behind)))
-    expect(new Set(statuses)).toEqual(new Set([200, 429]))
-    expect(servedUsd).toBeGreaterThan(0.3)
-    expect(servedUsd).toBeLessThanOrEqual(0.7 + 1e-9)
-  },
-  60_000,
-)
+])('ten pictures are reserved that a form asks for %s its file', async (_place, before, behind) => {
+  upstream.answer(drawing)
+  await budget(0.5)
+  const statuses = await Promise.all(Array.from({ length: 30 }, () => edit(before, behind)))
+  expect(new Set(statuses)).toEqual(new Set([200, 429]))
+  expect(servedUsd).toBeGreaterThan(0.3)
+  expect(servedUsd).toBeLessThanOrEqual(0.7 + 1e-9)
+})
 
 test('a form that asks for more behind its file than before it goes no further under a budget', async () => {
   upstream.answer(drawing)

@@ -73,7 +73,10 @@ test('a journal at its cap refuses calls before they go upstream, and takes them
   expect(passed + refused).toBe(CALLS)
   expect(refused).toBeGreaterThan(20)
   expect(upstream.requests.length - before).toBe(passed)
-  expect(await readiness()).toEqual([503, { status: 'unavailable', degraded: ['redis', 'journal'] }])
+  expect(await readiness()).toEqual([
+    503,
+    { status: 'unavailable', degraded: expect.arrayContaining(['redis', 'journal']) },
+  ])
   expect(await unmeteredCalls()).toBe(0)
 
   await redis.start()
@@ -85,7 +88,10 @@ test('a journal at its cap refuses calls before they go upstream, and takes them
 test('set to pass unmetered, it answers every call, and says of each that it was not counted', async () => {
   await startFilling({ ON_JOURNAL_FULL: 'unmetered' })
   expect(await chats(CALLS)).toEqual({ 200: CALLS })
-  expect(await readiness()).toEqual([200, { status: 'ready', degraded: ['redis', 'journal'] }])
+  expect(await readiness()).toEqual([
+    200,
+    { status: 'ready', degraded: expect.arrayContaining(['redis', 'journal']) },
+  ])
   const unmetered = await unmeteredCalls()
   expect(unmetered).toBeGreaterThan(20)
 

@@ -45,6 +45,8 @@ async function call(at: 0 | 1): Promise<Response> {
 
 async function ask(at: 0 | 1): Promise<{ requests: number; isWhole: boolean; asOf: string | null }> {
   const answer = await fetch(`${urls[at]}/v1/usage`, { headers: { authorization: `Bearer ${client.key}` } })
+  // A busy machine takes longer than an answer may.
+  if (answer.status === 503) return await ask(at)
   const { requests } = (await answer.json()) as { requests: number }
   const asOf = answer.headers.get('x-tallygate-as-of')
   return { requests, isWhole: asOf === null, asOf }
