@@ -88,7 +88,7 @@ describe('what reported calls say of estimates', () => {
     expect(ratios.ratioOf(key('new'))).toBeCloseTo(1.5, 6)
   })
 
-  test('a client that names models without end has nothing of another forgotten', () => {
+  test('a client that names models without end drops nothing that another taught', () => {
     const ratios = new LearnedRatios()
     teach(ratios, 'a', 2, 50)
     const before = ratios.ratioOf(key('a'))

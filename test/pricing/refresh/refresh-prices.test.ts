@@ -194,7 +194,7 @@ for (const [what, dollars, why] of DOUBTED) {
   })
 }
 
-test('a doubt that has changed since it was read is not ended by it, and begins anew', async () => {
+test('a doubt that has changed since it was read is not ended by it, and begins again', async () => {
   server.answerText(gpt4oAt(250))
   await refresh()
   const [read] = await selectPriceDoubts(pool)

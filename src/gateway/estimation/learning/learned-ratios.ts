@@ -50,7 +50,7 @@ const LIKE_CALLS = 4
 const MIN_CLIENTS = 3
 const MIN_CALLS = 5
 const AGREED_LOG_RATIO = Math.log(1.01)
-/** Names of models are input, so there must be an end: for each client, so that none has another forgotten, and for all. */
+/** Names of models are input, so there must be an end: for each client, so that none drops what another taught, and for all. */
 export const MAX_KEPT_OF_CLIENT = 500
 const MAX_KEPT = 10_000
 
