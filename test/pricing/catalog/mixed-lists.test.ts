@@ -98,6 +98,12 @@ test.each([
   expect(judge(withTier(factor)).held).toMatchObject([{ model: 'm1', why }])
   expect(judge(withTier(factor)).text ?? '').not.toContain('price_variants')
   expect(judge(withTier(1 / factor)).held).toEqual([])
+  // The standard price moves past a tier that is as it was.
+  const before = { text: listOf(withTier(1 / factor)), dataDay: null }
+  const moved = withTier(1 / factor).map((row, index) =>
+    index === 1 ? { ...times(row, 0, factor < 1 ? 5 : 0.3) } : row,
+  )
+  expect(judge(moved, {}, before).held).toEqual([])
 })
 
 test.each([
