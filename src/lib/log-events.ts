@@ -6,6 +6,7 @@ export const LOG_EVENTS = {
   'admin.applied': 'the operator applied a declaration of clients, keys, limits and alerts',
   'admin.client_changed': 'the operator renamed, disabled or enabled a client',
   'admin.client_created': 'the operator created a client',
+  'admin.value_erased': 'the operator had the value of an axis erased',
   'admin.cost_corrected': 'the operator adjusted, rebuilt or repriced costs',
   'admin.statement_closed': 'the operator closed a statement of a client',
   'admin.kafka_off': 'the operator deleted the calls that waited for Kafka',

@@ -5,6 +5,7 @@ import {
   listAdjustmentsOperation,
   listRulesOperation,
 } from '../corrections/operations/adjustments.ts'
+import { AXES_CHAPTER } from '../corrections/operations/axes.ts'
 import { RECONCILE_CHAPTER, type ReconcilePorts } from '../corrections/operations/reconcile.ts'
 import { repriceOperation } from '../corrections/operations/reprice.ts'
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
@@ -117,6 +118,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
   LIMITS,
   USAGE_CHAPTER,
   REPORT_CHAPTER,
+  AXES_CHAPTER,
   alertsChapter(ALERTS),
   CALLS_CHAPTER,
   {

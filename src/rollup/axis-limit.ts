@@ -3,6 +3,7 @@ import type { CallRecord } from '../call/call-record.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { JOIN_VALUES } from '../usage/axes/add-axis-usage.ts'
 
 /** A client's values on one axis that have totals of their own on a day; the rest are `(other)`. */
 export const VALUES_PER_DAY = 2_000
@@ -10,7 +11,7 @@ export const VALUES_PER_DAY = 2_000
 /** A value that calls of this batch have, and the row of totals it would have. */
 interface AskedValue {
   readonly day: UtcDay
-  readonly client: string
+  readonly client_id: string
   readonly axis: string
   readonly value: string
 }
@@ -33,7 +34,7 @@ export async function limitAxes<R extends CallRecord>(
     for (const { axis, value, totals } of parseAxes(axes)) {
       if (totals !== 'own') continue
       const name = nameOf(day, clientId, axis, value)
-      if (!asked.has(name)) asked.set(name, { day, client: clientId, axis, value })
+      if (!asked.has(name)) asked.set(name, { day, client_id: clientId, axis, value })
     }
   }
   const beyond = await selectBeyond(session, asked, limit)
@@ -68,7 +69,7 @@ async function selectBeyond(
   if (rows.length === 0) return beyond
   const isNew = new Set(rows.map(({ place }) => place))
   const added = list.filter((_, place) => isNew.has(place))
-  const axes = [...Map.groupBy(added, ([, { day, client, axis }]) => nameOf(day, client, axis, '')).values()]
+  const axes = [...Map.groupBy(added, ([, it]) => nameOf(it.day, it.client_id, it.axis, '')).values()]
   const counts = await session.query<{ place: number; values: number }>(COUNTS, [
     JSON.stringify(axes.map(([first], place) => ({ place, ...first?.[1] }))),
     [NO_VALUE, OTHER_VALUES],
@@ -81,19 +82,20 @@ async function selectBeyond(
 }
 
 const UNKNOWN = `
-select p.place from json_to_recordset($1) as p (place integer, day date, client text, axis text, value text)
-where not exists (
-  select from ${SCHEMA}.axes a join ${SCHEMA}.axis_values v on v.axis_id = a.id and v.value = p.value
-  join ${SCHEMA}.axis_usage u on u.axis_id = a.id and u.day = p.day and u.value_id = v.id
-  where a.client_id = p.client and a.name = p.axis)
-order by p.place`
+select p.place from json_to_recordset($1) as p (place integer, day date, client_id text, axis text, value text)
+left join lateral (
+  select u.day from (select p.*) r ${JOIN_VALUES}
+  cross join lateral (
+    select u.day from ${SCHEMA}.axis_usage u where u.axis_id = a.id and u.day = r.day and u.value_id = v.id offset 0) u
+  offset 0) known on true
+where known.day is null order by p.place`
 
 const COUNTS = `
 select p.place, (
   select count(*)::integer from ${SCHEMA}.axes a join ${SCHEMA}.axis_usage u on u.axis_id = a.id and u.day = p.day
-  where a.client_id = p.client and a.name = p.axis and u.value_id not in (
+  where a.client_id = p.client_id and a.name = p.axis and u.value_id not in (
     select v.id from ${SCHEMA}.axis_values v where v.axis_id = a.id and v.value = any($2::text[]))) as values
-from json_to_recordset($1) as p (place integer, day date, client text, axis text)`
+from json_to_recordset($1) as p (place integer, day date, client_id text, axis text)`
 
 function nameOf(day: UtcDay, client: string, axis: string, value: string): string {
   return `${day}\0${client}\0${axis}\0${value}`

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { parseAxes } from '../../src/call/axes.ts'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { addCredit } from '../../src/corrections/adjustments.ts'
+import { eraseValue } from '../../src/corrections/erase-value.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { reprice } from '../../src/corrections/reprice.ts'
 import { verifyLedger } from '../../src/corrections/verify.ts'
@@ -12,6 +13,8 @@ import { createCountingMemory } from '../../src/rollup/count-records.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import type { RollUp } from '../../src/rollup/rolled-up.ts'
 import { dropCallDay } from '../../src/usage/calls/call-partitions.ts'
+import { AXIS_COLUMNS } from '../../src/usage/export/export-columns.ts'
+import { readLines } from '../../src/usage/export/export-rows.ts'
 import { readReport } from '../../src/usage/report/read-report.ts'
 import type { ReportGroup, ReportQuery } from '../../src/usage/report/report-query.ts'
 import { orderTo } from '../corrections/repricing-order.ts'
@@ -212,6 +215,29 @@ test.each(
   for (const day of DAYS) await rebuildDay(ledger.pool, { day, who: 'ann', why: 'test' })
   expect(await byValue('team')).toEqual(credited)
   await checkWhole()
+
+  await eraseValue(ledger.pool, 'team', 'red', null)
+  const teams = [...(await byValue('team')).keys()]
+  expect(teams.filter((name) => name.startsWith('red'))).toEqual([])
+  expect(teams.some((name) => name.startsWith('(erased '))).toBe(true)
+  const { rows } = await ledger.pool.query(`select from tallygate.calls where axes ~ 'team=red'`)
+  expect(rows).toEqual([])
+  await checkWhole()
+
+  const { totals } = await sumsBy([])
+  const place = (column: string) => AXIS_COLUMNS.findIndex(({ name }) => name === column)
+  let exported = { requests: 0n, pico: 0n }
+  const scope = { from: DAYS[0], to: TODAY, clientId: null, axis: 'team' }
+  for await (const { rows: lines } of readLines(ledger.pool, scope)) {
+    for (const line of lines) {
+      const { requests, pico } = exported
+      exported = {
+        requests: requests + BigInt(line[place('requests')] ?? '0'),
+        pico: pico + BigInt(line[place('cost_usd')] ?? '0'),
+      }
+    }
+  }
+  expect(exported).toEqual({ requests: totals.now.requests, pico: totals.now.costPico })
 
   // What changes once the calls of a day are gone has no value.
   await dropDay(DAYS[0])

@@ -6,22 +6,33 @@ import type { AxisKey, AxisTotal } from '../total-by-day.ts'
 /** The columns of {@link AxisKey}, as `json_to_recordset` wants them. */
 export const AXIS_RECORD = 'day date, client_id text, axis text, value text'
 
-/** The joins from rows `r` with these columns to the numbers of their axes `a` and values `v`. */
-export const JOIN_VALUES = `join ${SCHEMA}.axes a on a.client_id = r.client_id and a.name = r.axis
-join ${SCHEMA}.axis_values v on v.axis_id = a.id and v.value = r.value`
+/**
+ * The joins from rows `r` with these columns to the numbers of their axes `a` and values `v`. `offset 0` keeps Postgres
+ * from joining in another way than by the index: for values that it has no statistics of it would read all for each row.
+ */
+export const JOIN_VALUES = `
+cross join lateral (
+  select a.id from ${SCHEMA}.axes a where a.client_id = r.client_id and a.name = r.axis offset 0) a
+cross join lateral (
+  select v.id from ${SCHEMA}.axis_values v where v.axis_id = a.id and v.value = r.value offset 0) v`
 
 const ADD_AXES = `
 insert into ${SCHEMA}.axes (client_id, name)
-select distinct r.client_id, r.axis from json_to_recordset($1) as r (${AXIS_RECORD})
-where not exists (select from ${SCHEMA}.axes a where a.client_id = r.client_id and a.name = r.axis)
-order by 1, 2 on conflict do nothing`
+select r.client_id, r.axis from (
+  select distinct client_id, axis from json_to_recordset($1) as r (${AXIS_RECORD})) r
+left join lateral (
+  select a.id from ${SCHEMA}.axes a where a.client_id = r.client_id and a.name = r.axis offset 0) a on true
+where a.id is null order by 1, 2 on conflict do nothing`
 
 const ADD_VALUES = `
 insert into ${SCHEMA}.axis_values (axis_id, value)
-select distinct a.id, r.value from json_to_recordset($1) as r (${AXIS_RECORD})
-join ${SCHEMA}.axes a on a.client_id = r.client_id and a.name = r.axis
-where not exists (select from ${SCHEMA}.axis_values v where v.axis_id = a.id and v.value = r.value)
-order by 1, 2 on conflict do nothing`
+select a.id, r.value from (
+  select distinct client_id, axis, value from json_to_recordset($1) as r (${AXIS_RECORD})) r
+cross join lateral (
+  select a.id from ${SCHEMA}.axes a where a.client_id = r.client_id and a.name = r.axis offset 0) a
+left join lateral (
+  select v.id from ${SCHEMA}.axis_values v where v.axis_id = a.id and v.value = r.value offset 0) v on true
+where v.id is null order by 1, 2 on conflict do nothing`
 
 /**
  * Sees to it that axes and values have numbers, in the order in which rows are locked.

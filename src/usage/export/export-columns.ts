@@ -47,10 +47,19 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = [...DIMENSION_COLUMNS, ..
   (left, right) => left.release - right.release,
 )
 
+const OF_VALUES: ReadonlySet<string> = new Set(['day', 'client_id', 'client'])
+
+/** The columns of the same exports by the values of an axis, of which only day and client are kept apart. */
+export const AXIS_COLUMNS: readonly ExportColumn[] = [
+  ...DIMENSION_COLUMNS.filter(({ name }) => OF_VALUES.has(name)),
+  { name: 'axis_value', kind: 'text', sql: 'u.axis_value', release: 4 },
+  ...METRIC_COLUMNS.toSorted((left, right) => left.release - right.release),
+]
+
 /** One line of a `jsonl` export, without its end. */
-export function jsonLine(row: ExportedRow): string {
+export function jsonLine(row: ExportedRow, columns = EXPORT_COLUMNS): string {
   const values: Record<string, string | number | null> = {}
-  for (const [place, { name, kind }] of EXPORT_COLUMNS.entries()) {
+  for (const [place, { name, kind }] of columns.entries()) {
     const value = row[place] ?? null
     if (kind === 'text') values[name] = value === '' ? null : value
     else values[name] = kind === 'usd' ? usdTextOf(value ?? '0') : Number(value)
@@ -69,18 +78,19 @@ export function laterDimensions(
   return Object.fromEntries(values.filter(([, value]) => value !== ''))
 }
 
-export const CSV_HEADER = csvLine(EXPORT_COLUMNS.map(({ name }) => name))
-
-const KINDS = EXPORT_COLUMNS.map(({ kind }) => kind)
+export function csvHeader(columns: readonly ExportColumn[]): string {
+  return csvLine(columns.map(({ name }) => name))
+}
 
 /** One line of a `csv` export, with its end. */
-export function csvRow(row: ExportedRow): string {
+export function csvRow(row: ExportedRow, columns = EXPORT_COLUMNS): string {
   let line = ''
-  for (let place = 0; place < KINDS.length; place += 1) {
+  for (let place = 0; place < columns.length; place += 1) {
     const value = row[place] ?? null
+    const kind = columns[place]?.kind
     if (place > 0) line += ','
-    if (KINDS[place] === 'count') line += value ?? '0'
-    else if (KINDS[place] === 'usd') line += usdTextOf(value ?? '0')
+    if (kind === 'count') line += value ?? '0'
+    else if (kind === 'usd') line += usdTextOf(value ?? '0')
     else if (value !== null && value !== '') line += csvCell(safeName(value))
   }
   return line + CSV_END

@@ -7,7 +7,14 @@ import { selectCallDays } from '../calls/call-partitions.ts'
 import { selectUsageDays } from '../days/usage-days.ts'
 import { readEvents, selectDaysWithCalls } from '../events/read-events.ts'
 import { selectPrices } from '../price-definitions.ts'
-import { CSV_HEADER, csvRow, type ExportedRow, jsonLine } from './export-columns.ts'
+import {
+  AXIS_COLUMNS,
+  csvHeader,
+  csvRow,
+  EXPORT_COLUMNS,
+  type ExportedRow,
+  jsonLine,
+} from './export-columns.ts'
 import { type FocusVersion, focusHeader, focusRows } from './export-focus.ts'
 import { type ExportPage, type ExportScope, readDays, readLines } from './export-rows.ts'
 
@@ -24,7 +31,8 @@ export async function* readExport(
   scope: ExportScope,
   focus: FocusVersion = '1.2',
 ): AsyncGenerator<TextPiece> {
-  const header = { csv: CSV_HEADER, jsonl: '', focus: focusHeader(focus), cloudevents: '' }[format]
+  const columns = scope.axis === undefined ? EXPORT_COLUMNS : AXIS_COLUMNS
+  const header = { csv: csvHeader(columns), jsonl: '', focus: focusHeader(focus), cloudevents: '' }[format]
   if (format === 'cloudevents') await requireCalls(pool, scope)
   if (header !== '') yield { where: null, text: header, rows: 0 }
   let day: UtcDay | null = null
@@ -45,11 +53,12 @@ function readParts(
   scope: ExportScope,
   focus: FocusVersion,
 ): AsyncGenerator<TextPiece> {
+  const columns = scope.axis === undefined ? EXPORT_COLUMNS : AXIS_COLUMNS
   switch (format) {
     case 'csv':
-      return inParts(readLines(pool, scope), csvRow)
+      return inParts(readLines(pool, scope), (row: ExportedRow) => csvRow(row, columns))
     case 'jsonl':
-      return inParts(readLines(pool, scope), (row: ExportedRow) => `${jsonLine(row)}\n`)
+      return inParts(readLines(pool, scope), (row: ExportedRow) => `${jsonLine(row, columns)}\n`)
     case 'focus':
       return inFocus(pool, scope, focus)
     case 'cloudevents':

@@ -7,7 +7,8 @@ import { shownKeyIn } from '../daily-key.ts'
 import { DAILY_COLUMNS, dailyRowFrom } from '../daily-row.ts'
 import { selectUsageDays } from '../days/usage-days.ts'
 import { DIMENSIONS, joinNames, KEY_DIMENSIONS, nameIn } from '../dimensions.ts'
-import { EXPORT_COLUMNS, type ExportedRow } from './export-columns.ts'
+import { rowsByValue } from '../report/axis-source.ts'
+import { AXIS_COLUMNS, EXPORT_COLUMNS, type ExportedRow } from './export-columns.ts'
 import type { FocusDay } from './export-focus.ts'
 
 /** What is exported: UTC days, both included, of one client or (`null`) of all. */
@@ -15,6 +16,8 @@ export interface ExportScope {
   readonly from: UtcDay
   readonly to: UtcDay
   readonly clientId: string | null
+  /** Absent: not by the values of one. */
+  readonly axis?: string | undefined
 }
 
 /** Some rows of one day. */
@@ -27,6 +30,12 @@ export interface ExportPage<Row> {
 const PAGE = 2_000
 
 const NAMES = DIMENSIONS.flatMap(({ named }) => (named === undefined ? [] : [named]))
+
+const SELECT_VALUES = `
+select ${AXIS_COLUMNS.map(({ sql }) => sql).join(', ')} from (${rowsByValue('$3')}) u
+left join ${SCHEMA}.clients clients on clients.id = u.client_id
+where u.day = $1 and ($2::text is null or u.client_id = $2)
+order by u.client_id, u.axis_value`
 
 function selectDay(columns: readonly string[]): string {
   return `
@@ -52,7 +61,8 @@ const SELECT_DAYS = selectDay([
 
 /** Daily totals as `csv` and `jsonl` have them: the columns' values as text. */
 export function readLines(pool: Postgres, scope: ExportScope): AsyncGenerator<ExportPage<ExportedRow>> {
-  return readPages(pool, scope, SELECT_LINES, fetchValues)
+  const { axis } = scope
+  return readPages(pool, scope, axis === undefined ? SELECT_LINES : SELECT_VALUES, fetchValues)
 }
 
 /** Daily totals with all that is known of them. */
@@ -83,7 +93,11 @@ async function* readPages<Row>(
     for (const day of days) {
       await beginTransaction(session, 'isolation level repeatable read, read only')
       await session.query(NO_IDLE_LIMIT)
-      await session.query(`declare export no scroll cursor for ${select}`, [day, scope.clientId])
+      await session.query(`declare export no scroll cursor for ${select}`, [
+        day,
+        scope.clientId,
+        ...(scope.axis === undefined ? [] : [scope.axis]),
+      ])
       let next = ahead(fetch(session))
       for (;;) {
         const rows = await next

@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import { AXIS_NAME } from '../../call/axes.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
-import { choiceField, clientField, dayField } from '../../operations/fields.ts'
+import { choiceField, clientField, dayField, formField } from '../../operations/fields.ts'
 import { LongText } from '../../operations/long-text.ts'
 import { operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
+import { VALUE } from '../../operations/read-input.ts'
 import { invalid, noClient } from '../../operations/refuse.ts'
 import type { FocusVersion } from '../export/export-focus.ts'
 import type { ExportFormat } from '../export/export-parts.ts'
@@ -34,6 +36,10 @@ export const exportUsage = operation({
     from: dayField(`The first UTC day. Without it: ${DEFAULT_EXPORT_DAYS} days up to the last.`).optional(),
     to: dayField('The last UTC day. Without it: today.').optional(),
     client: clientField().optional(),
+    axis: formField(AXIS_NAME, 'must be the name of an axis', {
+      description: 'csv and jsonl: by the values of this axis, in place of keys, models and upstreams.',
+      [VALUE]: 'name',
+    }).optional(),
     focus_version: choiceField(
       VERSIONS,
       'The version of the specification of `focus`. Without it: 1.2.',
@@ -48,14 +54,16 @@ export const exportUsage = operation({
   command: { words: 'usage export', print: () => '' },
   async run(
     { pool, read, now }: Ports,
-    { format, from: first, to: last, client: name, focus_version: focus = '1.2' },
+    { format, from: first, to: last, client: name, axis, focus_version: focus = '1.2' },
   ) {
     const to = last ?? utcDayOf(now())
     const from = first ?? addDays(to, 1 - DEFAULT_EXPORT_DAYS)
     if (from > to) throw invalid('from', `must not be after the last day, and ${from} is after ${to}`)
     const client = name === undefined ? null : await findClient(pool, name)
     if (name !== undefined && client === null) throw noClient(name)
-    const scope = { from, to, clientId: client?.id ?? null }
+    if (axis !== undefined && format !== 'csv' && format !== 'jsonl')
+      throw invalid('axis', 'must be left out: only csv and jsonl can be by an axis')
+    const scope = { from, to, clientId: client?.id ?? null, axis }
     const { readExport } = await import('../export/export-parts.ts') // a gateway starts without it
     return await read((source) =>
       LongText.begin(CONTENT_TYPES[format], { format, from, to }, readExport(source, format, scope, focus)),

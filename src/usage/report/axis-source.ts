@@ -95,3 +95,27 @@ function ofCorrections(axis: string): string {
         join ${SCHEMA}.axes a on a.id = p.axis_id and a.name = ${axis}) e
       group by day, client_id) e`
 }
+
+/**
+ * Rows as of `daily_usage` by the values of an axis, in SQL: `day`, `client_id`, `axis_value`, and all figures. They add
+ * up to those of `daily_usage`.
+ *
+ * @param axis Its name, as a parameter.
+ */
+export function rowsByValue(axis: string): string {
+  const rowsOf = (source: string, value: string, sign: '' | '-') =>
+    `select u.day, u.client_id, ${value} as ${VALUE_COLUMN}, ${NUMBERS.map((column) => `${sign}u.${column} as ${column}`).join(', ')}
+     from (${source}) u`
+  const whole = `select * from ${SCHEMA}.daily_usage`
+  const parts = [
+    rowsOf(whole, `'${NO_VALUE}'`, ''),
+    rowsOf(ofValues(axis), 'u.value', ''),
+    rowsOf(ofValues(axis), `'${NO_VALUE}'`, '-'),
+    rowsOf(ofCorrections(axis), `'${CORRECTED}'`, ''),
+    rowsOf(ofCorrections(axis), `'${NO_VALUE}'`, '-'),
+  ]
+  return `
+    select day, client_id, ${VALUE_COLUMN}, ${NUMBERS.map((column) => `coalesce(sum(${column}), 0) as ${column}`).join(', ')}
+    from (${parts.join(' union all ')}) u group by day, client_id, ${VALUE_COLUMN}
+    having ${NUMBERS.map((column) => `sum(${column}) <> 0`).join(' or ')}`
+}

@@ -43,7 +43,7 @@ export async function openClickHouse(): Promise<ClickHouse> {
     },
     async check(pool, days) {
       const lines: string[] = []
-      for await (const { rows } of readLines(pool, days)) lines.push(...rows.map(jsonLine))
+      for await (const { rows } of readLines(pool, days)) lines.push(...rows.map((row) => jsonLine(row)))
       const file = await write(lines)
       return await run([
         'truncate table tallygate.ledger_days',

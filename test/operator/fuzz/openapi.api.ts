@@ -47,7 +47,7 @@ const UNSAID: Readonly<Record<string, string>> = {
   listLimits: 'parameters of a query that need or exclude each other; a cursor is an item that is there',
   getUsageOfAll: 'parameters of a query that need each other; a cursor is of the same query',
   getUsage: 'period is in place of days',
-  exportUsage: 'the first day is not behind the last one',
+  exportUsage: 'the first day is not behind the last one; by an axis two formats are',
   setLimit: 'what a limit may say, by its kind; days to come',
   changeLimit: 'the kind of the limit with this id says what it may say',
   raiseLimit: 'the kind of the limit with this id; moments gone by',

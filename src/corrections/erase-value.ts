@@ -1,0 +1,69 @@
+import { lockCorrections } from '../store/connection/advisory-locks.ts'
+import { inTransaction, type Postgres, queryLong } from '../store/connection/postgres.ts'
+import { SCHEMA } from '../store/connection/schema.ts'
+
+/** What took the place of a value. */
+export interface ErasedValue {
+  /** Numbers of the value, one for each client that had totals of it. */
+  readonly ids: readonly string[]
+  /** Single calls, and jobs that have not reported their usage, that had it. */
+  readonly calls: number
+}
+
+const ERASE_NAME = `
+update ${SCHEMA}.axis_values v set value = '(erased ' || v.id || ')'
+from ${SCHEMA}.axes a
+where a.id = v.axis_id and a.name = $1 and v.value = $2 and ($3::text is null or a.client_id = $3)
+returning v.id, a.client_id`
+
+/**
+ * The same in the lines of single calls: those with totals by the number of the value, so that counting them again
+ * gives the same rows.
+ */
+function eraseLines(table: string, client: string): string {
+  return `
+update ${SCHEMA}.${table} r set axes = (
+  select string_agg(case
+      when line = $1 || '=' || $2 then $1 || '=(erased' || coalesce(' ' || k.id, '') || ')'
+      when line in ('~' || $1 || '=' || $2, '-' || $1 || '=' || $2) then substr(line, 1, length($1) + 1) || '=(erased)'
+      else line end, chr(10) order by place)
+  from string_to_table(r.axes, chr(10)) with ordinality l (line, place))
+from (select r.ctid, r.tableoid, v.id from ${SCHEMA}.${table} r ${client}
+  left join unnest($4::text[], $5::text[]) v (id, client_id) on v.client_id = c.client_id
+  where r.axes is not null and ($3::text is null or c.client_id = $3)
+    and string_to_array(r.axes, chr(10)) && array[$1 || '=' || $2, '~' || $1 || '=' || $2, '-' || $1 || '=' || $2]) k
+where r.ctid = k.ctid and r.tableoid = k.tableoid`
+}
+
+const ERASE_CALLS = eraseLines(
+  'call_rows',
+  `join ${SCHEMA}.call_kinds c on c.day = r.day and c.kind = r.kind`,
+)
+const ERASE_JOBS = eraseLines('objects', 'cross join lateral (select r.client_id) c')
+
+/**
+ * Takes a value's name out of totals, single calls and jobs, for good. What it adds up to stays, without the name.
+ * Roll-ups wait meanwhile.
+ *
+ * @param clientId `null`: of all clients.
+ */
+export async function eraseValue(
+  pool: Postgres,
+  axis: string,
+  value: string,
+  clientId: string | null,
+): Promise<ErasedValue> {
+  return await inTransaction(pool, async (session) => {
+    await lockCorrections(session)
+    const { rows } = await session.query<{ id: string; client_id: string }>(ERASE_NAME, [
+      axis,
+      value,
+      clientId,
+    ])
+    const ids = rows.map(({ id }) => id)
+    const parameters = [axis, value, clientId, ids, rows.map((row) => row.client_id)]
+    const calls = await queryLong(session, ERASE_CALLS, parameters)
+    const jobs = await queryLong(session, ERASE_JOBS, parameters)
+    return { ids, calls: (calls.rowCount ?? 0) + (jobs.rowCount ?? 0) }
+  })
+}

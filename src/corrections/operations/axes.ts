@@ -1,0 +1,50 @@
+import { AXIS_NAME } from '../../call/axes.ts'
+import { findClient } from '../../keys/clients.ts'
+import { shownCount, shownDocument, shownList, shownText } from '../../operations/answers.ts'
+import { clientField, formField, textField } from '../../operations/fields.ts'
+import { type Chapter, operation } from '../../operations/operation.ts'
+import type { Ports } from '../../operations/ports.ts'
+import { noClient, notFound } from '../../operations/refuse.ts'
+import { eraseValue } from '../erase-value.ts'
+
+const eraseOperation = operation({
+  name: 'axes.erase',
+  summary: 'Takes a value out of totals and single calls for good; what it adds up to stays.',
+  description: 'Counting waits meanwhile. Events that were sent, backups and logs are not touched.',
+  role: 'admin',
+  http: { method: 'POST', path: '/axes/{axis}/erase', id: 'eraseValue', body: 'ErasedName' },
+  input: {
+    axis: formField(AXIS_NAME, 'must be the name of an axis', { description: 'The name of the axis.' }),
+    value: textField('The value, as reports show it.'),
+    client: clientField('Only of this client, by its name.').optional(),
+  },
+  answer: shownDocument('ErasedValue', {
+    ids: shownList(shownText('A number of the value.'), 'Reports show each as (erased NUMBER).'),
+    calls: shownCount('Single calls and waiting jobs that had it.'),
+  }),
+  gives: 'What was erased.',
+  errors: ['not_found'],
+  changes: {
+    event: 'admin.value_erased',
+    says: 'value of an axis erased',
+    log: ({ ids, calls }) => ({ value_ids: ids, calls }),
+  },
+  command: {
+    words: 'axis erase',
+    options: { axis: '<axis>', value: '<value>' },
+    print: ({ ids, calls }) => `Erased: ${ids.length} with totals, ${calls} calls.`,
+  },
+  async run({ pool }: Ports, { axis, value, client }) {
+    const found = client === undefined ? null : await findClient(pool, client)
+    if (client !== undefined && found === null) throw noClient(client)
+    const erased = await eraseValue(pool, axis, value, found?.id ?? null)
+    if (erased.ids.length === 0 && erased.calls === 0) throw notFound('No call has this value.', 'value')
+    return erased
+  },
+})
+
+export const AXES_CHAPTER: Chapter<Ports> = {
+  words: 'axis',
+  about: 'Values that calls have on axes.',
+  operations: [eraseOperation],
+}
