@@ -78,7 +78,7 @@ async function byValue(axis: string): Promise<ReadonlyMap<string, Sums>> {
 /** Every axis adds up to the whole, as totals and on each day, and nothing differs from its calls. */
 async function checkWhole(): Promise<void> {
   const { totals } = await sumsBy([])
-  for (const axis of ['user', 'team', 'unheard-of'] as const) {
+  for (const axis of ['user', 'team', 'session', 'unheard-of'] as const) {
     const { rows, series } = await sumsBy([`axis:${axis}`])
     for (const field of ['requests', 'costPico', 'unpriced', 'errors', 'inputTokens', 'estimated'] as const) {
       expect(
@@ -186,6 +186,8 @@ test.each(
   const late = Math.floor(records.length / 2)
   await count(records.slice(0, late), 3)
   expect(await byValue('user')).toEqual(modelOf(records.slice(0, late), 'user', meteredCost))
+  // Without totals of their own, single calls tell.
+  expect(await byValue('session')).toEqual(modelOf(records.slice(0, late), 'session', meteredCost))
   await checkWhole()
 
   // Calls that come later have the new price too.

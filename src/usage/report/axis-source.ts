@@ -73,13 +73,25 @@ export function axisSource(
   return `select ${shown.map((column) => `u.${column}`).join(', ')} from (${all}) u${among}`
 }
 
-/** What each value has, with the columns of `daily_usage`. */
+/** What each value has, with the columns of `daily_usage`. Values of an axis without totals are counted in single calls. */
 function ofValues(axis: string): string {
   const numbers = NUMBERS.map((column) => `coalesce(u.${column}, 0) as ${column}`)
+  const recounts = [
+    ...METRICS.map(({ column, recount }) => `${recount} as ${column}`),
+    ...CORRECTIONS.map(({ column }) => `0 as ${column}`),
+  ]
   return `
     select u.day, a.client_id, v.value, ${numbers.join(', ')}
     from ${SCHEMA}.axes a join ${SCHEMA}.axis_usage u on u.axis_id = a.id
-    join ${SCHEMA}.axis_values v on v.id = u.value_id where a.name = ${axis}`
+    join ${SCHEMA}.axis_values v on v.id = u.value_id where a.name = ${axis}
+    union all
+    select c.day, c.client_id, substr(line, length(${axis}) + 3) as value, ${recounts.join(', ')}
+    from (
+      select *, case when not web_socket then (latency_ms * 1000)::bigint end as latency_us
+      from ${SCHEMA}.calls where axes is not null) c
+    cross join lateral string_to_table(c.axes, chr(10)) line
+    where not exists (select from ${SCHEMA}.axes where name = ${axis}) and starts_with(line, '-' || ${axis} || '=')
+    group by 1, 2, 3`
 }
 
 /** What adjustments added to a client's day and to no value. */
