@@ -13,6 +13,7 @@ import type { listDoubts } from '../../src/pricing/operations/doubts.ts'
 import type { showModelPrices } from '../../src/pricing/operations/show.ts'
 import type { listLetters } from '../../src/rollup/dead-letter-operations.ts'
 import type { explainOperation } from '../../src/usage/calls/call-operations.ts'
+import type { listCallsOperation } from '../../src/usage/calls/list-operations.ts'
 import type { listContradictions, listDifferences } from '../../src/usage/operations/price-checks.ts'
 import type { reportOperation } from '../../src/usage/operations/report.ts'
 import type { listUnpriced } from '../../src/usage/operations/unpriced.ts'
@@ -43,3 +44,4 @@ export type DeadLetter = RowOf<typeof listLetters>
 export type Health = AnswerOf<typeof doctorOperation>
 export type Process = RowOf<typeof listProcesses>
 export type Receiver = z.output<ReceiverSchema>
+export type Call = RowOf<typeof listCallsOperation>

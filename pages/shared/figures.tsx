@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import type { Query } from './address.ts'
 import { choose } from './context.tsx'
 import { Choice, type Option, optionOf } from './controls.tsx'
 import { changeText, exactUsd, usd } from './format.ts'
@@ -82,5 +83,34 @@ export function Tile({ label, href, children, now, before, beforeText, detail, i
         {detail !== undefined && ` ${detail}`}
       </dd>
     </div>
+  )
+}
+
+/** An end of the days that are chosen, in the address. */
+export function DayField({
+  label,
+  name,
+  query,
+}: {
+  readonly label: string
+  readonly name: string
+  readonly query: Query
+}) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        type="date"
+        value={query[name] ?? ''}
+        onChange={({ currentTarget: { value } }) =>
+          choose({
+            period: undefined,
+            [name]: value,
+            // An end without a beginning is refused.
+            ...(name === 'to' && query.from === undefined ? { from: value } : {}),
+          })
+        }
+      />
+    </label>
   )
 }

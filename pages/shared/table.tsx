@@ -8,8 +8,8 @@ export interface Column<Row> extends FileColumn<Row> {
   /** What the server sorts by it; absent: it does not. */
   readonly sort?: string
   readonly title?: (row: Row) => string
-  /** `text` stands at the left; `extra` is left out where there is no room. */
-  readonly kind?: 'text' | 'extra' | 'main'
+  /** `text` stands at the left; `extra` is left out where there is no room; `none` is in the file alone. */
+  readonly kind?: 'text' | 'extra' | 'main' | 'none'
 }
 
 interface TableProps<Row> {
@@ -29,7 +29,8 @@ interface TableProps<Row> {
 /** Rows as the server sorted and cut them. The first column names a row. */
 export function Table<Row>({ label, columns, rows, empty, sorted, next = null, file }: TableProps<Row>) {
   if (rows.length === 0) return <p class="empty">{empty}</p>
-  const [first, ...others] = columns
+  const shown = columns.filter(({ kind }) => kind !== 'none')
+  const [first, ...others] = shown
   if (first === undefined) return null
   return (
     <>
@@ -37,7 +38,7 @@ export function Table<Row>({ label, columns, rows, empty, sorted, next = null, f
         <table>
           <thead>
             <tr>
-              {columns.map((column) => (
+              {shown.map((column) => (
                 <Heading key={column.heading} column={column} sorted={sorted} />
               ))}
             </tr>

@@ -1,7 +1,7 @@
 import { type Choices, linkTo, type Query } from '../../shared/address.ts'
 import { address, choose } from '../../shared/context.tsx'
 import { Choice, Filter, optionOf, Select } from '../../shared/controls.tsx'
-import { PeriodChoice, QueryChoice, Usd } from '../../shared/figures.tsx'
+import { DayField, PeriodChoice, QueryChoice, Usd } from '../../shared/figures.tsx'
 import {
   changeText,
   count,
@@ -148,34 +148,6 @@ function Controls({ query, groups, period, isCompared }: ControlsProps) {
   )
 }
 
-function DayField({
-  label,
-  name,
-  query,
-}: {
-  readonly label: string
-  readonly name: string
-  readonly query: Query
-}) {
-  return (
-    <label class="field">
-      <span>{label}</span>
-      <input
-        type="date"
-        value={query[name] ?? ''}
-        onChange={({ currentTarget: { value } }) =>
-          choose({
-            period: undefined,
-            [name]: value,
-            // An end without a beginning is refused.
-            ...(name === 'to' && query.from === undefined ? { from: value } : {}),
-          })
-        }
-      />
-    </label>
-  )
-}
-
 /** The first column leads deeper into a row, and a small link to its calls. */
 function nameColumn(group: Group, query: Query, { period }: Report): Column<ReportRow> {
   return {
@@ -255,8 +227,7 @@ function columnsOf(
     {
       heading: 'Errors',
       sort: 'errors',
-      cell: (row) =>
-        row.errors === 0 ? '0' : <a href={callsOf(row, { failed: 'true' })}>{count(row.errors)}</a>,
+      cell: (row) => (row.errors === 0 ? '0' : <a href={callsOf(row)}>{count(row.errors)}</a>),
       value: ({ errors }) => errors,
     },
     {
