@@ -42,40 +42,41 @@ export function Choice({ label, options, chosen, onChoose }: ChoiceProps) {
 
 /** One of many. */
 export function Select({ label, options, chosen, onChoose }: ChoiceProps) {
+  const id = useId()
   return (
-    <label class="field">
-      <span>{label}</span>
-      <select value={chosen} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={chosen} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
         {options.map(({ value, label: text }) => (
           <option key={value} value={value}>
             {text}
           </option>
         ))}
       </select>
-    </label>
+    </div>
   )
 }
 
 interface FilterProps {
   readonly label: string
   readonly value: string
-  readonly hint?: string
   readonly onChoose: (value: string) => void
 }
 
 /** A text that is taken with Enter, or when the field is left. */
-export function Filter({ label, value, hint = '', onChoose }: FilterProps) {
+export function Filter({ label, value, onChoose }: FilterProps) {
+  const id = useId()
   return (
-    <label class="field">
-      <span>{label}</span>
+    <div class="field">
+      <label for={id}>{label}</label>
       <input
+        id={id}
         type="search"
         value={value}
-        placeholder={hint}
         spellcheck={false}
         autocomplete="off"
         onChange={({ currentTarget }) => onChoose(currentTarget.value.trim())}
       />
-    </label>
+    </div>
   )
 }

@@ -83,7 +83,7 @@ export function Scroll({
     const element = frame.current
     if (element === null) return
     const observer = new ResizeObserver(() => {
-      const attributes = { tabindex: '0', role: 'region', 'aria-label': label }
+      const attributes = { tabindex: '0', role: 'group', 'aria-label': label }
       for (const [name, value] of Object.entries(attributes))
         if (element.scrollWidth > element.clientWidth) element.setAttribute(name, value)
         else element.removeAttribute(name)

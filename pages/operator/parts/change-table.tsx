@@ -24,7 +24,7 @@ export function ChangeTable({ title, choices, order }: ChangeTableProps) {
       {({ rows, period }) => (
         <Table
           label={title}
-          empty="Nothing changed."
+          empty="No client did."
           rows={rows.filter(({ before }) => (order === 'desc' ? 1 : -1) * (before?.change_usd ?? 0) > 0)}
           columns={[
             {
@@ -46,7 +46,7 @@ export function ChangeTable({ title, choices, order }: ChangeTableProps) {
               kind: 'main',
             },
             {
-              heading: '',
+              heading: 'By',
               kind: 'extra',
               cell: ({ before, cost_usd }) => changeText(cost_usd, before?.cost_usd ?? 0),
             },
