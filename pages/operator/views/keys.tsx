@@ -132,7 +132,7 @@ function Changes({ of: { id, name, client } }: { readonly of: Key }) {
         label="Rotate"
         path={`keys/${id}/rotate`}
         fields={[
-          { name: 'overlap', label: 'The old one goes on for', hint: 'such as 1h; empty: not at all' },
+          { name: 'overlap', label: 'The old one goes on for', hint: 'such as 1h; empty: 24h' },
         ]}
         says={
           <>

@@ -122,7 +122,7 @@ function Changes({ limit }: { readonly limit: Limit }) {
         says="More is allowed until a time. Then it holds as before."
         fields={[
           { name: 'to', label: 'To', isRequired: true },
-          { name: 'until', label: 'Until', hint: '2026-12-31, or 7d', isRequired: true },
+          { name: 'until', label: 'Until', hint: '2026-12-31, or 4h', isRequired: true },
         ]}
       />
       {kind === 'budget' && per === 'total' && (
