@@ -131,9 +131,7 @@ function Changes({ of: { id, name, client } }: { readonly of: Key }) {
       <Action<MadeKey>
         label="Rotate"
         path={`keys/${id}/rotate`}
-        fields={[
-          { name: 'overlap', label: 'The old one goes on for', hint: 'such as 1h; empty: 24h' },
-        ]}
+        fields={[{ name: 'overlap', label: 'The old one goes on for', hint: 'such as 1h; empty: 24h' }]}
         says={
           <>
             A like key takes the place of <Name of={name} />, with its limits.
