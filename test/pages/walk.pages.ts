@@ -44,14 +44,14 @@ async function violations(page: Page): Promise<readonly string[]> {
   return found.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`))
 }
 
-const LOOKS = [
+const SCREENS = [
   ['light', { colorScheme: 'light' }],
   ['dark', { colorScheme: 'dark' }],
   ['at 320 px', { colorScheme: 'light', viewport: { width: 320, height: 700 } }],
   ['at 375 px', { colorScheme: 'dark', viewport: { width: 375, height: 800 } }],
 ] as const
 
-describe.each(LOOKS)('%s', (_, options) => {
+describe.each(SCREENS)('%s', (_, options) => {
   test('every view shows its parts, is accessible, stays in its frame, and breaks no rule of the policy', async () => {
     const { context, page } = await stand.open(options)
     const problems: string[] = []
@@ -117,9 +117,9 @@ test('what is chosen is in the address: back, reload and a copied link show the 
   const url = page.url()
   await page.reload()
   expect(await shown(page)).toEqual(before)
-  await page.goBack()
+  await page.evaluate('history.back()')
   await expect.poll(() => page.url()).not.toContain('sort=errors')
-  await page.goForward()
+  await page.evaluate('history.forward()')
   expect(await shown(page)).toEqual(before)
   const copy = await context.newPage()
   // Each tab signs in for itself: the token is in no storage that tabs share.
@@ -148,7 +148,7 @@ test('budgets are in the order of the server, and refused calls are named with t
   await context.close()
 })
 
-test('a key is made and shown once, called with, its call found with its cost, and revoked with a question', async () => {
+test('a key is made and shown once, called with, its call found with its cost, and revoked where that is confirmed', async () => {
   const { context, page } = await stand.open()
   await signIn(page, '#/keys?client=initech')
   await page.getByRole('button', { name: 'Make a key' }).click()
@@ -195,7 +195,7 @@ test('a key is made and shown once, called with, its call found with its cost, a
   await context.close()
 })
 
-test('a part that fails says so alone, and a wrong token is told', async () => {
+test('a part that fails says so alone, and a wrong token is named', async () => {
   const { context, page } = await stand.open()
   await page.route('**/admin/v1/limits**', (route) =>
     route.fulfill({ status: 503, json: { error: { message: 'A store is away.' } } }),
