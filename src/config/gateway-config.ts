@@ -96,6 +96,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly callAlertUsd: number
   /** Whose programs are answered as they expect it; absent: no others than those of the APIs. */
   readonly compat?: 'litellm'
+  /** Clients whose answers say what they cost, `*`: all; absent: none. */
+  readonly costInAnswers?: readonly string[]
   /** What calls reserve of their clients' limits; left out: `DEFAULT_ESTIMATES`. */
   readonly estimates?: EstimateConfig
   /** Who may call without a key of ours; absent: no identity is taken. */
@@ -190,6 +192,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     callAlertUsd: values.CALL_ALERT_USD,
     ...(file.axes.length === 0 ? {} : { axes: axesConfig(file.axes) }),
     ...(file.compat === null ? {} : { compat: file.compat }),
+    ...(file.costInAnswers === null ? {} : { costInAnswers: file.costInAnswers }),
     ...(file.identity === null ? {} : { identity: file.identity }),
     ...(file.estimates === null ? {} : { estimates: file.estimates }),
   }

@@ -108,6 +108,8 @@ export interface ConfigFile {
   readonly objects: 'owned' | 'shared'
   /** Whose programs are answered as they expect it; `null`: no others than those of the APIs. */
   readonly compat: 'litellm' | null
+  /** Clients whose answers say what they cost, `*`: all; `null`: none. */
+  readonly costInAnswers: readonly string[] | null
   /** `null`: the file has no `limits`. */
   readonly estimates: EstimateConfig | null
   /** Who may call without a key of ours; `null`: no identity is taken. */
@@ -134,11 +136,17 @@ const sections = z.strictObject({
   objects: z.unknown().optional(),
   limits: z.unknown().optional(),
   compat: z.unknown().optional(),
+  cost_in_answers: z.unknown().optional(),
   identity: z.unknown().optional(),
 })
 
 /** What the file may have at its top. */
 export const SECTIONS: readonly string[] = Object.keys(sections.shape)
+
+/** Names of clients. */
+const costInAnswers = z
+  .array(z.string().min(1, 'must not be empty'))
+  .min(1, 'must name a client, or be ["*"]')
 
 const objectSharing = z.enum(['owned', 'shared'])
 
@@ -203,6 +211,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     markups: [...source.textEntries('markups'), ...ownCredentialMarkups(upstreams)],
     objects: source.parse(objectSharing.default('owned'), ['objects']) ?? 'owned',
     compat: source.parse(z.enum(['litellm']).optional(), ['compat']) ?? null,
+    costInAnswers: source.parse(costInAnswers.optional(), ['cost_in_answers']) ?? null,
     estimates: source.parse(fileEstimates, ['limits']) ?? null,
     identity: source.parse(identityShape(env).optional(), ['identity']) ?? null,
     report: (line, what) => source.report(line, what),

@@ -12,6 +12,7 @@ import type { CallContext } from '../recording/call-result.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { answerFailure } from './failures.ts'
 import { forwardableResponseHeaders, forwardableTrailers } from './headers/answer-headers.ts'
+import { costFields, type ShownCost, withoutCosts } from './headers/cost-headers.ts'
 import type { MapAddress } from './own-addresses.ts'
 import { UsageEventFilter, withoutNullUsage } from './usage-event-filter.ts'
 
@@ -38,6 +39,8 @@ export interface DeliveredCall extends CallContext {
   readonly mapAddress?: MapAddress
   /** What programs of LiteLLM read, in place of the upstream's like it; absent: those stay. */
   readonly liteLlm?: readonly string[] | undefined
+  /** Whether the answer says what the call used and cost; absent: not. */
+  readonly showsCost?: boolean | undefined
 }
 
 /** Longer pieces are written by Node: copying them would cost more than it saves. */
@@ -150,6 +153,7 @@ export class Delivery implements HoldableDelivery {
     if (attempt !== undefined) this.#headers.push(...attemptHeaders(call, attempt))
     const { liteLlm } = this.#context
     if (liteLlm !== undefined) this.#headers = replaceLiteLlmHeaders(this.#headers, liteLlm)
+    if (this.#context.showsCost === true) this.#headers = withoutCosts(this.#headers)
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
     if (hasNoBody || (this.#announcedBytes !== null && this.#announcedBytes <= HELD_ANSWER_BYTES)) {
@@ -226,9 +230,9 @@ export class Delivery implements HoldableDelivery {
   /**
    * The record is written, or could not be (`ledgerError`): the client gets the rest, a cut, or an error.
    *
-   * @param costPico Of the call; `null`: it is not known.
+   * @param call What it used and cost.
    */
-  finish(upstreamError: Error | null, ledgerError: Error | null, costPico: string | null): void {
+  finish(upstreamError: Error | null, ledgerError: Error | null, call: ShownCost): void {
     this.#finished = true
     const response = this.#response
     if (this.#clientGone || response.destroyed) return
@@ -245,10 +249,18 @@ export class Delivery implements HoldableDelivery {
     this.#writeLast()
     const isWhole = !this.#headWritten
     if (isWhole) {
-      if (this.#context.liteLlm !== undefined) this.#headers.push(...costHeaders(costPico))
+      if (this.#context.liteLlm !== undefined) this.#headers.push(...costHeaders(call.costPico))
+      if (this.#context.showsCost === true) this.#headers.push(...costFields(call).flat())
       this.#writeHead()
     }
     const last = this.#writeAllButLast(isWhole)
+    if (this.#context.showsCost === true && !isWhole) {
+      const others = this.#trailers.filter((trailer) => withoutCosts(trailer).length > 0)
+      this.#trailers = [
+        ...others,
+        ...costFields(call).map(([name, value]): [string, string] => [name, value]),
+      ]
+    }
     if (this.#trailers.length > 0 && this.#announcedBytes === null) response.addTrailers(this.#trailers)
     if (last === undefined || last.length === 0) response.end()
     else if (isWhole && last.length <= JOINED_ANSWER_BYTES) response.end(last.toString('latin1'), 'latin1')

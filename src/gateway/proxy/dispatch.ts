@@ -152,7 +152,7 @@ export function dispatch(
 }
 
 function exchangeContext(
-  { services, admission: { limits, now } }: DispatchOptions,
+  { services, admission: { config, limits, now } }: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
@@ -198,12 +198,17 @@ function exchangeContext(
     rates: admission.rates,
     mapAddress,
     liteLlm: services.shownLimits && callHeaders(shownCall(admission, open, services.shownLimits), now()),
+    showsCost: config.costInAnswers && isShownCost(config.costInAnswers, admission.caller.clientName),
     span: admission.span,
     attemptSpan,
     endedUses: admission.reported?.uses ?? NONE,
     onEnd: () => admission.release(),
   }
   return gate === null ? context : { ...context, attempt: gate.state }
+}
+
+function isShownCost(clients: readonly string[], name: string): boolean {
+  return clients.includes('*') || clients.includes(name)
 }
 
 function shownCall(

@@ -268,7 +268,7 @@ export class Exchange implements AnswerHandler {
   /** The record is written: the client may have the rest. */
   #finish(upstreamError: Error | null, ledgerError: Error | null, record: CallRecord): void {
     try {
-      this.#delivery.finish(upstreamError, ledgerError, record.costPico)
+      this.#delivery.finish(upstreamError, ledgerError, record)
     } catch (error) {
       this.#services.observer.callFailed(this.#context.call, error)
       cutAnswer(this.#context.response)
