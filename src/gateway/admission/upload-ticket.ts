@@ -1,11 +1,9 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { openText, sealText } from '../../domain/sealed-text.ts'
 
 const PARAMETER = 'tallygate_upload'
 /** Longer than any upload goes on. */
 const VALID_MS = 24 * 60 * 60_000
-const CIPHER = 'aes-256-gcm'
-const IV_BYTES = 12
-const TAG_BYTES = 16
+const PURPOSE = 'tallygate upload ticket'
 const TICKET = new RegExp(`&${PARAMETER}=([\\w-]*)`)
 const UPLOAD = /upload\//i
 const UPLOAD_ID = /^upload_id=([^#]+)/i
@@ -24,12 +22,8 @@ interface Sealing {
  */
 export function withUploadTicket(target: string, key: string, { peppers, nowMs }: Sealing): string {
   const bound = boundTo(target)
-  const pepper = peppers[0]
-  if (bound === null || pepper === undefined) return target
-  const iv = randomBytes(IV_BYTES)
-  const cipher = createCipheriv(CIPHER, secretOf(pepper), iv).setAAD(bound)
-  const sealed = Buffer.concat([cipher.update(`${nowMs + VALID_MS} ${key}`, 'utf8'), cipher.final()])
-  const ticket = Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
+  if (bound === null || peppers.length === 0) return target
+  const ticket = sealText(`${nowMs + VALID_MS} ${key}`, { peppers, purpose: PURPOSE, bound })
   return `${target}&${PARAMETER}=${ticket}`
 }
 
@@ -42,14 +36,10 @@ export function takeUploadTicket(
   if (found === null) return { target, key: null }
   const rest = target.slice(0, found.index) + target.slice(found.index + found[0].length)
   const bound = boundTo(rest)
-  const ticket = Buffer.from(found[1] ?? '', 'base64url')
-  if (bound === null || ticket.length <= IV_BYTES + TAG_BYTES) return { target: rest, key: null }
-  for (const pepper of sealing.peppers) {
-    const opened = open(ticket, pepper, bound)?.split(' ')
-    if (opened === undefined) continue
-    return { target: rest, key: Number(opened[0]) > sealing.nowMs ? (opened[1] ?? null) : null }
-  }
-  return { target: rest, key: null }
+  if (bound === null) return { target: rest, key: null }
+  const opened = openText(found[1] ?? '', { peppers: sealing.peppers, purpose: PURPOSE, bound })?.split(' ')
+  if (opened === undefined || Number(opened[0]) <= sealing.nowMs) return { target: rest, key: null }
+  return { target: rest, key: opened[1] ?? null }
 }
 
 /**
@@ -66,19 +56,4 @@ function boundTo(target: string): Buffer | null {
     .flatMap((parameter) => UPLOAD_ID.exec(parameter)?.[1] ?? [])
   // Of two, a server may take either.
   return ids.length === 1 ? Buffer.from(`${path}?${ids[0]}`) : null
-}
-
-function open(ticket: Buffer, pepper: string, bound: Buffer): string | null {
-  try {
-    const decipher = createDecipheriv(CIPHER, secretOf(pepper), ticket.subarray(0, IV_BYTES))
-    decipher.setAAD(bound).setAuthTag(ticket.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
-    const opened = [decipher.update(ticket.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]
-    return Buffer.concat(opened).toString('utf8')
-  } catch {
-    return null
-  }
-}
-
-function secretOf(pepper: string): Buffer {
-  return createHmac('sha256', pepper).update('tallygate upload ticket').digest()
 }
