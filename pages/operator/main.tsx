@@ -1,5 +1,6 @@
 import { Api } from '../shared/api.ts'
 import { openPage } from '../shared/page.tsx'
+import { endSignIn, SignInLink } from './sign-in.tsx'
 import { VIEWS } from './views.ts'
 
 openPage({
@@ -12,6 +13,7 @@ openPage({
     secret: 'Admin token',
     note: (
       <>
+        <SignInLink />
         The value of <code>ADMIN_TOKEN</code>, which <code>npm start</code> prints, or a token of your own. It
         is kept in this tab until you close it.
       </>
@@ -19,4 +21,5 @@ openPage({
     wrong: 'That is not a token of this gateway, or it has ended.',
     autocomplete: 'current-password',
   },
+  signOut: () => endSignIn(sessionStorage.getItem('tallygate-admin-token')),
 })

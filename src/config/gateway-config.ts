@@ -31,6 +31,7 @@ import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
 import type { IdentityConfig } from './yaml/identity-config.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
 import type { RouteConfig } from './yaml/routes.ts'
+import type { SignInConfig } from './yaml/sign-in-config.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
 import { readEnvironmentUpstream } from './yaml/upstream.ts'
 import { joinUpstreams, type ModelConfig, type Upstreams } from './yaml/upstreams.ts'
@@ -102,6 +103,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly estimates?: EstimateConfig
   /** Who may call without a key of ours; absent: no identity is taken. */
   readonly identity?: IdentityConfig
+  /** How operators sign in beside their tokens; absent: they do not. */
+  readonly signIn?: SignInConfig
 }
 
 const gatewayVariables = {
@@ -157,6 +160,8 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
   if (values !== null) problems.push(...sharedPorts(values))
   if (values?.PORTAL_EMBED_ORIGINS?.includes('*') === true)
     problems.push('PORTAL_EMBED_ORIGINS: must name the origins: with * any page could show it in its own')
+  if (file.signIn !== null && values?.ADMIN_TOKEN === null)
+    problems.push('ADMIN_TOKEN: is not set, and without it there is nothing that sign_in opens')
   if (values === null || problems.length > 0) throw new ConfigError(problems)
   return {
     ...workerConfig(values),
@@ -194,6 +199,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     ...(file.compat === null ? {} : { compat: file.compat }),
     ...(file.costInAnswers === null ? {} : { costInAnswers: file.costInAnswers }),
     ...(file.identity === null ? {} : { identity: file.identity }),
+    ...(file.signIn === null ? {} : { signIn: file.signIn }),
     ...(file.estimates === null ? {} : { estimates: file.estimates }),
   }
 }

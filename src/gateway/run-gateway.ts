@@ -21,6 +21,7 @@ import { Objects } from '../objects/objects.ts'
 import { recordObjects } from '../objects/record-objects.ts'
 import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
+import { openSignIn } from '../operator/sign-in/provider.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { findSigned } from '../statements/statement-receipts.ts'
 import { openRedis } from '../store/connection/redis.ts'
@@ -127,6 +128,7 @@ export async function runGateway(
     log,
   })
   const identities = openIdentities({ config: config.identity, keys, pool: polls, now, log })
+  const signIn = config.signIn === undefined ? null : openSignIn(config.signIn, log)
   const following = { pool: polls, dataDir: config.dataDir, log }
   const stored = await loadStoredPrices(following)
   const reloadable = new ReloadableConfig(config, log, stored)
@@ -281,7 +283,7 @@ export async function runGateway(
   const admin = buildAdmin({
     logger: log,
     adminToken: config.adminToken,
-    ...{ metrics, readiness, polls, reports, now },
+    ...{ signIn, metrics, readiness, polls, reports, now },
     ledgerStats: () => ledger.stats(),
     prices: () => reloadable.shownPrices(),
     env: process.env,
@@ -316,10 +318,7 @@ export async function runGateway(
       version: VERSION,
       adminAddress: admin.server.address() as AddressInfo,
       configuration: () => configuration,
-      reloadable,
-      identities,
-      ledger,
-      disk,
+      ...{ reloadable, identities, signIn, ledger, disk },
       certificateEndsAtMs: () => certificate?.endsAtMs ?? null,
       upstreams: upstreamHealth,
       reload: () => reloadAsked.said,
@@ -381,8 +380,7 @@ export async function runGateway(
         await announced.stop()
         const limitsClosed = limits.close()
         await Promise.all([admin.close(), portal?.close()])
-        await reloadable.close()
-        await identities.stop()
+        await Promise.all([reloadable.close(), identities.stop(), signIn?.stop()])
         await keys.close()
         for (const one of [networks, followed, recording, sharedRatios]) await one.stop()
         for (const one of [journalRecording, kafkaBacklog, workerWatch]) await one.stop()

@@ -25,11 +25,15 @@ import { openListener } from './open-listener.ts'
 import { openapi } from './openapi.ts'
 import { providerReports, takeApiKey } from './provider-reports/provider-reports.ts'
 import { serveOperations } from './serve-operations.ts'
+import type { SignInProvider } from './sign-in/provider.ts'
+import { signInPeople } from './sign-in/sign-in.ts'
 
 export interface AdminOptions {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   /** `null`: there is no `/admin/v1` and no dashboard. */
   readonly adminToken: string | null
+  /** How people sign in; absent: by tokens alone. */
+  readonly signIn?: SignInProvider | null
   readonly metrics: MetricsOptions
   readonly readiness: () => Readiness
   readonly ledgerStats: () => LedgerStats
@@ -74,7 +78,9 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   openapi(app, { baseUrl: options.baseUrl, version: options.version })
   const { adminToken } = options
   if (adminToken !== null) {
-    dashboard(app)
+    dashboard(app, options.signIn !== undefined && options.signIn !== null)
+    if (options.signIn)
+      signInPeople(app, { ...options, provider: options.signIn, pool: options.polls, log: app.log })
     const tokens = new CheckedTokens('operator', options.peppers, (digests) =>
       findTokenHolder(options.polls, digests),
     )

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { NO_PARAMETERS } from '../http/listener.ts'
 import { type PageFile, servePage } from './page.ts'
 
 const TYPES = { html: 'text/html', css: 'text/css', svg: 'image/svg+xml', js: 'text/javascript' } as const
@@ -15,9 +16,10 @@ export function pageFile(name: string): PageFile {
 
 /**
  * `GET /dashboard`: the operator's page. It contains no figures: its script asks `/admin/v1` with the
- * operator's token.
+ * operator's token. It asks `GET /sign-in/offer` whether people sign in beside.
  */
-export function dashboard(app: FastifyInstance): void {
+export function dashboard(app: FastifyInstance, offersSignIn: boolean): void {
+  app.get('/sign-in/offer', NO_PARAMETERS, async () => ({ offered: offersSignIn }))
   servePage(app, {
     path: '/dashboard',
     page: pageFile('operator.html'),

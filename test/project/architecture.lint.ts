@@ -128,6 +128,8 @@ const HOMES: Readonly<Record<string, RegExp>> = {
   fastify: /^src\/(gateway|http|operator|objects)\//,
   '@fastify/http-proxy': /^src\/gateway\/proxy\//,
   commander: /^src\/cli\//,
+  jose: /^src\/gateway\/identity\//,
+  'openid-client': /^src\/operator\/sign-in\//,
   pino: /^src\/lib\//,
   'prom-client': /^src\/metrics\//,
   '@opentelemetry/sdk-trace': /^src\/gateway\/tracing\//,

@@ -15,6 +15,7 @@ import { type AxisConfig, fileAxes } from './axes.ts'
 import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
 import { type IdentityConfig, identityShape } from './identity-config.ts'
 import { type FileRoute, routeShape } from './routes.ts'
+import { type SignInConfig, signInShape } from './sign-in-config.ts'
 import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
 
 /** The `paths` of the YAML file. */
@@ -114,6 +115,8 @@ export interface ConfigFile {
   readonly estimates: EstimateConfig | null
   /** Who may call without a key of ours; `null`: no identity is taken. */
   readonly identity: IdentityConfig | null
+  /** How operators sign in beside their tokens; `null`: they do not. */
+  readonly signIn: SignInConfig | null
   /** Adds a problem found later, `line` counting from 1. */
   readonly report: (line: number, what: string) => void
 }
@@ -138,6 +141,7 @@ const sections = z.strictObject({
   compat: z.unknown().optional(),
   cost_in_answers: z.unknown().optional(),
   identity: z.unknown().optional(),
+  sign_in: z.unknown().optional(),
 })
 
 /** What the file may have at its top. */
@@ -214,6 +218,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     costInAnswers: source.parse(costInAnswers.optional(), ['cost_in_answers']) ?? null,
     estimates: source.parse(fileEstimates, ['limits']) ?? null,
     identity: source.parse(identityShape(env).optional(), ['identity']) ?? null,
+    signIn: source.parse(signInShape(env).optional(), ['sign_in']) ?? null,
     report: (line, what) => source.report(line, what),
   }
 }

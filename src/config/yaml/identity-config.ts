@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
+import type { ClaimPath } from '../../domain/claims.ts'
 import { isName } from '../../domain/names.ts'
 import type { Environment } from '../environment.ts'
 import { isHeaderValue } from '../variables.ts'
@@ -9,9 +10,6 @@ export const SIGNING_ALGORITHMS = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA'],
 ] as const
-
-/** The members that lead to a claim: `['realm_access', 'roles']`. */
-export type ClaimPath = readonly string[]
 
 /** How the client of an identity is found. */
 export type ClientRule =
@@ -69,7 +67,11 @@ export const providerUrl = z.string().refine((text) => {
 }, 'must be an https:// URL')
 
 const claim = z.string().min(1, 'must name a claim').max(256, 'must be at most 256 characters')
-const claimPath = z.union([claim.transform((name) => [name]), z.array(claim).min(1, 'must name a claim')])
+/** A claim by its name, or by the members that lead to it. */
+export const claimPath = z.union([
+  claim.transform((name) => [name]),
+  z.array(claim).min(1, 'must name a claim'),
+])
 const clientName = z.string().refine(isName, 'must be a name of a client')
 const fixedClient = z
   .strictObject({ name: clientName })

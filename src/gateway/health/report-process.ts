@@ -5,6 +5,7 @@ import type { GatewayConfig } from '../../config/config.ts'
 import { pepperId } from '../../domain/api-key.ts'
 import { streamNames } from '../../domain/redis/redis-names.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
+import type { KeptState } from '../../lib/credential-keeper.ts'
 import {
   type CredentialReport,
   NOTHING_REPORTED,
@@ -50,6 +51,7 @@ export interface ReportOptions {
   readonly configuration: () => string
   readonly reloadable: Pick<ReloadableConfig, 'recordedPrices' | 'reportCredentials'>
   readonly identities: { report(): CredentialReport[] }
+  readonly signIn: { state(): KeptState } | null
   readonly ledger: Pick<Ledger, 'stats'>
   readonly disk: JournalDisk
   readonly certificateEndsAtMs: () => number | null
@@ -82,7 +84,13 @@ export function reportGateway(options: ReportOptions): () => Promise<Omit<Proces
       upstreams: upstreams.report(),
       uncommittedRecords,
       reload: options.reload(),
-      credentials: [...options.reloadable.reportCredentials(), ...options.identities.report()],
+      credentials: [
+        ...options.reloadable.reportCredentials(),
+        ...options.identities.report(),
+        ...(options.signIn === null
+          ? []
+          : [{ upstream: 'operators', kind: 'sign-in', ...options.signIn.state() }]),
+      ],
       pepperIds: config.keyPepper.map(pepperId),
     }
   }

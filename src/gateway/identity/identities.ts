@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import type { CallerLookup } from '../../call/call-ports.ts'
 import type { ClientRule } from '../../config/yaml/identity-config.ts'
+import { claimAt } from '../../domain/claims.ts'
 import { isName } from '../../domain/names.ts'
 import { type Identity, identityKeyId, type Registration } from '../../keys/identities.ts'
 import type { KeyDirectory } from '../../keys/key-directory.ts'
 import {
-  claimAt,
   isTokenLike,
   type KnownIssuer,
   type ProvenToken,

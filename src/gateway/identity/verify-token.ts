@@ -1,5 +1,6 @@
 import { errors, jwtVerify } from 'jose'
-import type { ClaimPath, TokenIssuer } from '../../config/yaml/identity-config.ts'
+import type { TokenIssuer } from '../../config/yaml/identity-config.ts'
+import { claimAt, isMembers } from '../../domain/claims.ts'
 import type { IssuerKeys } from './key-set.ts'
 
 /** Longer tokens are refused unread. */
@@ -102,16 +103,6 @@ export async function verifyToken(
   return { issuer, subject, tokenId: typeof jti === 'string' ? jti : null, endsAtMs, claims }
 }
 
-/** The value that a path leads to; `undefined`: nothing is there. */
-export function claimAt(claims: Readonly<Record<string, unknown>>, path: ClaimPath): unknown {
-  let value: unknown = claims
-  for (const name of path) {
-    if (!isMembers(value) || !Object.hasOwn(value, name)) return undefined
-    value = value[name]
-  }
-  return value
-}
-
 function faultOf(error: unknown): TokenFault {
   if (error instanceof errors.JWTExpired) return 'expired'
   if (error instanceof errors.JWTClaimValidationFailed) {
@@ -142,10 +133,6 @@ function membersOf(part: string): Readonly<Record<string, unknown>> | null {
   } catch {
     return null
   }
-}
-
-function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The members of all objects in a value. The text has more colons than that where it names one twice. */

@@ -14,6 +14,7 @@ import {
   createOperatorToken,
   type NewOperatorToken,
   type OperatorToken,
+  PERSON,
   revokeOperatorToken,
   selectOperatorTokens,
 } from '../tokens/operator-tokens.ts'
@@ -57,6 +58,8 @@ export const createTokenOperation = renderedOperation({
   },
   check({ name }) {
     if (name === ENVIRONMENT_TOKEN) throw invalid('name', 'must not be that of the variable')
+    if (name.startsWith(PERSON))
+      throw invalid('name', `must not begin with ${PERSON}, as those who sign in do`)
   },
   answer: shownDocument('MadeOperatorToken', {
     ...TOKEN,

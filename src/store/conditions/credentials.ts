@@ -11,6 +11,7 @@ interface HeldCredential extends CredentialReport {
 const REPAIRS: Readonly<Record<string, string>> = {
   aws: 'see the profile, role or instance that AWS credentials come from at that host',
   google: 'see the service account, its key file, or the metadata server at that host',
+  'sign-in': 'see the issuer in sign_in, and whether it is reached from that host; tokens go on',
   tokens: 'see jwks_url, and whether it is reached from that host',
   azure: 'see the application or managed identity in Entra, and its secret, at that host',
 }
@@ -18,6 +19,7 @@ const REPAIRS: Readonly<Record<string, string>> = {
 /** What is fetched for those who call. */
 const SUBJECTS: Readonly<Record<string, (name: string) => string>> = {
   tokens: (name) => `keys of the identity provider ${name}`,
+  'sign-in': () => 'sign-in of operators',
 }
 
 async function checkCredentials(pool: Postgres): Promise<readonly Finding[]> {
@@ -41,6 +43,8 @@ function findingOf(subject: string, held: readonly HeldCredential[]): Finding {
   const { process, problem, kind } = failing
   const why = `at gateway ${process}: ${problem ?? 'it was not fetched yet'}`
   const repair = REPAIRS[kind] ?? 'see the log of the gateway'
+  // No call needs it, and no token.
+  if (kind === 'sign-in') return warning('credentials', `${subject}, not reached ${why}`, repair)
   return lacking === undefined
     ? warning('credentials', `${subject}, valid ${end}, cannot be renewed ${why}`, repair)
     : failure('credentials', `${subject}, none is valid ${why}`, repair)
