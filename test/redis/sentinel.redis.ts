@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Deployment, startDeployment } from './support/deployment.ts'
 import { waitUntil } from './support/redis-node.ts'
@@ -27,6 +28,26 @@ test('a master that is killed with -9 under load costs no call and doubles none'
     await waitUntil('another is master', async () => (await redis.master()) !== before)
     await before.start()
   }, 4_000)
+  await deployment.expectExact()
+})
+
+test('nobody stays at a master that comes back empty after its failover', async () => {
+  const before = await redis.master()
+  await deployment.loadWhile(async () => {
+    await before.kill()
+    await waitUntil('another is master', async () => (await redis.master()) !== before)
+    await before.start()
+    const ours = async () =>
+      String(await before.ask('CLIENT', 'LIST'))
+        .split('\n')
+        .filter((line) => /\bname=tallygate-limits\b/.test(line) && !/\bage=[012]\b/.test(line)).length
+    for (let times = 0; times < 20; times += 1) {
+      await delay(250)
+      expect(await ours()).toBe(0)
+    }
+    // The Sentinels have not made a replica of it yet: what was written to it would be lost.
+    expect(await before.ask('ROLE')).toContain('master')
+  }, 6_000)
   await deployment.expectExact()
 })
 

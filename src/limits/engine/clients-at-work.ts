@@ -116,8 +116,8 @@ export class ClientsAtWork {
   /** The connection to Redis is another one: what Redis knows may be older than it was. */
   reconnected(): void {
     this.presence.reconnected(this.#options.now())
-    if (this.presence.isAway) void this.#askRedis()
-    else this.#reportAll()
+    void this.#askRedis()
+    if (!this.presence.isAway) this.#reportAll()
   }
 
   /** What this gateway holds and does not use is given back. */
@@ -286,9 +286,10 @@ export class ClientsAtWork {
     const wasAway = presence.isAway
     const { now, store } = this.#options
     try {
+      const askedAtMs = now()
       const { beganMs, ageMs } = await store.keptSince()
       presence.answered()
-      if (presence.keeps(beganMs, ageMs, now()) || wasAway) this.#reportAll()
+      if (presence.keeps(beganMs, ageMs, askedAtMs, now()) || wasAway) this.#reportAll()
     } catch {
       presence.failed()
     }

@@ -78,7 +78,7 @@ export class ClientExchange {
         this.#hasFailed = true
         throw error
       })
-      if (kept !== null) presence.keeps(kept.beganMs, kept.ageMs, now())
+      if (kept !== null) presence.keeps(kept.beganMs, kept.ageMs, sentAtMs, now())
       if (this.#hasFailed) this.#answersSinceMs = now()
       this.#hasFailed = false
       this.#redisOffsetMs = reply.redisMs - now()

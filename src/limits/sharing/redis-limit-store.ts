@@ -3,6 +3,7 @@ import { DeadlineError } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { atMostEvery } from '../../lib/repeat.ts'
 import { openRedis, type Redis } from '../../store/connection/redis.ts'
+import { confirmMaster } from '../../store/connection/redis-client.ts'
 import { REPORTED_FIELD, TOKEN_FIELD } from './known-gateways.ts'
 import type { ExchangeReply, ExchangeRequest, KeptSince, LimitStore } from './limit-store.ts'
 
@@ -80,6 +81,7 @@ export class RedisLimitStore implements LimitStore {
   }
 
   async keptSince(): Promise<KeptSince> {
+    await confirmMaster(this.#redis)
     const answer = await inTime(this.#redis.eval(KEPT_SINCE, 1, limitsSinceName(this.#redisPrefix)))
     const [beganMs, nowMs] = Array.isArray(answer) ? answer.map(Number) : []
     if (beganMs === undefined || nowMs === undefined) throw new Error('no clear answer')

@@ -2,6 +2,8 @@
 const ASK_MS = 1_000
 /** So long after Redis may have lost something, every gateway that runs has reported again what it holds. */
 const SETTLE_MS = 1_500
+/** It is asked once more so long after that, as it may have been another server than the others have found. */
+const CONFIRM_MS = 500
 
 /** Whether Redis answers, and what it knows can be believed, for all clients of this process. */
 export class RedisPresence {
@@ -20,6 +22,8 @@ export class RedisPresence {
   /** When what Redis keeps began, by its clock; `null`: it has not said so yet. */
   #beganMs: number | null = null
   #askedAtMs = Number.NEGATIVE_INFINITY
+  /** When it was asked what it answered last. */
+  #confirmedAtMs = Number.NEGATIVE_INFINITY
 
   answered(): void {
     this.exchanges += 1
@@ -50,9 +54,11 @@ export class RedisPresence {
   /**
    * What Redis keeps began then, and so long ago.
    *
+   * @param askedAtMs When it was asked that.
    * @returns Whether it is not what it was: it was flushed.
    */
-  keeps(beganMs: number, ageMs: number, nowMs: number): boolean {
+  keeps(beganMs: number, ageMs: number, askedAtMs: number, nowMs: number): boolean {
+    this.#confirmedAtMs = askedAtMs
     if (this.#beganMs === beganMs) return false
     const isFirst = this.#beganMs === null
     this.#beganMs = beganMs
@@ -63,7 +69,8 @@ export class RedisPresence {
 
   /** Whether all that gateways hold is known since then, so that more may be taken. */
   isSettled(sinceMs: number, nowMs: number): boolean {
-    return nowMs - Math.max(this.wholeSinceMs, sinceMs) >= SETTLE_MS
+    const lostAtMs = Math.max(this.wholeSinceMs, sinceMs)
+    return nowMs >= lostAtMs + SETTLE_MS && this.#confirmedAtMs >= lostAtMs + CONFIRM_MS
   }
 
   /** Whether it is time to ask. */

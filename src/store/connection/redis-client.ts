@@ -1,6 +1,7 @@
 import { Cluster, type RedisOptions, Redis as SingleRedis } from 'ioredis'
 import { parseRedisUrl, type RedisAddress, type RedisHost } from '../../domain/redis/redis-url.ts'
 import { answerInfoForAll, type Redis } from './redis-info.ts'
+import { keyOf, SENTINEL_SETTINGS, SentinelWatch, type Watched } from './sentinel-watch.ts'
 
 export interface RedisClientOptions {
   /** Shown in `CLIENT LIST`. */
@@ -40,8 +41,15 @@ type SingleAddress = Exclude<RedisAddress, { kind: 'cluster' }>
 
 function buildSingle(address: SingleAddress, options: RedisClientOptions): SingleRedis {
   const once = options.whenAway === 'once'
+  const watch = address.kind === 'sentinels' && !once ? watchFor(address, options) : null
+  const watched: Watched = {
+    at: null,
+    // One that is still being made would end for good: it is looked at again.
+    reconnect: () => (redis.status === 'ready' ? redis.disconnect(true) : undefined),
+  }
   const settings: RedisOptions & { replyMapping: 'legacy' } = {
     ...place(address, once),
+    ...(watch === null ? {} : { natMap: (key) => master(watch, watched, key) }),
     ...shared(address, options),
     db: address.database,
     lazyConnect: once,
@@ -53,7 +61,61 @@ function buildSingle(address: SingleAddress, options: RedisClientOptions): Singl
   }
   const redis = new SingleRedis(settings)
   answerInfoForAll(redis)
+  if (watch !== null) {
+    watch.add(watched)
+    looks.set(redis, () => watch.look())
+    redis.on('end', () => {
+      if (watch.delete(watched)) watches.delete(watchKey(address))
+    })
+  }
   return redis
+}
+
+/** Of this process, by what is watched. */
+const watches = new Map<string, SentinelWatch>()
+const looks = new WeakMap<Redis, () => Promise<void>>()
+
+/**
+ * Asks the Sentinels whether this is a connection to the master of the newest failover, and makes another one if not: a
+ * command that follows fails then. Without Sentinels there is nothing to ask.
+ */
+export async function confirmMaster(redis: Redis): Promise<void> {
+  await looks.get(redis)?.()
+}
+
+type Sentinels = Extract<RedisAddress, { kind: 'sentinels' }>
+
+function watchKey(address: SingleAddress): string {
+  return JSON.stringify(address)
+}
+
+function watchFor(address: Sentinels, { connectMs }: RedisClientOptions): SentinelWatch {
+  const key = watchKey(address)
+  const known = watches.get(key)
+  if (known !== undefined) return known
+  const { sentinel, family, tls } = address
+  const watch = new SentinelWatch(
+    address,
+    (host) =>
+      new SingleRedis({
+        ...host,
+        ...SENTINEL_SETTINGS,
+        connectTimeout: connectMs,
+        ...(family === 0 ? {} : { family }),
+        ...(sentinel.user === null ? {} : { username: sentinel.user }),
+        ...(sentinel.password === null ? {} : { password: sentinel.password }),
+        ...(tls ? { tls: {} } : {}),
+      }),
+  )
+  watches.set(key, watch)
+  return watch
+}
+
+/** Where to connect to, when a Sentinel has named `key`. */
+function master(watch: SentinelWatch, watched: Watched, key: string) {
+  const instead = watch.insteadOf(key)
+  watched.at = instead === null ? key : keyOf(instead)
+  return instead
 }
 
 function place(address: SingleAddress, once: boolean): RedisOptions {
