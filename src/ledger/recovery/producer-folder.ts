@@ -23,7 +23,7 @@ export const RESERVE_FILE = 'reserve'
 const NEW_PREFIX = '.new-'
 const GONE_PREFIX = '.gone-'
 const QUARANTINE_SUFFIX = '.corrupt'
-/** A folder is created in milliseconds. */
+/** A folder is created in milliseconds. Older ones are found by the next process that makes one beside them. */
 const UNFINISHED_LIMIT_MS = 3_600_000
 
 /** A producer's folder, whose lock this process holds. */
@@ -64,11 +64,13 @@ export interface JournalDirectory {
 }
 
 export function readJournalDirectory(journalDir: string): JournalDirectory {
+  // Its last entry came by the clock that stamps the folders in it, which need not be this process's.
+  const changedAtMs = statSync(journalDir).mtimeMs
   const names = readdirSync(journalDir)
   return {
     producers: names.filter(isProducer),
     corrupt: names.filter((name) => name.includes(QUARANTINE_SUFFIX)).length,
-    leftovers: names.map((name) => join(journalDir, name)).filter(isLeftover),
+    leftovers: names.map((name) => join(journalDir, name)).filter((path) => isLeftover(path, changedAtMs)),
   }
 }
 
@@ -89,12 +91,13 @@ export function quarantineProducerFolder(journalDir: string, producer: string): 
   }
 }
 
-function isLeftover(path: string): boolean {
+/** @param nowMs by the clock of the file system */
+function isLeftover(path: string, nowMs: number): boolean {
   const name = basename(path)
   if (name.startsWith(GONE_PREFIX)) return true
   if (!name.startsWith(NEW_PREFIX)) return false
   const changedAtMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY
-  return Date.now() - changedAtMs > UNFINISHED_LIMIT_MS
+  return nowMs - changedAtMs > UNFINISHED_LIMIT_MS
 }
 
 /** Makes the names in a directory survive power loss. Blocks: only at the start. */

@@ -100,8 +100,18 @@ test('what a process left when it died while making or deleting a folder is foun
   const old = join(directory, '.new-old')
   const gone = join(directory, '.gone-x')
   for (const path of [young, old, gone]) mkdirSync(path)
-  const now = Date.now() / 1_000
-  utimesSync(young, now, now)
+  const now = statSync(young).mtimeMs / 1_000
   utimesSync(old, now - 7_200, now - 7_200)
   expect(new Set(readJournalDirectory(directory).leftovers)).toEqual(new Set([gone, old]))
+})
+
+test('a folder that another process makes is none that was left, however far the clock of this one is ahead', () => {
+  const directory = testFolder()
+  mkdirSync(join(directory, '.new-young'))
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 365 * 86_400_000 })
+  try {
+    expect(readJournalDirectory(directory).leftovers).toEqual([])
+  } finally {
+    vi.useRealTimers()
+  }
 })
