@@ -177,7 +177,7 @@ export const GOOGLE: readonly CostlyEndpoint[] = [
     calls: [
       {
         method: 'POST',
-        path: '/v1beta/models/gemini-3.8-flash-tts:generateContent',
+        path: '/v1beta/models/gemini-2.5-flash-tts:generateContent',
         body: {
           contents: [{ parts: [{ text: 'Say it.' }] }],
           generationConfig: { responseModalities: ['AUDIO'] },
@@ -196,11 +196,12 @@ export const GOOGLE: readonly CostlyEndpoint[] = [
             promptTokensDetails: [{ modality: 'TEXT', tokenCount: 100 }],
             candidatesTokensDetails: [{ modality: 'AUDIO', tokenCount: 1_000 }],
           },
-          modelVersion: 'gemini-3.8-flash-tts',
+          modelVersion: 'gemini-2.5-flash-tts',
           responseId: 'r-tts',
         },
       },
     ],
-    truth: { usd: '0.00905' }, // 100 × 0.50 / M + 1,000 × 9 / M
+    // 100 × 0.50 / M + 1,000 × 10 / M, on any day: the prices of newer models rise in 2027.
+    truth: { usd: '0.01005' },
   },
 ]
