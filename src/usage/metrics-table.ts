@@ -139,6 +139,8 @@ function amount<const Field extends string>(
 }
 
 const IS_UNPRICED = 'cost_pico is null and not settled'
+/** Whether a row of `calls` failed: by its upstream, its status, or its body. */
+export const IS_ERROR = "outcome = 'upstream_error' or failed_in_body or status >= 400"
 const NO_FIGURES = `unpriced_reason in (${WITHOUT_FIGURES.map((reason) => `'${reason}'`).join(', ')})`
 
 /**
@@ -161,7 +163,7 @@ const TABLE = [
     release: null,
     rare: true,
   }),
-  calls('errors', 'errors', isError, "outcome = 'upstream_error' or failed_in_body or status >= 400"),
+  calls('errors', 'errors', isError, IS_ERROR),
   ...sums('tokens', TOKEN_CLASSES, TOKEN_COLUMNS, TOKENS_BY_RELEASE),
   ...sums('units', BILLED_UNITS, UNIT_COLUMNS, UNITS_BY_RELEASE),
   estimated('estimatedInputTokens', 'estimated_input_tokens', 'inputTokens', 'input_tokens'),

@@ -3,7 +3,14 @@ import { z } from 'zod'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
 import { shownDocument, shownList, shownText } from '../../operations/answers.ts'
-import { clientField, countField, cursorField, dayField, textField } from '../../operations/fields.ts'
+import {
+  clientField,
+  countField,
+  cursorField,
+  dayField,
+  flagField,
+  textField,
+} from '../../operations/fields.ts'
 import { LongText, type TextPiece } from '../../operations/long-text.ts'
 import { operation, Part, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
@@ -14,23 +21,30 @@ import { CALL, DEFAULT_LISTED, MOST_LISTED, renderCall, UUID } from '../operatio
 import { type CallScope, type ListedCall, selectCalls } from './own-calls.ts'
 
 const DEFAULT_DAYS = 7
+const MOST_HOURS = 48
+const HOUR_MS = 3_600_000
 
 const WHICH = {
   client: clientField().optional(),
   key: textField('Only calls with the key of this id.', 'id').optional(),
   model: textField('Only calls of exactly this model.', 'name').optional(),
+  upstream: textField('Only calls that went to this upstream.', 'name').optional(),
+  failed: flagField('Only calls that reports count as errors.').default(false),
 }
 
 interface Asked {
   readonly client?: string | undefined
   readonly key?: string | undefined
   readonly model?: string | undefined
+  readonly upstream?: string | undefined
+  readonly failed: boolean
 }
 
-async function scopeOf(pool: Postgres, { client: name, key, model }: Asked) {
+async function scopeOf(pool: Postgres, { client: name, key, model, upstream, failed }: Asked) {
   const client = name === undefined ? null : await findClient(pool, name)
   if (name !== undefined && client === null) throw noClient(name)
-  return { clientId: client?.id ?? null, keyId: key ?? null, model: model ?? null }
+  const clientId = client?.id ?? null
+  return { clientId, keyId: key ?? null, model: model ?? null, upstream: upstream ?? null, hasFailed: failed }
 }
 
 export const listCallsOperation = renderedOperation({
@@ -42,6 +56,7 @@ export const listCallsOperation = renderedOperation({
     ...WHICH,
     from: dayField(`The first UTC day. Without it: ${DEFAULT_DAYS} days up to the last.`).optional(),
     to: dayField('The last UTC day. Without it: today.').optional(),
+    hours: countField(MOST_HOURS, 'Only calls that arrived within the last so many hours.').optional(),
     limit: countField(MOST_LISTED, 'At most so many.').default(DEFAULT_LISTED),
     cursor: cursorField(UUID).optional(),
   },
@@ -55,14 +70,16 @@ export const listCallsOperation = renderedOperation({
   gives: 'The calls.',
   errors: ['not_found'],
   isReport: true,
-  async run({ pool, read, now }: Ports, { limit, cursor, ...asked }) {
+  async run({ pool, read, now }: Ports, { limit, cursor, hours, ...asked }) {
+    const since = hours === undefined ? null : now() - hours * HOUR_MS
     const to = asked.to ?? utcDayOf(now())
-    const from = asked.from ?? addDays(to, 1 - DEFAULT_DAYS)
+    const from = asked.from ?? (since === null ? addDays(to, 1 - DEFAULT_DAYS) : utcDayOf(since))
     if (from > to) throw invalid('from', 'must not be after the last day')
     const scope: CallScope = {
       ...(await scopeOf(pool, asked)),
       fromDay: from,
       toDay: to,
+      since: since === null ? null : new Date(since),
       before: cursor ?? null,
       rows: limit + 1,
     }
@@ -109,7 +126,7 @@ export const tailCallsOperation = operation({
   command: { words: 'calls tail', print: () => '' },
 })
 
-type Scope = Pick<CallScope, 'clientId' | 'keyId' | 'model'>
+type Scope = Pick<CallScope, 'clientId' | 'keyId' | 'model' | 'upstream' | 'hasFailed'>
 
 /**
  * Calls that are counted from now on. A call is counted when it ends, so one that began earlier may come later: those that
@@ -135,7 +152,7 @@ export async function* follow(
 async function newestOf(pool: Postgres, scope: Scope, nowMs: number) {
   const toDay = utcDayOf(nowMs)
   const days = { fromDay: addDays(toDay, -1), toDay }
-  const calls = await selectCalls(pool, { ...scope, ...days, before: null, rows: MOST_LISTED })
+  const calls = await selectCalls(pool, { ...scope, ...days, since: null, before: null, rows: MOST_LISTED })
   return new Map(calls.map((call) => [call.call_id, call]))
 }
 

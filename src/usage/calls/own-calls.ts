@@ -2,6 +2,7 @@ import type { Period } from '../../domain/period.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { IS_ERROR } from '../metrics-table.ts'
 
 /** A call as its client is shown it. */
 export interface OwnCall {
@@ -47,6 +48,12 @@ export interface OwnCallScope {
 /** The same of one client, or of all: `null`. */
 export interface CallScope extends Omit<OwnCallScope, 'clientId'> {
   readonly clientId: string | null
+  /** `null`: of all upstreams. */
+  readonly upstream: string | null
+  /** Only those that reports count as errors. */
+  readonly hasFailed: boolean
+  /** Only those that arrived since; `null`: of whole days. */
+  readonly since: Date | null
 }
 
 const COLUMNS = `call_id, arrived_at, key_id, k.name as key_name, requested_model, model, method, path, status,
@@ -59,7 +66,9 @@ const OF_ONE = `select ${COLUMNS}
 
 const OF_ANY = `select ${COLUMNS}, c.client, c.upstream
   from ${SCHEMA}.calls c left join ${SCHEMA}.keys k on k.id = c.key_id
-  where c.day = $1 and ($2::text is null or c.client_id = $2)`
+  where c.day = $1 and ($2::text is null or c.client_id = $2)
+    and ($7::text is null or c.upstream = $7) and (not $8::boolean or ${IS_ERROR})
+    and ($9::timestamptz is null or c.arrived_at >= $9)`
 
 /** The newest first, as far as single calls are kept. Days on which the client used nothing are not looked at. */
 export async function selectOwnCalls(pool: Postgres, scope: OwnCallScope): Promise<readonly OwnCall[]> {
@@ -68,14 +77,17 @@ export async function selectOwnCalls(pool: Postgres, scope: OwnCallScope): Promi
 
 /** The same for operators. */
 export async function selectCalls(pool: Postgres, scope: CallScope): Promise<readonly ListedCall[]> {
-  return await selectBy<ListedCall>(pool, OF_ANY, scope)
+  const { upstream, hasFailed, since } = scope
+  return await selectBy<ListedCall>(pool, OF_ANY, scope, [upstream, hasFailed, since])
 }
 
 async function selectBy<Call extends OwnCall>(
   pool: Postgres,
   select: string,
-  { clientId, fromDay, toDay, keyId, model, before, rows: wanted }: CallScope,
+  scope: Omit<OwnCallScope, 'clientId'> & Pick<CallScope, 'clientId'>,
+  more: readonly unknown[] = [],
 ): Promise<readonly Call[]> {
+  const { clientId, fromDay, toDay, keyId, model, before, rows: wanted } = scope
   const days =
     clientId === null ? daysOf(fromDay, toDay) : await selectDaysOf(pool, clientId, { fromDay, toDay })
   const found: Call[] = []
@@ -85,7 +97,7 @@ async function selectBy<Call extends OwnCall>(
       `${select} and ($3::text is null or c.key_id = $3) and ($4::text is null or c.model = $4)
          and ($5::uuid is null or c.call_id < $5)
        order by c.call_id desc limit $6`,
-      [day, clientId, keyId, model, before, wanted - found.length],
+      [day, clientId, keyId, model, before, wanted - found.length, ...more],
     )
     found.push(...rows)
   }

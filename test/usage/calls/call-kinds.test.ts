@@ -6,6 +6,8 @@ import { seeded } from '../../../src/standalone/prove/random.ts'
 import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import { addCalls } from '../../../src/usage/calls/add-calls.ts'
 import { type ColumnForm, FIELD_COLUMNS } from '../../../src/usage/calls/call-columns.ts'
+import { addCallDay } from '../../../src/usage/calls/call-partitions.ts'
+import { type CallScope, selectCalls } from '../../../src/usage/calls/own-calls.ts'
 import { OTHER_MODELS_TOTAL } from '../../../src/usage/total-by-day.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aRecord } from '../../rollup/records.ts'
@@ -243,4 +245,25 @@ test('a batch of many kinds does not read those of all days', async () => {
   })
   expect(scans).toBe(0)
   expect(await stored(calls)).toEqual(expected(calls))
+})
+
+test('a list of calls has those of an upstream, those that reports count as errors, or those since a time', async () => {
+  const arrivedAtMs = Date.parse('2026-11-20T12:00:00Z')
+  const fine = aCall({ arrivedAtMs, upstream: 'one', status: 200 })
+  const refused = aCall({ arrivedAtMs: arrivedAtMs - 1, upstream: 'two', status: 429 })
+  const broken = aCall({ arrivedAtMs: arrivedAtMs + 1, upstream: 'one', status: 200, failedInBody: true })
+  await inTransaction(ledger.pool, (session) => addCallDay(session, '2026-11-20'))
+  await add([fine, refused, broken])
+  const listed = async (asked: Partial<CallScope>) => {
+    const calls = await selectCalls(ledger.pool, {
+      ...{ clientId: null, keyId: null, model: null, upstream: null, hasFailed: false, since: null },
+      ...{ fromDay: '2026-11-20', toDay: '2026-11-20', before: null, rows: 10 },
+      ...asked,
+    })
+    return new Set(calls.map(({ call_id: id }) => id))
+  }
+  expect(await listed({ upstream: 'two' })).toEqual(new Set([refused.callId]))
+  expect(await listed({ hasFailed: true })).toEqual(new Set([refused.callId, broken.callId]))
+  expect(await listed({ hasFailed: true, upstream: 'one' })).toEqual(new Set([broken.callId]))
+  expect(await listed({ since: new Date(arrivedAtMs) })).toEqual(new Set([fine.callId, broken.callId]))
 })

@@ -44,7 +44,7 @@ test('calls that are counted from then on are shown once each, also one that beg
     client: last === '3' ? 'evil\u{1b}[2J' : 'acme',
   })) as [ListedCall, ListedCall, ListedCall, ListedCall]
   const database = databaseOf([old], [next, old], [unpriced, next, late, old])
-  const scope = { clientId: null, keyId: null, model: null }
+  const scope = { clientId: null, keyId: null, model: null, upstream: null, hasFailed: false }
   const lines = follow(database, scope, () => CALL.arrived_at.getTime(), 1)
   expect((await lines.next()).value?.text).toBe('')
   expect((await lines.next()).value?.text).toBe(
