@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { ReceiverSchema } from '../../src/alerts/operations.ts'
+import type { repriceOperation } from '../../src/corrections/operations/reprice.ts'
 import type { doctorOperation, listProcesses } from '../../src/doctor/health-operations.ts'
 import type { listClientsOperation } from '../../src/keys/operations/clients.ts'
 import type { listKeysOperation } from '../../src/keys/operations/keys.ts'
@@ -34,6 +35,7 @@ export type Refused = RowOf<typeof listRefused>
 export type Audited = RowOf<typeof listAudit>
 export type Doubt = RowOf<typeof listDoubts>
 export type ModelPrices = AnswerOf<typeof showModelPrices>
+export type Repricing = AnswerOf<typeof repriceOperation>
 export type Difference = RowOf<typeof listDifferences>
 export type Contradictions = AnswerOf<typeof listContradictions>
 export type Unpriced = RowOf<typeof listUnpriced>

@@ -30,12 +30,14 @@ interface ActionProps<Answer> {
   readonly isGrave?: boolean
   /** What is shown of the answer until it is closed; absent: it closes by itself. */
   readonly shows?: (answer: Answer) => ComponentChildren
+  /** Told of the answer. */
+  readonly onDone?: (answer: Answer) => void
   readonly isMain?: boolean
 }
 
 /** A change, asked for in a dialog of the browser's own: it keeps the focus, and Escape leaves it. */
 export function Action<Answer>(props: ActionProps<Answer>) {
-  const { label, method = 'POST', path, fields = [], fixed, says, isGrave, shows, isMain } = props
+  const { label, method = 'POST', path, fields = [], fixed, says, isGrave, shows, onDone, isMain } = props
   const { api, asker } = useTools()
   const dialog = useRef<HTMLDialogElement>(null)
   const [state, setState] = useState<{
@@ -58,6 +60,7 @@ export function Action<Answer>(props: ActionProps<Answer>) {
         Object.keys(body).length === 0 ? undefined : body,
       )) as Answer
       asker.wake()
+      onDone?.(answer)
       if (shows === undefined) dialog.current?.close()
       else setState({ ...CLOSED, isOpen: true, answer })
     } catch (error) {

@@ -105,6 +105,7 @@ export function DayField({
         onChange={({ currentTarget: { value } }) =>
           choose({
             period: undefined,
+            hours: undefined,
             [name]: value,
             // An end without a beginning is refused.
             ...(name === 'to' && query.from === undefined ? { from: value } : {}),

@@ -3,7 +3,7 @@ import { Chart, type Series } from '../../shared/chart.tsx'
 import { address } from '../../shared/context.tsx'
 import { count, roughly, tickUsd, usd } from '../../shared/format.ts'
 import type { Report } from '../answers.ts'
-import { type Group, groupOf, shownName } from '../names.ts'
+import { filterOf, type Group, groupOf, isAxis, shownName } from '../names.ts'
 
 /** What bars may stand for. */
 export const MEASURES = {
@@ -31,7 +31,11 @@ export function ReportChart({ report: { series, period }, group, measure, interv
   const groups = group === null ? [] : series.groups
   const named = groups.map((one): Series => {
     const { name, id } = groupOf(one, group ?? 'client')
-    const href = linkTo('explore', { ...period, [group ?? 'client']: id, ...deeper(group, query.group_by) })
+    const href = linkTo('explore', {
+      ...period,
+      ...filterOf(group ?? 'client', id),
+      ...deeper(group, query.group_by),
+    })
     return { label: shownName(name), ...(id === '' ? {} : { href }), values: one[field] }
   })
   const rest = series.other[field]
@@ -53,6 +57,6 @@ export function ReportChart({ report: { series, period }, group, measure, interv
 
 /** What a group is broken down by once it is chosen. */
 export function deeper(group: Group | null, groups = 'client') {
-  const next = group === 'model' ? 'client' : group === 'key' ? 'model' : 'model'
+  const next = group === 'model' || (group !== null && isAxis(group)) ? 'client' : 'model'
   return { group_by: groups.split(',')[0] === group || group === null ? next : groups }
 }

@@ -16,7 +16,7 @@ export function mendOf(uses: readonly Pick<Unpriced, 'reason' | 'has_price_now'>
   const lacking = uses.filter(lacksPrice)
   if (lacking.length === 0) return 'No price helps: the checks say what does.'
   return lacking.every(({ has_price_now: hasPrice }) => hasPrice === true)
-    ? 'They have a price by now: correct the past with prices reprice.'
+    ? 'They have a price by now: correct the past below.'
     : "Add prices in TALLYGATE_CONFIG; '0' is what is free."
 }
 

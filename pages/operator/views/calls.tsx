@@ -1,24 +1,54 @@
-import { linkTo, pathPart } from '../../shared/address.ts'
+import { linkTo, pathPart, type Query } from '../../shared/address.ts'
 import { address, choose } from '../../shared/context.tsx'
-import { Filter } from '../../shared/controls.tsx'
+import { Choice, Filter } from '../../shared/controls.tsx'
 import { DayField, Usd } from '../../shared/figures.tsx'
 import { count, milliseconds, moment, words } from '../../shared/format.ts'
 import { Name, Part } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
 import type { Call, CostOfCall } from '../answers.ts'
 
+const LIVE_MS = 2_000
+
 /** Single calls, the newest first, and what each cost line by line. */
 export function CallsView() {
   const { query } = address.value
-  const { id, client, key, model, from, to, cursor } = query
+  const { id, client, key, model, upstream, failed, hours, live, from, to, cursor } = query
   return (
     <>
       <div class="controls">
         <Filter label="Client" value={client ?? ''} onChoose={(name) => choose({ client: name })} />
         <Filter label="Key id" value={key ?? ''} onChoose={(name) => choose({ key: name })} />
         <Filter label="Model" value={model ?? ''} onChoose={(name) => choose({ model: name })} />
+        <Filter label="Upstream" value={upstream ?? ''} onChoose={(name) => choose({ upstream: name })} />
         <DayField label="From" name="from" query={query} />
         <DayField label="To" name="to" query={query} />
+        <Choice
+          label="Hours"
+          options={[
+            { value: '', label: 'Days' },
+            { value: '1', label: 'Last hour' },
+          ]}
+          chosen={hours ?? ''}
+          onChoose={(some) => choose({ hours: some, from: undefined, to: undefined })}
+        />
+        <Choice
+          label="Failed"
+          options={[
+            { value: '', label: 'All' },
+            { value: 'true', label: 'Failed' },
+          ]}
+          chosen={failed ?? ''}
+          onChoose={(some) => choose({ failed: some })}
+        />
+        <Choice
+          label="Asked again"
+          options={[
+            { value: '', label: 'Every 10 s' },
+            { value: '1', label: 'Live' },
+          ]}
+          chosen={live ?? ''}
+          onChoose={(some) => choose({ live: some })}
+        />
         <Filter
           label="One call, by its id or that of its answer"
           value={id ?? ''}
@@ -27,15 +57,21 @@ export function CallsView() {
       </div>
       {id !== undefined && <OneCall id={id} />}
       <Part<readonly Call[]>
-        title={from === undefined ? 'Calls of seven days, the newest first' : 'Calls, the newest first'}
+        title={titleOf(query)}
         path="calls"
-        choices={{ client, key, model, from, to, cursor, limit: 50 }}
-        everyMs={10_000}
+        choices={{ client, key, model, upstream, failed, hours, from, to, cursor, limit: 50 }}
+        everyMs={live === undefined ? 10_000 : LIVE_MS}
       >
         {(calls, { next }) => <CallTable calls={calls} next={next} />}
       </Part>
     </>
   )
+}
+
+function titleOf({ from, hours, failed }: Query): string {
+  const what = failed === undefined ? 'Calls' : 'Failed calls'
+  const when = hours !== undefined ? ' of the last hour' : from === undefined ? ' of seven days' : ''
+  return `${what}${when}, the newest first`
 }
 
 function CallTable({ calls, next }: { readonly calls: readonly Call[]; readonly next: string | null }) {

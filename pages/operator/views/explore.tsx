@@ -2,20 +2,11 @@ import { type Choices, linkTo, type Query } from '../../shared/address.ts'
 import { address, choose } from '../../shared/context.tsx'
 import { Choice, Filter, optionOf, Select } from '../../shared/controls.tsx'
 import { DayField, PeriodChoice, QueryChoice, Usd } from '../../shared/figures.tsx'
-import {
-  changeText,
-  count,
-  fullDay,
-  milliseconds,
-  moment,
-  percent,
-  roughly,
-  titled,
-} from '../../shared/format.ts'
+import { changeText, count, fullDay, milliseconds, moment, percent, roughly } from '../../shared/format.ts'
 import { Name, Part, Share } from '../../shared/part.tsx'
 import { type Column, Table } from '../../shared/table.tsx'
 import type { Report, ReportRow } from '../answers.ts'
-import { GROUPS, type Group, groupOf } from '../names.ts'
+import { filterOf, GROUPS, type Group, groupOf, isAxis, titleOf } from '../names.ts'
 import { deeper, MEASURES, type Measure, ReportChart } from '../parts/report-chart.tsx'
 
 const EVERY_MS = 10_000
@@ -25,7 +16,7 @@ const FIGURES = ['cost', 'requests', 'tokens', 'errors'] as const
 /** The report query as controls, with its answer as chart and table. */
 export function Explore() {
   const { query } = address.value
-  const groups = (query.group_by ?? 'client').split(',').filter((one) => isGroup(one)) as Group[]
+  const groups = (query.group_by ?? 'client').split(',').filter((one) => isGroup(one))
   const [group = null] = groups
   const measure =
     query.measure !== undefined && query.measure in MEASURES ? (query.measure as Measure) : 'cost'
@@ -35,7 +26,7 @@ export function Explore() {
   const isCompared = query.compare === 'previous' || sort === 'change'
   const { from, to, q, cursor } = query
   const period = from === undefined ? (query.period ?? '30d') : undefined
-  const filters = Object.fromEntries(GROUPS.map((name) => [name, query[name]]))
+  const filters = Object.fromEntries([...GROUPS, 'axis'].map((name) => [name, query[name]]))
   const asked: Choices = {
     ...{ period, from, to, q, cursor, sort, order },
     ...filters,
@@ -93,8 +84,12 @@ export function Explore() {
   )
 }
 
+const NO_AXIS = { axis: undefined, group_by: undefined }
+/** What no report by an axis takes is left out. */
+const BY_AXIS = { axis: undefined, key: undefined, model: undefined, upstream: undefined, sort: undefined }
+
 function isGroup(name: string): name is Group {
-  return GROUPS.some((group) => group === name)
+  return isAxis(name) || GROUPS.some((group) => group === name)
 }
 
 interface ControlsProps {
@@ -106,7 +101,15 @@ interface ControlsProps {
 
 function Controls({ query, groups, period, isCompared }: ControlsProps) {
   const [first = '', second = ''] = groups
-  const options = [{ value: '', label: 'nothing' }, ...GROUPS.map(optionOf)]
+  const asked = query.axis?.split('=')[0]
+  const axis = groups.find(isAxis) ?? (asked === undefined ? null : (`axis:${asked}` as const))
+  // Values of axes are kept by client alone.
+  const names = axis === null ? GROUPS : (['client'] as const)
+  const options = [
+    { value: '', label: 'nothing' },
+    ...names.map(optionOf),
+    ...(axis === null ? [] : [{ value: axis, label: axis.slice('axis:'.length) }]),
+  ]
   return (
     <div class="controls">
       <PeriodChoice chosen={period} />
@@ -126,7 +129,19 @@ function Controls({ query, groups, period, isCompared }: ControlsProps) {
           onChoose={(group) => choose({ group_by: group === '' ? first : `${first},${group}` })}
         />
       )}
-      {GROUPS.map((group) => (
+      <Filter
+        label="Axis"
+        value={axis?.slice('axis:'.length) ?? ''}
+        onChoose={(name) => choose(name === '' ? NO_AXIS : { ...BY_AXIS, group_by: `axis:${name}` })}
+      />
+      {axis !== null && (
+        <Filter
+          label="Its value"
+          value={query.axis?.slice(axis.length - 'axis:'.length + 1) ?? ''}
+          onChoose={(value) => choose(filterOf(axis, value))}
+        />
+      )}
+      {names.map((group) => (
         <Filter
           key={group}
           label={group === 'key' ? 'Key id' : optionOf(group).label}
@@ -151,7 +166,7 @@ function Controls({ query, groups, period, isCompared }: ControlsProps) {
 /** The first column leads deeper into a row, and a small link to its calls. */
 function nameColumn(group: Group, query: Query, { period }: Report): Column<ReportRow> {
   return {
-    heading: titled(group),
+    heading: titleOf(group),
     cell: (row) => {
       const { name, id } = groupOf(row, group)
       const others = { ...query, cursor: undefined, q: undefined }
@@ -165,7 +180,7 @@ function nameColumn(group: Group, query: Query, { period }: Report): Column<Repo
                 ...others,
                 ...period,
                 period: undefined,
-                [group]: id,
+                ...filterOf(group, id),
                 ...deeper(group, query.group_by),
               })}
             >
@@ -187,12 +202,14 @@ function columnsOf(
   { period }: Report,
 ): readonly Column<ReportRow>[] {
   const time = (ms: number | null) => (ms === null ? '–' : milliseconds(ms))
+  // Calls are not listed by values of axes.
+  const hasCalls = query.axis === undefined && !groups.some(isAxis)
   const callsOf = (row: ReportRow, choices: Choices = {}) =>
     linkTo('calls', {
       from: period.from,
       to: period.to,
       ...Object.fromEntries(GROUPS.map((group) => [group, query[group]])),
-      ...Object.fromEntries(groups.map((group) => [group, groupOf(row, group).id])),
+      ...Object.assign({}, ...groups.map((group) => filterOf(group, groupOf(row, group).id))),
       ...choices,
     })
   return [
@@ -221,13 +238,18 @@ function columnsOf(
     {
       heading: 'Requests',
       sort: 'requests',
-      cell: (row) => <a href={callsOf(row)}>{count(row.requests)}</a>,
+      cell: (row) => (hasCalls ? <a href={callsOf(row)}>{count(row.requests)}</a> : count(row.requests)),
       value: ({ requests }) => requests,
     },
     {
       heading: 'Errors',
       sort: 'errors',
-      cell: (row) => (row.errors === 0 ? '0' : <a href={callsOf(row)}>{count(row.errors)}</a>),
+      cell: (row) =>
+        row.errors === 0 || !hasCalls ? (
+          count(row.errors)
+        ) : (
+          <a href={callsOf(row, { failed: true })}>{count(row.errors)}</a>
+        ),
       value: ({ errors }) => errors,
     },
     {

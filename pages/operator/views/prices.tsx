@@ -6,6 +6,7 @@ import { count, moment, percent } from '../../shared/format.ts'
 import { Name, Part } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
 import type { Contradictions, Difference, Doubt, ModelPrices, Unpriced } from '../answers.ts'
+import { Reprice } from '../parts/reprice.tsx'
 import { mendOf, UnpricedTable } from '../parts/unpriced-table.tsx'
 
 /** What has no price, what newer prices wait for a person, and where others say another cost. */
@@ -26,6 +27,7 @@ export function PricesView() {
           </>
         )}
       </Part>
+      <Reprice />
       <Part<readonly Doubt[]>
         title="Newer prices that wait for a person"
         path="prices/doubts"
