@@ -31,7 +31,7 @@ test('a master that is killed with -9 under load costs no call and doubles none'
   await deployment.expectExact()
 })
 
-test('nobody stays at a master that comes back empty after its failover', async () => {
+test('no gateway stays at a master that comes back empty after its failover', async () => {
   const before = await redis.master()
   await deployment.loadWhile(async () => {
     await before.kill()

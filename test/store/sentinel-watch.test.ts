@@ -32,22 +32,22 @@ function connection(at: string | null): Watched & { reconnected: number } {
   }
 }
 
-test('a connection to what was the master is made anew once a single Sentinel knows of the failover', async () => {
+test('a connection to what was the master is made again once a single Sentinel knows of the failover', async () => {
   const { says, watch } = world()
   const [old, making] = [connection('redis:1'), connection(null)]
   watch.add(old)
   watch.add(making)
-  await watch.look()
+  await watch.check()
   expect(old.reconnected).toBe(0)
   expect(watch.insteadOf('redis:1')).toBeNull()
 
   says[2] = naming(2, 7)
-  await watch.look()
+  await watch.check()
   expect([old.reconnected, making.reconnected]).toEqual([1, 0])
   // Whatever the others name now, the newest failover decides, and what is at its master stays.
   expect(watch.insteadOf('redis:1')).toMatchObject({ host: 'redis', port: 2 })
   old.at = 'redis:2'
-  await watch.look()
+  await watch.check()
   expect(old.reconnected).toBe(1)
 })
 
@@ -56,10 +56,10 @@ test('Sentinels that are away, or say nothing of use, change nothing', async () 
   const one = connection('redis:9')
   watch.add(one)
   says.fill(new Error('away'))
-  await watch.look()
+  await watch.check()
   says[0] = ['ip', 'redis', 'port', 'x', 'config-epoch', '3']
   says[1] = []
-  await watch.look()
+  await watch.check()
   expect([one.reconnected, watch.insteadOf('redis:9')]).toEqual([0, null])
 })
 

@@ -5,7 +5,6 @@ import { clientField, formField, textField } from '../../operations/fields.ts'
 import { type Chapter, operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { noClient, notFound } from '../../operations/refuse.ts'
-import { eraseValue } from '../erase-value.ts'
 
 const eraseOperation = operation({
   name: 'axes.erase',
@@ -37,6 +36,7 @@ const eraseOperation = operation({
   async run({ pool }: Ports, { axis, value, client }) {
     const found = client === undefined ? null : await findClient(pool, client)
     if (client !== undefined && found === null) throw noClient(client)
+    const { eraseValue } = await import('../erase-value.ts') // a gateway starts without it
     const erased = await eraseValue(pool, axis, value, found?.id ?? null)
     if (erased.ids.length === 0 && erased.calls === 0) throw notFound('No call has this value.', 'value')
     return erased

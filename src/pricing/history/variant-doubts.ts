@@ -38,7 +38,7 @@ function farVariantOf(
         known.length > 0 && known.every((one) => amount > one * FAR || amount < one / FAR)
       const far = amountsOf(rate).find((amount) => amount > ABSURD_DOLLARS || isFar(amount))
       if (far !== undefined) return `${key} is $${far} at ${Object.values(when).join('+')}`
-      // Where it is as before, the standard price has moved, which is no fault of the tier's.
+      // Where it is as before, the standard price has moved, and the tier is right.
       const isChanged = ofTier.every((other) => JSON.stringify(other.prices[key]) !== JSON.stringify(rate))
       const turned =
         isChanged && PLAIN_TOKENS.includes(key)

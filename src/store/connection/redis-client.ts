@@ -1,7 +1,7 @@
 import { Cluster, type RedisOptions, Redis as SingleRedis } from 'ioredis'
 import { parseRedisUrl, type RedisAddress, type RedisHost } from '../../domain/redis/redis-url.ts'
 import { answerInfoForAll, type Redis } from './redis-info.ts'
-import { keyOf, SENTINEL_SETTINGS, SentinelWatch, type Watched } from './sentinel-watch.ts'
+import { addressOf, SENTINEL_SETTINGS, SentinelWatch, type Watched } from './sentinel-watch.ts'
 
 export interface RedisClientOptions {
   /** Shown in `CLIENT LIST`. */
@@ -44,7 +44,7 @@ function buildSingle(address: SingleAddress, options: RedisClientOptions): Singl
   const watch = address.kind === 'sentinels' && !once ? watchFor(address, options) : null
   const watched: Watched = {
     at: null,
-    // One that is still being made would end for good: it is looked at again.
+    // One that is still being made would end for good: it is checked again.
     reconnect: () => (redis.status === 'ready' ? redis.disconnect(true) : undefined),
   }
   const settings: RedisOptions & { replyMapping: 'legacy' } = {
@@ -63,7 +63,7 @@ function buildSingle(address: SingleAddress, options: RedisClientOptions): Singl
   answerInfoForAll(redis)
   if (watch !== null) {
     watch.add(watched)
-    looks.set(redis, () => watch.look())
+    masterChecks.set(redis, () => watch.check())
     redis.on('end', () => {
       if (watch.delete(watched)) watches.delete(watchKey(address))
     })
@@ -71,16 +71,16 @@ function buildSingle(address: SingleAddress, options: RedisClientOptions): Singl
   return redis
 }
 
-/** Of this process, by what is watched. */
+/** Watches of this process, by their Sentinels. */
 const watches = new Map<string, SentinelWatch>()
-const looks = new WeakMap<Redis, () => Promise<void>>()
+const masterChecks = new WeakMap<Redis, () => Promise<void>>()
 
 /**
  * Asks the Sentinels whether this is a connection to the master of the newest failover, and makes another one if not: a
  * command that follows fails then. Without Sentinels there is nothing to ask.
  */
 export async function confirmMaster(redis: Redis): Promise<void> {
-  await looks.get(redis)?.()
+  await masterChecks.get(redis)?.()
 }
 
 type Sentinels = Extract<RedisAddress, { kind: 'sentinels' }>
@@ -111,10 +111,10 @@ function watchFor(address: Sentinels, { connectMs }: RedisClientOptions): Sentin
   return watch
 }
 
-/** Where to connect to, when a Sentinel has named `key`. */
+/** The address to connect to, when a Sentinel has named `key`. */
 function master(watch: SentinelWatch, watched: Watched, key: string) {
   const instead = watch.insteadOf(key)
-  watched.at = instead === null ? key : keyOf(instead)
+  watched.at = instead === null ? key : addressOf(instead)
   return instead
 }
 

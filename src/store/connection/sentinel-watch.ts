@@ -29,9 +29,9 @@ export interface Watched {
 }
 
 /**
- * Who the master is by the newest failover that any Sentinel knows of. A Sentinel hears of it up to two seconds after the
+ * The master by the newest failover that any Sentinel knows of. A Sentinel hears of it up to two seconds after the
  * others, and a master that comes back empty is made a replica some ten seconds later. Until then each has clients that
- * write to it, and what those are granted there nobody else can see.
+ * write to it, and what those are granted is seen by no client of the other.
  */
 export class SentinelWatch {
   readonly #sentinels: readonly Sentinel[]
@@ -49,12 +49,12 @@ export class SentinelWatch {
   /** The master, where it is another one than `host:port`; `null`: it is that one, or no Sentinel has said anything. */
   insteadOf(key: string): { host: string; port: number } | null {
     const newest = this.#newest
-    return newest === null || keyOf(newest) === key ? null : newest
+    return newest === null || addressOf(newest) === key ? null : newest
   }
 
   add(watched: Watched): void {
     this.#watched.add(watched)
-    this.#timer ??= setInterval(() => void this.look(), ASK_EVERY_MS).unref()
+    this.#timer ??= setInterval(() => void this.check(), ASK_EVERY_MS).unref()
   }
 
   /** The last one that is taken away ends the connections to the Sentinels. */
@@ -66,8 +66,8 @@ export class SentinelWatch {
     return true
   }
 
-  /** Asks all Sentinels; connections to another server than the master are made anew. */
-  async look(): Promise<void> {
+  /** Asks all Sentinels; connections to another server than the master are made again. */
+  async check(): Promise<void> {
     const named = await Promise.all(this.#sentinels.map((sentinel) => this.#ask(sentinel)))
     for (const one of named) if (one !== null && one.epoch >= (this.#newest?.epoch ?? 0)) this.#newest = one
     for (const watched of this.#watched)
@@ -84,7 +84,7 @@ export class SentinelWatch {
   }
 }
 
-export function keyOf({ host, port }: Pick<Named, 'host' | 'port'>): string {
+export function addressOf({ host, port }: Pick<Named, 'host' | 'port'>): string {
   return `${host}:${port}`
 }
 
@@ -102,7 +102,7 @@ function namedBy(said: readonly string[]): Named | null {
     : { host, port, epoch }
 }
 
-/** How a Sentinel is asked again and again. */
+/** Settings of a connection that asks a Sentinel again and again. */
 export const SENTINEL_SETTINGS = {
   lazyConnect: false,
   enableReadyCheck: false,

@@ -30,7 +30,7 @@ test('a gateway loads nothing to start that only some calls, other programs or n
   expect(needless.filter((name) => packages.has(name))).toEqual([])
   // What can be wrong and what can be done are lists of all rooms. Declarations alone are small.
   const declared =
-    /\/(?:conditions|dead-letter-operations|adjustments|repricing-rules|report)\.ts$|\/operations\//
+    /\/(?:conditions|dead-letter-operations|adjustments|value-entries|repricing-rules|report)\.ts$|\/operations\//
   const others = files.filter((url) => !declared.test(url))
   expect(others.filter((url) => /\/src\/(?:cli|standalone|corrections|rollup)\//.test(url))).toEqual([])
 })
