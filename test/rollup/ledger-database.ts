@@ -2,8 +2,12 @@ import { addCallDays, createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import type { RollUp } from '../../src/rollup/rolled-up.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { TEST_TIMEOUT_MS } from '../support/patience.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { quiet } from './records.ts'
+
+/** For `summarise`: a test sums up all there is, however slow the machine. */
+export const NO_LIMIT_MS = Number.POSITIVE_INFINITY
 
 /** A migrated database with partitions, and a roll-up that works on it. */
 export interface LedgerDatabase {
@@ -27,7 +31,7 @@ export async function openLedgerDatabase(retentionDays = 3): Promise<LedgerDatab
   const database = await createTestDatabase()
   const pool = openPostgres(database.url, {
     max: 8,
-    statementTimeoutMs: 10_000,
+    statementTimeoutMs: TEST_TIMEOUT_MS, // a busy machine is slow, not wrong
     applicationName: 'test roll-up',
     log: quiet,
   })

@@ -7,7 +7,7 @@ import { selectUsageSummary } from '../../../src/usage/query/select-usage.ts'
 import { closeDay, closeMonth, summarise } from '../../../src/usage/summaries/summarise.ts'
 import { selectSummarised } from '../../../src/usage/summaries/summarised.ts'
 import { selectSummaryDifferences } from '../../../src/usage/summaries/summary-differences.ts'
-import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
+import { type LedgerDatabase, NO_LIMIT_MS, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 import { rounds } from '../../support/rounds.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
@@ -81,7 +81,7 @@ async function differences() {
 
 test('what is written between the statements of an answer is counted once, however often', async () => {
   for (const most of [1, 2, 10]) {
-    await summarise(ledger.pool, 60_000)
+    await summarise(ledger.pool, NO_LIMIT_MS)
     let times = 0
     const pool = interrupted(
       (text) => text.includes('daily_usage'),
@@ -97,7 +97,7 @@ test('what is written between the statements of an answer is counted once, howev
 })
 
 test('a month that is reopened between the statements of an answer is asked for again, day by day', async () => {
-  await summarise(ledger.pool, 60_000)
+  await summarise(ledger.pool, NO_LIMIT_MS)
   expect((await selectSummarised(ledger.pool, FEBRUARY)).months).toEqual(new Set(['2026-02-01']))
   let isFirst = true
   const pool = interrupted(
@@ -125,7 +125,7 @@ test('a day that is written while it is summed up stays open', async () => {
 })
 
 test('a month of which a day is written while it is summed up stays open', async () => {
-  await summarise(ledger.pool, 60_000)
+  await summarise(ledger.pool, NO_LIMIT_MS)
   await emptyTables(ledger.pool, ['summarised_months'])
   const pool = interrupted(
     (text) => text.startsWith('insert into tallygate.usage_months_by_model '),
@@ -193,7 +193,7 @@ test('readers never see less than was counted before, or more than was after, wh
     }
   }
   const closer = async () => {
-    while (isGoing()) sums += (await summarise(ledger.pool, 60_000)).days.length
+    while (isGoing()) sums += (await summarise(ledger.pool, NO_LIMIT_MS)).days.length
   }
   const reader = async () => {
     const plain = async () => Number((await selectPlainUsage(ledger.pool, ALL))[0]?.requests)
@@ -208,7 +208,7 @@ test('readers never see less than was counted before, or more than was after, wh
   }
   await Promise.all([writer('test:1'), writer('test:2'), corrector(), closer(), closer(), reader(), reader()])
   expect(failures).toEqual([])
-  expect(await summarise(ledger.pool, 60_000)).toMatchObject({ isDone: true, failed: [] })
+  expect(await summarise(ledger.pool, NO_LIMIT_MS)).toMatchObject({ isDone: true, failed: [] })
   expect(await differences()).toEqual([])
   expect(await selectUsageSummary(ledger.pool, BY_MODEL)).toEqual(
     await selectPlainUsage(ledger.pool, BY_MODEL),

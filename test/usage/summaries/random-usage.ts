@@ -5,7 +5,7 @@ import { NO_USAGE } from '../../../src/call/usage.ts'
 import { addCredit } from '../../../src/corrections/adjustments.ts'
 import { addDays } from '../../../src/domain/utc-day.ts'
 import { closeDay, closeMonth, summarise } from '../../../src/usage/summaries/summarise.ts'
-import type { LedgerDatabase } from '../../rollup/ledger-database.ts'
+import { type LedgerDatabase, NO_LIMIT_MS } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 
 /** Counts the records, as the next ones of a producer of their own. */
@@ -85,5 +85,5 @@ export async function take(ledger: LedgerDatabase, step: Step): Promise<void> {
   } else if (step.kind === 'close') {
     for (const day of step.days) await closeDay(ledger.pool, day)
     await closeMonth(ledger.pool, '2026-02-01')
-  } else expect(await summarise(ledger.pool, 60_000)).toMatchObject({ failed: [], isDone: true })
+  } else expect(await summarise(ledger.pool, NO_LIMIT_MS)).toMatchObject({ failed: [], isDone: true })
 }
