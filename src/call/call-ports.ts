@@ -86,6 +86,8 @@ export interface Caller {
   readonly models: readonly string[] | null
   /** The end of the token that it called with, milliseconds since 1970; absent: it called with a key. */
   readonly tokenEndsAtMs?: number
+  /** Whether that token has been revoked since, or the key that it is signed by has gone. */
+  readonly isTokenOver?: () => boolean
 }
 
 /** Whose a key is. */

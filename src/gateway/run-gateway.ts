@@ -276,7 +276,7 @@ export async function runGateway(
     },
     webSockets: {
       services,
-      onDeactivated: identities.onDeactivated,
+      onDeactivated: (listener) => keys.onDeactivated(listener),
       handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
     },
   })

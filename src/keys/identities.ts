@@ -86,8 +86,9 @@ async function register(
     if (clients >= mostClients) return 'full'
   }
   if (keys >= mostKeys) return 'full'
-  if (!hasClient) await createClientIn(session, identity.client, `identity:${identity.client}`)
   const keyId = identityKeyId(identity)
+  // By its first identity: a client that was renamed has left its name to another.
+  if (!hasClient) await createClientIn(session, identity.client, `identity:${keyId}`)
   await session.query(
     changing(`insert into ${SCHEMA}.keys
         (id, client_id, name, prefix, digest, digest_of, pepper_id, version)

@@ -9,6 +9,7 @@ import {
   isTokenLike,
   type KnownIssuer,
   type ProvenToken,
+  type ReadToken,
   TOKEN_FAULTS,
   type TokenFault,
   verifyToken,
@@ -26,6 +27,8 @@ const UNAVAILABLE: CallerLookup = { kind: 'unavailable' }
 interface KnownToken {
   readonly token: ProvenToken
   readonly keyId: string
+  /** The name of the client that it leads to. */
+  readonly client: string
   /** What the keys said of it last, and the same as an answer about this token. */
   of: CallerLookup | null
   answer: CallerLookup
@@ -74,22 +77,12 @@ export class Identities {
     return this.#findKey({ source: 'proxy', issuer: 'proxy', subject, client })
   }
 
-  /** The keys of tokens that have been revoked since they were verified. */
-  takeRevoked(): readonly string[] {
-    const keyIds = new Set<string>()
-    for (const [digest, { token, keyId }] of this.#tokens) {
-      if (!this.#options.isRevoked(token)) continue
-      this.#tokens.delete(digest)
-      keyIds.add(keyId)
-    }
-    return [...keyIds]
-  }
-
-  /** `null`: the store has to be asked. */
+  /** `null`: its key has gone, or the store has to be asked. */
   #answerOf(known: KnownToken): CallerLookup | null {
-    const { token, keyId } = known
+    const { token, keyId, client } = known
     if (this.#options.now() >= token.endsAtMs) return refused('expired')
     if (this.#options.isRevoked(token)) return refused('revoked')
+    if (!token.hasKey()) return null
     const found = this.#options.keys.findIdentity(keyId)
     if (found instanceof Promise) {
       found.catch(() => {})
@@ -97,17 +90,19 @@ export class Identities {
     }
     if (found !== known.of) {
       known.of = found
-      known.answer = withEnd(found, token.endsAtMs)
+      known.answer = this.#withToken(ofClient(found, client), token)
     }
     return known.answer
   }
 
   async #verify(text: string, digest: string): Promise<CallerLookup> {
-    const token = await verifyToken(text, this.#options.issuers, this.#options.now())
-    if (token === 'unavailable') return UNAVAILABLE
-    if (typeof token === 'string') return refused(token)
+    const read = await verifyToken(text, this.#options.issuers, this.#options.now())
+    if (read === 'unavailable') return UNAVAILABLE
+    if (typeof read === 'string') return refused(read)
+    // Kilobytes that are of no use later.
+    const { claims: _, ...token } = read
     if (this.#options.isRevoked(token)) return refused('revoked')
-    const client = clientOf(token)
+    const client = clientOf(read)
     if (client === null) return refused('client')
     const { issuer, subject } = token
     const identity = { source: issuer.name, issuer: issuer.issuer, subject, client }
@@ -117,8 +112,9 @@ export class Identities {
       const known = {
         token,
         keyId: identityKeyId(identity),
+        client,
         of: found,
-        answer: withEnd(found, token.endsAtMs),
+        answer: this.#withToken(found, token),
       }
       this.#tokens.set(digest, known)
       return known.answer
@@ -140,7 +136,7 @@ export class Identities {
     identity: Identity,
     keyId: string,
   ): CallerLookup | Promise<CallerLookup> {
-    if (found.kind !== 'unknown') return found
+    if (found.kind !== 'unknown') return ofClient(found, identity.client)
     const running = this.#registering.get(keyId)
     if (running !== undefined) return running
     const registering = this.#register(identity, keyId).finally(() => this.#registering.delete(keyId))
@@ -156,10 +152,17 @@ export class Identities {
     this.#refused.set(keyId, { until: performance.now() + REFUSED_MS, lookup })
     return lookup
   }
+
+  #withToken(found: CallerLookup, token: ProvenToken): CallerLookup {
+    if (found.kind !== 'active') return found
+    const isTokenOver = () => this.#options.isRevoked(token) || !token.hasKey()
+    return { kind: 'active', caller: { ...found.caller, tokenEndsAtMs: token.endsAtMs, isTokenOver } }
+  }
 }
 
-function withEnd(found: CallerLookup, tokenEndsAtMs: number): CallerLookup {
-  return found.kind === 'active' ? { kind: 'active', caller: { ...found.caller, tokenEndsAtMs } } : found
+/** A client that was renamed is not found by its old name, which another one may have by now. */
+function ofClient(found: CallerLookup, name: string): CallerLookup {
+  return found.kind === 'active' && found.caller.clientName !== name ? refused('client') : found
 }
 
 function refused(fault: TokenFault): CallerLookup {
@@ -167,7 +170,7 @@ function refused(fault: TokenFault): CallerLookup {
 }
 
 /** The name of the client that a token leads to; `null`: to none. */
-function clientOf({ issuer, claims }: ProvenToken): string | null {
+function clientOf({ issuer, claims }: ReadToken): string | null {
   return clientBy(issuer.client, claims)
 }
 

@@ -17,6 +17,8 @@ const LEAST_RSA_BITS = 2_048
 interface PublicKey {
   readonly kid: string | null
   readonly alg: string
+  /** All that was written of it. */
+  readonly text: string
   readonly key: CryptoKey
 }
 
@@ -75,8 +77,9 @@ export class IssuerKeys {
   constructor({ jwksUrl, algorithms, onChange, now, later, ask = byHttp }: IssuerKeysOptions) {
     this.#now = now
     this.#keeper = new CredentialKeeper({
-      async fetch(): Promise<Fetched<KeySet>> {
-        const keys = await readKeySet(await ask(jwksUrl), algorithms)
+      fetch: async (): Promise<Fetched<KeySet>> => {
+        const text = await ask(jwksUrl)
+        const keys = await readKeySet(text, algorithms, this.#keeper.current()?.keys ?? [])
         return { value: { keys, fetchedAtMs: now() }, endsAtMs: null }
       },
       onChange,
@@ -92,6 +95,11 @@ export class IssuerKeys {
     if (found !== null || !this.#askedAgain.passes()) return found
     await this.#keeper.renewed()
     return this.#findNow(kid, alg)
+  }
+
+  /** Whether a key that was found is still one of the set, and the set is in force. */
+  has(key: CryptoKey): boolean {
+    return this.#current()?.keys.some((one) => one.key === key) === true
   }
 
   state(): KeptState {
@@ -121,17 +129,26 @@ async function byHttp(url: string): Promise<string> {
   return await askEndpoint({ url })
 }
 
-/** @throws Where it is not a JWKS, or has no key that fits: the ones before are better than none. */
-async function readKeySet(text: string, algorithms: readonly string[]): Promise<readonly PublicKey[]> {
+/**
+ * @param before Those of the set before: a key that is written as it was is the same object.
+ * @throws Where it is not a JWKS, or has no key that fits: the ones before are better than none.
+ */
+async function readKeySet(
+  text: string,
+  algorithms: readonly string[],
+  before: readonly PublicKey[],
+): Promise<readonly PublicKey[]> {
   const parsed = jwks.safeParse(parsedJson(text))
   if (!parsed.success) throw new Error('the answer at jwks_url is not a set of keys')
   const keys: PublicKey[] = []
-  for (const written of parsed.data.keys.slice(0, MOST_KEYS)) {
-    const key = jwk.safeParse(written)
+  for (const one of parsed.data.keys.slice(0, MOST_KEYS)) {
+    const key = jwk.safeParse(one)
     if (!key.success || !isForSignatures(key.data)) continue
-    for (const alg of algorithmsOf(key.data).filter((one) => algorithms.includes(one))) {
-      const imported = await publicKeyOf(key.data, alg)
-      if (imported !== null) keys.push({ kid: key.data.kid ?? null, alg, key: imported })
+    for (const alg of algorithmsOf(key.data).filter((taken) => algorithms.includes(taken))) {
+      const written = JSON.stringify(key.data)
+      const same = before.find((known) => known.alg === alg && known.text === written)
+      const imported = same?.key ?? (await publicKeyOf(key.data, alg))
+      if (imported !== null) keys.push({ kid: key.data.kid ?? null, alg, text: written, key: imported })
     }
   }
   if (keys.length === 0) throw new Error('no key at jwks_url is for one of the algorithms')

@@ -11,7 +11,7 @@ import { RevokedList } from './revoked-list.ts'
 
 interface OpenIdentitiesOptions {
   readonly config: IdentityConfig | undefined
-  readonly keys: Pick<KeyDirectory, 'find' | 'findIdentity' | 'onDeactivated'>
+  readonly keys: Pick<KeyDirectory, 'find' | 'findIdentity'>
   readonly pool: Postgres
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
@@ -23,8 +23,6 @@ interface RunningIdentities {
   readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
   /** Absent: no proxy is trusted. */
   readonly findVouched?: (subject: string, client: string) => CallerLookup | Promise<CallerLookup>
-  /** Calls `listener` with each key that becomes inactive, and of each token that was revoked. */
-  readonly onDeactivated: (listener: (keyId: string) => void) => () => void
   report(): CredentialReport[]
   stop(): Promise<void>
 }
@@ -34,16 +32,13 @@ export function openIdentities({ config, keys, pool, now, log }: OpenIdentitiesO
   if (config === undefined)
     return {
       findCaller: (key) => keys.find(key),
-      onDeactivated: (listener) => keys.onDeactivated(listener),
       report: () => [],
       stop: async () => {},
     }
-  const listeners = new Set<(keyId: string) => void>()
   const opened = config.issuers.map((issuer) => ({
     issuer,
     keys: new IssuerKeys({ ...issuer, now, onChange: logChange(issuer.name, log) }),
-    revoked:
-      issuer.revokedFile === null ? null : new RevokedList(issuer.revokedFile, log, () => endRevoked()),
+    revoked: issuer.revokedFile === null ? null : new RevokedList(issuer.revokedFile, log),
   }))
   const revokedOf = new Map(opened.map(({ issuer, revoked }) => [issuer, revoked]))
   const identities = new Identities({
@@ -53,22 +48,11 @@ export function openIdentities({ config, keys, pool, now, log }: OpenIdentitiesO
     isRevoked: ({ issuer, subject, tokenId }) => revokedOf.get(issuer)?.has(subject, tokenId) === true,
     now,
   })
-  function endRevoked(): void {
-    for (const keyId of identities.takeRevoked()) for (const listener of listeners) listener(keyId)
-  }
   return {
     findCaller: (key) => identities.find(key),
     ...(config.proxy === null
       ? {}
       : { findVouched: (subject: string, client: string) => identities.findVouched(subject, client) }),
-    onDeactivated(listener) {
-      listeners.add(listener)
-      const stop = keys.onDeactivated(listener)
-      return () => {
-        listeners.delete(listener)
-        stop()
-      }
-    },
     report: () =>
       opened.map(({ issuer, keys: known }) => ({ upstream: issuer.name, kind: 'tokens', ...known.state() })),
     async stop() {

@@ -11,19 +11,14 @@ const READ_EVERY_MS = 2_000
 export class RevokedList {
   readonly #path: string
   readonly #log: Logger
-  readonly #onRead: () => void
   #entries: ReadonlySet<string>
   #lost = false
   readonly #reading: { stop(): Promise<void> }
 
-  /**
-   * @param onRead The list is another one.
-   * @throws Where the file cannot be read: without it, revoked ones would be let in.
-   */
-  constructor(path: string, log: Logger, onRead: () => void) {
+  /** @throws Where the file cannot be read: without it, revoked ones would be let in. */
+  constructor(path: string, log: Logger) {
     this.#path = path
     this.#log = log
-    this.#onRead = onRead
     this.#entries = entriesOf(readFileSync(path, 'utf8'))
     this.#reading = repeat(() => this.#read(), READ_EVERY_MS)
   }
@@ -48,9 +43,7 @@ export class RevokedList {
           'the list of revoked tokens cannot be read; the one before goes on',
         )
       this.#lost = true
-      return
     }
-    this.#onRead()
   }
 }
 

@@ -28,7 +28,7 @@ export const TOKEN_FAULTS = {
 
 export type TokenFault = keyof typeof TOKEN_FAULTS
 
-/** What a token says whose signature is right. */
+/** A token whose signature is right. */
 export interface ProvenToken {
   readonly issuer: TokenIssuer
   readonly subject: string
@@ -36,13 +36,19 @@ export interface ProvenToken {
   readonly tokenId: string | null
   /** Milliseconds since 1970, with the skew. */
   readonly endsAtMs: number
+  /** Whether its issuer still has the key that it is signed by. */
+  readonly hasKey: () => boolean
+}
+
+/** The same, with all that it says. */
+export interface ReadToken extends ProvenToken {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
 /** An issuer with its keys. */
 export interface KnownIssuer {
   readonly issuer: TokenIssuer
-  readonly keys: Pick<IssuerKeys, 'find'>
+  readonly keys: Pick<IssuerKeys, 'find' | 'has'>
 }
 
 const FORM = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/
@@ -60,7 +66,7 @@ export async function verifyToken(
   token: string,
   issuers: ReadonlyMap<string, KnownIssuer>,
   nowMs: number,
-): Promise<ProvenToken | TokenFault | 'unavailable'> {
+): Promise<ReadToken | TokenFault | 'unavailable'> {
   if (token.length > MAX_TOKEN_LENGTH) return 'too_long'
   const [, head, body, signature] = FORM.exec(token) ?? []
   if (head === undefined || body === undefined || signature === undefined) return 'malformed'
@@ -100,7 +106,9 @@ export async function verifyToken(
   const subject = claimAt(claims, issuer.subject)
   if (typeof subject !== 'string' || subject === '' || subject.length > MAX_TEXT) return 'subject'
   const { jti } = claims
-  return { issuer, subject, tokenId: typeof jti === 'string' ? jti : null, endsAtMs, claims }
+  // A number is none by the standard, and stands in lists all the same.
+  const tokenId = typeof jti === 'string' || typeof jti === 'number' ? `${jti}` : null
+  return { issuer, subject, tokenId, endsAtMs, hasKey: () => keys.has(key), claims }
 }
 
 function faultOf(error: unknown): TokenFault {

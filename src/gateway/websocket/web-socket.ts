@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Caller } from '../../call/call-ports.ts'
 import type { CallRefusal } from '../../http/errors.ts'
 import { callLater } from '../../lib/call-later.ts'
 import { Admission, type AdmissionOptions } from '../admission/admission.ts'
@@ -24,6 +25,9 @@ export interface WebSocketSessions {
 
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
+
+/** What became of a token is seen so late. */
+const JUDGED_EVERY_MS = 1_000
 
 /** More than this waits in the socket: no client has to send anything before its handshake is answered. */
 const MAX_BYTES = 64 * 1024
@@ -99,12 +103,7 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
       })
       sessions.add(session)
       session.start()
-      const { tokenEndsAtMs } = admission.caller
-      if (tokenEndsAtMs !== undefined)
-        endsLater = callLater(
-          tokenEndsAtMs - options.admission.now(),
-          () => void session.close(POLICY_VIOLATION, 'the token has expired'),
-        )
+      endsLater = endWithToken(session, admission.caller, options.admission.now())
     })
   })
   return {
@@ -114,6 +113,20 @@ export function acceptWebSockets(server: Server, options: WebSocketOptions): Web
     async closeAll() {
       await Promise.all([...sessions].map((session) => session.close(GOING_AWAY)))
     },
+  }
+}
+
+/** Ends a session with the token that it was opened by. Returns how to stop watching that. */
+function endWithToken(session: Session, { tokenEndsAtMs, isTokenOver }: Caller, nowMs: number): () => void {
+  if (tokenEndsAtMs === undefined || isTokenOver === undefined) return () => {}
+  const close = (reason: string) => void session.close(POLICY_VIOLATION, reason)
+  const cancel = callLater(tokenEndsAtMs - nowMs, () => close('the token has expired'))
+  const timer = setInterval(() => {
+    if (isTokenOver()) close('the token is revoked')
+  }, JUDGED_EVERY_MS).unref()
+  return () => {
+    cancel()
+    clearInterval(timer)
   }
 }
 
