@@ -93,7 +93,7 @@ export class EstimateThread {
   }
 
   /** Waits for no count any more: all that is asked for now is a token for four bytes. */
-  settleAll(): void {
+  giveUpAll(): void {
     const jobs = [...this.#inThread.values()]
     this.#inThread.clear()
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) jobs.push(next)

@@ -26,8 +26,8 @@ export async function estimateInput(
 }
 
 /** What is being estimated, of all clients, is a token for four bytes at once: its records must be written now. */
-export function settleEstimates(): void {
-  thread.settleAll()
+export function giveUpCounts(): void {
+  thread.giveUpAll()
 }
 
 /** Keeps enough of what was delivered to tell how many tokens it was. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LedgerStats } from '../../ledger/ledger.ts'
-import { settleEstimates } from '../estimation/estimate.ts'
+import { giveUpCounts } from '../estimation/estimate.ts'
 
 /** A ledger, by what is under way in it. */
 interface Ledger {
@@ -18,10 +18,10 @@ const WRITE_GRACE_MS = 1_000
  */
 export async function recordsWritten(
   ledger: Ledger,
-  { countMs = COUNT_GRACE_MS, settle = settleEstimates } = {},
+  { countMs = COUNT_GRACE_MS, giveUp = giveUpCounts } = {},
 ): Promise<void> {
   if (await isIdle(ledger, countMs)) return
-  settle()
+  giveUp()
   await isIdle(ledger, WRITE_GRACE_MS)
 }
 

@@ -64,7 +64,7 @@ describe('the thread that estimates', () => {
   test('once counts are waited for no more, all that waits is a token for four bytes, and what comes is counted', async () => {
     const thread = openThread()
     const waiting = estimateAll(thread, ['hang', 'eighteen', 'a', 'b'])
-    thread.settleAll()
+    thread.giveUpAll()
     expect(await waiting).toEqual([1, 2, 1, 1])
     expect(await estimateAll(thread, ['ccc'])).toEqual([30])
   })
