@@ -59,9 +59,10 @@ test('while no worker runs, readiness, doctor, an alert and usage say so, with c
   expect(Date.parse((await asOf()) ?? '')).toBeLessThan(arrivedAtMs)
 
   for (const stack of [busy, idle]) {
-    const { code, out } = await doctor(stack)
-    expect(code).toBe(1)
-    expect(out).toMatch(/^WRONG {2}workers +0 announced/m)
+    // On a busy machine Redis may be too late for it.
+    await expect
+      .poll(() => doctor(stack))
+      .toMatchObject({ code: 1, out: expect.stringMatching(/^WRONG {2}workers +0 announced/m) })
   }
   await expect.poll(() => degraded(busy)).toContain('counting')
   expect(await degraded(idle)).not.toContain('counting')
