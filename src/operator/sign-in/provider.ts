@@ -159,8 +159,9 @@ function personOf(
 ): SignedInPerson {
   const groups = new Set([claimAt(claims, path)].flat())
   const role = OPERATOR_ROLES.findLast((one) => roles[one].some((group) => groups.has(group))) ?? null
-  // An address that was not verified may be that of another person.
-  const isTheirs = namePath.join() !== 'email' || claims.email_verified !== false
+  // An address that was not verified may be that of another person. Some providers write the word as a text.
+  const { email_verified: verified = true } = claims
+  const isTheirs = namePath.join() !== 'email' || verified === true || verified === 'true'
   const name = isTheirs ? claimAt(claims, namePath) : undefined
   return { name: typeof name === 'string' && isName(name) ? name : subject, role }
 }

@@ -256,6 +256,9 @@ test('the audit has the address of a person only where the provider verified it,
   }
   expect(await nameOf({})).toBe('person:ann@example.com')
   expect(await nameOf({ email: 'boss@example.com', email_verified: false })).toBe('person:ann')
+  for (const verified of ['false', null, 0, 'no'])
+    expect(await nameOf({ email: 'boss@example.com', email_verified: verified })).toBe('person:ann')
+  expect(await nameOf({ email_verified: 'true' })).toBe('person:ann@example.com')
   expect(await nameOf({ email: 'a\u202enn@example.com' })).toBe('person:ann')
   expect(await nameOf({ email: ['boss@example.com'] })).toBe('person:ann')
 })
