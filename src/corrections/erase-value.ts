@@ -18,28 +18,30 @@ returning v.id, a.client_id`
 
 /**
  * The same in the lines of single calls: those with totals by the number of the value, so that counting them again
- * gives the same rows.
+ * gives the same rows. Without a join of the table with itself, which would miss rows that another transaction changes.
+ *
+ * @param joined Where else the client of a row stands, and by what.
+ * @param client The column that has it.
  */
-function eraseLines(table: string, client: string): string {
+function eraseLines(table: string, client: string, joined = ['', '']): string {
+  const [from, on] = joined
   return `
 update ${SCHEMA}.${table} r set axes = (
   select string_agg(case
-      when line = $1 || '=' || $2 then $1 || '=(erased' || coalesce(' ' || k.id, '') || ')'
+      when line = $1 || '=' || $2 then $1 || '=(erased' || coalesce(' ' || (
+        select v.id from unnest($4::text[], $5::text[]) v (id, client_id) where v.client_id = ${client}), '') || ')'
       when line in ('~' || $1 || '=' || $2, '-' || $1 || '=' || $2) then substr(line, 1, length($1) + 1) || '=(erased)'
       else line end, chr(10) order by place)
   from string_to_table(r.axes, chr(10)) with ordinality l (line, place))
-from (select r.ctid, r.tableoid, v.id from ${SCHEMA}.${table} r ${client}
-  left join unnest($4::text[], $5::text[]) v (id, client_id) on v.client_id = c.client_id
-  where r.axes is not null and ($3::text is null or c.client_id = $3)
-    and string_to_array(r.axes, chr(10)) && array[$1 || '=' || $2, '~' || $1 || '=' || $2, '-' || $1 || '=' || $2]) k
-where r.ctid = k.ctid and r.tableoid = k.tableoid`
+${from} where ${on} r.axes is not null and ($3::text is null or ${client} = $3)
+  and string_to_array(r.axes, chr(10)) && array[$1 || '=' || $2, '~' || $1 || '=' || $2, '-' || $1 || '=' || $2]`
 }
 
-const ERASE_CALLS = eraseLines(
-  'call_rows',
-  `join ${SCHEMA}.call_kinds c on c.day = r.day and c.kind = r.kind`,
-)
-const ERASE_JOBS = eraseLines('objects', 'cross join lateral (select r.client_id) c')
+const ERASE_CALLS = eraseLines('call_rows', 'c.client_id', [
+  `from ${SCHEMA}.call_kinds c`,
+  'c.day = r.day and c.kind = r.kind and',
+])
+const ERASE_JOBS = eraseLines('objects', 'r.client_id')
 
 /**
  * Takes a value's name out of totals, single calls and jobs, for good. What it adds up to stays, without the name.

@@ -4,6 +4,7 @@ import { parseAxes } from '../../src/call/axes.ts'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { addCredit } from '../../src/corrections/adjustments.ts'
 import { eraseValue } from '../../src/corrections/erase-value.ts'
+import { AXES_CHAPTER } from '../../src/corrections/operations/axes.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { reprice } from '../../src/corrections/reprice.ts'
 import { verifyLedger } from '../../src/corrections/verify.ts'
@@ -257,3 +258,52 @@ async function dropDay(day: UtcDay): Promise<void> {
     session.release()
   }
 }
+
+const erase = AXES_CHAPTER.operations[0]
+
+test('names that totals are found by cannot be erased', async () => {
+  const users = ['ann', 'bob', 'cy', 'dee', null] as const
+  await count(
+    users.map((user) => recordOf({ ...DRAWN, user })),
+    1,
+  )
+  for (const value of ['(none)', '(other)', '(corrected)'])
+    await expect(
+      erase?.run({ pool: ledger.pool } as never, { axis: 'user', value } as never, 'ann', {} as never),
+    ).rejects.toThrow('which no ( begins')
+  await checkWhole()
+})
+
+const DRAWN: Drawn = {
+  ...{ clientId: 'cli_a', day: DAYS[0], user: null, team: null, session: null },
+  ...{ costPico: '1', model: 'another', status: 200 },
+}
+
+test('a value is erased from a job that another transaction changes meanwhile', async () => {
+  const { pool } = ledger
+  await pool.query(
+    `insert into tallygate.objects (upstream, folded_id, id, kind, client_id, key_id, call_id, created_at, job, axes)
+     values ('u', 'b', 'b', 'batch', 'cli_a', 'k', gen_random_uuid(), now(), true, 'user=ann')`,
+  )
+  const other = await pool.connect()
+  try {
+    await other.query('begin')
+    await other.query('update tallygate.objects set fetch_after = now()')
+    const erased = eraseValue(pool, 'user', 'ann', null)
+    await expect
+      .poll(async () => {
+        const { rows } = await pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rows.length
+      })
+      .toBeGreaterThan(0)
+    await other.query('commit')
+    expect(await erased).toEqual({ ids: [], calls: 1 })
+  } finally {
+    other.release()
+  }
+  const { rows } = await pool.query('select axes from tallygate.objects')
+  expect(rows).toEqual([{ axes: 'user=(erased)' }])
+  await pool.query('delete from tallygate.objects')
+})

@@ -4,7 +4,7 @@ import { shownCount, shownDocument, shownList, shownText } from '../../operation
 import { clientField, formField, textField } from '../../operations/fields.ts'
 import { type Chapter, operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
-import { noClient, notFound } from '../../operations/refuse.ts'
+import { invalid, noClient, notFound } from '../../operations/refuse.ts'
 
 const eraseOperation = operation({
   name: 'axes.erase',
@@ -34,6 +34,8 @@ const eraseOperation = operation({
     print: ({ ids, calls }) => `Erased: ${ids.length} with totals, ${calls} calls.`,
   },
   async run({ pool }: Ports, { axis, value, client }) {
+    // Totals are found by these names, so that they must stay as they are.
+    if (value.startsWith('(')) throw invalid('value', 'must be one that a call said, which no ( begins')
     const found = client === undefined ? null : await findClient(pool, client)
     if (client !== undefined && found === null) throw noClient(client)
     const { eraseValue } = await import('../erase-value.ts') // a gateway starts without it
