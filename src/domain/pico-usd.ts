@@ -26,6 +26,11 @@ const ZERO = 0x30
 
 const USD_TEXT = /^(-?)([0-9]+)(?:\.([0-9]{1,12}))?$/
 
+/** Whether `parseUsdText` reads it. */
+export function isUsdText(text: string): boolean {
+  return USD_TEXT.test(text)
+}
+
 /** The exact amount that `picoToUsdText` wrote, in pico-USD. @throws {RangeError} The text is not such an amount. */
 export function parseUsdText(text: string): bigint {
   const [, sign, whole, fraction = ''] = USD_TEXT.exec(text) ?? []

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { parseUsdText } from '../domain/pico-usd.ts'
+import { isUsdText, parseUsdText } from '../domain/pico-usd.ts'
 import { hashLeaf, rootBy } from './merkle-tree.ts'
 import { SIGNED_RECEIPT, type SignedReceipt } from './receipt-document.ts'
 import { leafText, receiptText } from './receipt-text.ts'
@@ -84,8 +84,10 @@ export function checkReceipt(
   if (!isSignedText(signed)) problems.push(`The receipt ${id} does not have the signature beside it.`)
   if (!(expectedKey ?? bytesOf(stated ?? '')).equals(signed.publicKey))
     problems.push(`The receipt ${id} is signed with another key than the expected one.`)
-  const sum = components.reduce((all, { amount_usd }) => all + parseUsdText(amount_usd), 0n)
-  if (sum !== parseUsdText(cost ?? '0'))
+  // Whoever altered it may have written any text.
+  const amounts = components.map(({ amount_usd }) => amount_usd)
+  const areAmounts = [cost ?? '0', ...amounts].every(isUsdText)
+  if (!areAmounts || sumOf(amounts) !== parseUsdText(cost ?? '0'))
     problems.push(`The lines of the receipt ${id} do not add up to its cost.`)
   if (!receipt.arrived_at.startsWith(`${statement.month}-`))
     return [...problems, `The receipt ${id} is of another month than the statement.`]
@@ -111,6 +113,10 @@ function bytesOf(base64: string): Buffer {
   return bytes.toString('base64') === base64 ? bytes : Buffer.alloc(0)
 }
 
+function sumOf(amounts: readonly string[]): bigint {
+  return amounts.reduce((all, amount) => all + parseUsdText(amount), 0n)
+}
+
 function wrongSums({
   lines,
   corrections,
@@ -120,7 +126,7 @@ function wrongSums({
   rounded_usd,
 }: StatementDocument): string[] {
   const sum = (amounts: readonly { readonly amount_usd: string }[]) =>
-    amounts.reduce((all, { amount_usd }) => all + parseUsdText(amount_usd), 0n)
+    sumOf(amounts.map(({ amount_usd }) => amount_usd))
   const costPico = sum(lines) + sum(corrections)
   const totalPico = costPico + sum(carried)
   const wrong: string[] = []

@@ -127,6 +127,18 @@ test('of 1,000 altered receipts each is found', async () => {
   expect(found).toBe(1_000)
 })
 
+test('a receipt with amounts that are none is refused without a throw', async () => {
+  const receipt = await receiptOf(kept.at(-1)?.call_id ?? '')
+  const [line] = receipt.components
+  if (line === undefined) throw new Error('the call cost something')
+  for (const amount of ['', 'free', '1e3', '0.0000000000001', '-']) {
+    for (const changed of [{ cost_usd: amount }, { components: [{ ...line, amount_usd: amount }] }])
+      expect(problemsOf(JSON.stringify({ ...receipt, ...changed }))).toContain(
+        `The lines of the receipt ${receipt.call_id} do not add up to its cost.`,
+      )
+  }
+})
+
 test('a receipt beside a statement of another month, key or version is refused', async () => {
   const receipt = await receiptOf(kept.at(-1)?.call_id ?? '')
   const other = { ...statement, statement: { ...statement.statement, month: '2020-02' } }
