@@ -84,7 +84,7 @@ export function checkReceipt(
   if (!isSignedText(signed)) problems.push(`The receipt ${id} does not have the signature beside it.`)
   if (!(expectedKey ?? bytesOf(stated ?? '')).equals(signed.publicKey))
     problems.push(`The receipt ${id} is signed with another key than the expected one.`)
-  // Whoever altered it may have written any text.
+  // In an altered receipt they may be any text.
   const amounts = components.map(({ amount_usd }) => amount_usd)
   const areAmounts = [cost ?? '0', ...amounts].every(isUsdText)
   if (!areAmounts || sumOf(amounts) !== parseUsdText(cost ?? '0'))

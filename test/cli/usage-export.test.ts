@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Environment } from '../../src/config/config.ts'
+import { addCredit } from '../../src/corrections/adjustments.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { findClient } from '../../src/keys/clients.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
@@ -234,6 +235,21 @@ test('many rows pass in pages, and a reader that has seen enough ends it quietly
   cut.stdout.once('data', () => cut.stdout.destroy())
   const code = await new Promise((resolve) => cut.once('exit', resolve))
   expect([code, await errors]).toEqual([0, ''])
+})
+
+test('focus has a correction that came later also where another one made up for it', async () => {
+  const { rows: clients } = await ledger.pool.query<{ id: string }>(`select id from tallygate.clients`)
+  const credit = { clientId: clients[0]?.id ?? '', day: '2020-02-28', model: null, who: 'ann', why: 'x' }
+  await addCredit(ledger.pool, { ...credit, pico: 5n })
+  await ledger.pool.query(`update tallygate.adjustment_entries set at = day where day = '2020-02-28'`)
+  await addCredit(ledger.pool, { ...credit, pico: -5n })
+  const day = ['--from', '2020-02-28', '--to', '2020-02-28']
+  const { out } = await run(env, 'usage', 'export', ...day, '--format', 'focus')
+  const [header = '', ...lines] = out.trimEnd().split('\r\n')
+  expect(lines.map((line) => focusRow(header, line))).toMatchObject([
+    { ChargeCategory: 'Adjustment', ChargeClass: '', BilledCost: '0.000000000005' },
+    { ChargeCategory: 'Adjustment', ChargeClass: 'Correction', BilledCost: '-0.000000000005' },
+  ])
 })
 
 test('the page about exports names every column', async () => {

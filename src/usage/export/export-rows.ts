@@ -45,9 +45,9 @@ order by ${shownKeyIn('u')}`
 }
 
 const SELECT_LINES = selectDay(EXPORT_COLUMNS.map(({ sql }) => sql))
-/** Of the corrections of a row `u`, those that were made when its month was over. */
+/** Of the corrections of a row `u`, those that were made when its month was over: others may have taken them back. */
 const CORRECTED_LATER = `
-case when u.adjusted_pico <> 0 then (
+case when exists (select from ${SCHEMA}.adjustment_entries e where e.day = $1) then (
   select sum(e.pico) from ${SCHEMA}.adjustment_entries e
   where e.at >= (date_trunc('month', u.day) + interval '1 month') at time zone 'UTC'
     and ${KEY_DIMENSIONS.map(({ column }) => `e.${column} = u.${column}`).join(' and ')}
