@@ -7,6 +7,8 @@ import type { IssuerKeys } from './key-set.ts'
 export const MAX_TOKEN_LENGTH = 8_192
 /** A subject or an id of a token is a short text. */
 const MAX_TEXT = 256
+/** A token has a few. Thousands cost the event loop a millisecond. */
+const MOST_DEPTH = 32
 
 /** Why a token is refused, as metrics and clients see it. */
 export const TOKEN_FAULTS = {
@@ -143,10 +145,15 @@ function membersOf(part: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** The members of all objects in a value. The text has more colons than that where it names one twice. */
-function countMembers(value: unknown): number {
+/**
+ * The members of all objects in a value. The text has more colons than that where it names one twice.
+ *
+ * @throws {RangeError} Where it is nested so deep that the stack would end.
+ */
+function countMembers(value: unknown, depth = 0): number {
   if (typeof value !== 'object' || value === null) return 0
-  const inside = Object.values(value).reduce((sum: number, one) => sum + countMembers(one), 0)
+  if (depth > MOST_DEPTH) throw new RangeError('a token is nested too deep')
+  const inside = Object.values(value).reduce((sum: number, one) => sum + countMembers(one, depth + 1), 0)
   return Array.isArray(value) ? inside : inside + Object.keys(value).length
 }
 

@@ -240,3 +240,13 @@ test('a client that was renamed is not found by its old name, which another one 
   known.set(vouched.caller.keyId, renamed)
   expect(await identities.findVouched('ann', 'research')).toMatchObject({ reason: 'token_client' })
 })
+
+test('a token that is nested deep is refused before its signature is looked at', async () => {
+  const { find } = open()
+  const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
+  expect((await find(tokenOf(START_MS, { more: nested(30) }))).kind).toBe('active')
+  for (const depth of [40, 2_500])
+    expect(await find(tokenOf(START_MS, { more: nested(depth) }))).toMatchObject({
+      reason: 'token_malformed',
+    })
+})
