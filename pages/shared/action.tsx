@@ -132,7 +132,7 @@ function Field({ field: { name, label, hint, value, isRequired, options } }: { r
   return (
     <div class="field">
       <label for={id}>
-        {label} {hint !== undefined && <small class="quiet">{hint}</small>}
+        {label} {hint !== undefined && <small class="quiet">· {hint}</small>}
       </label>
       {options === undefined ? (
         <input

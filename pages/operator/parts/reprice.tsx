@@ -88,7 +88,7 @@ function Found({ repricing, onDone }: FoundProps) {
               ...(repricing.provider === null ? {} : { provider: repricing.provider }),
             }}
             fields={[{ name: 'reason', label: 'Reason', hint: 'for the audit' }]}
-            says="An audited adjustment corrects the cost of these days."
+            says="An audited adjustment corrects the cost of these days. Calls that are still to come in are priced so, too."
             onDone={onDone}
             isGrave
           />
