@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
+import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { loadGatewayConfig } from '../../src/config/config.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -103,4 +105,24 @@ async function call(stack: TestStack, clients: readonly TestClient[]): Promise<v
       })
       await answer.arrayBuffer()
     }
+}
+
+export async function signIn(stand: Stand, page: Page, hash = ''): Promise<void> {
+  await page.goto(`${stand.operatorUrl}${hash}`)
+  await page.getByLabel('Admin token').fill(ADMIN_TOKEN)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('navigation').waitFor()
+}
+
+/** Every part of the view is answered. */
+export async function settled(page: Page): Promise<void> {
+  await expect.poll(() => page.locator('section.card').count()).toBeGreaterThan(0)
+  await expect.poll(() => page.locator('section[aria-busy=true]').count()).toBe(0)
+}
+
+export async function violations(page: Page): Promise<readonly string[]> {
+  // The policy lets no script of another run in the page; this is the debugger's way in.
+  await page.evaluate(axe.source)
+  const { violations: found } = await page.evaluate<axe.AxeResults>('axe.run()')
+  return found.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`))
 }

@@ -1,0 +1,147 @@
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { setLimits } from '../../src/limits/table/change-limits.ts'
+import type { HeldRow } from '../../src/pricing/history/read-rows.ts'
+import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
+import { bundledText } from '../../src/pricing/sources/catalog-bundle.ts'
+import { startReceiver } from '../alerts/receiver.ts'
+import { type Stand, settled, signIn, startStand, violations } from './stand.ts'
+
+let stand: Stand
+
+beforeAll(async () => {
+  stand = await startStand()
+})
+afterAll(() => stand?.close())
+
+/** Opens the dialog behind a button, fills it in, sends it, and gives the dialog back. */
+async function act(page: Page, button: Locator, texts: Readonly<Record<string, string>> = {}) {
+  await button.click()
+  const dialog = page.getByRole('dialog')
+  for (const [label, text] of Object.entries(texts)) await dialog.getByLabel(label).fill(text)
+  expect(await violations(page)).toEqual([])
+  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+  await dialog.locator('button[type=submit]').click()
+  return dialog
+}
+
+async function closed(page: Page): Promise<void> {
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+  await settled(page)
+}
+
+test('a limit is changed, raised and lifted', async () => {
+  const { context, page } = await stand.open({ viewport: { width: 375, height: 800 } })
+  const { pool, addClient } = stand.stack
+  const { id } = await addClient('limited')
+  const amounts = async () => {
+    const { rows } = await pool.query('select amount from tallygate.limits where client_id = $1', [id])
+    return rows.map(({ amount }) => `${amount}`)
+  }
+  await setLimits(
+    pool,
+    { clientId: id, keyId: null, model: null },
+    [{ kind: 'budget', per: 'month', isSoft: false, amount: 20_000_000_000_000n }],
+    'a test',
+  )
+  await signIn(stand, page, '#/limits?client=limited&sort=id')
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  await act(page, button('Change'), { Limit: '30' })
+  await closed(page)
+  expect(await amounts()).toEqual(['30000000000000'])
+  await act(page, button('Raise'), { To: '50', Until: '4h' })
+  await closed(page)
+  await expect.poll(() => page.getByRole('table').first().innerText()).toContain('raised until')
+  await act(page, button('Lift'))
+  await closed(page)
+  await page.getByText('There is no such limit.').waitFor()
+  await context.close()
+})
+
+test('a key is rotated, and a token made: each is shown once', async () => {
+  const { context, page } = await stand.open()
+  const old = await stand.stack.addClient('rotated')
+  await signIn(stand, page, '#/keys?client=rotated')
+  const rotated = await act(page, page.getByRole('button', { name: 'Rotate' }), {
+    'The old one goes on for': '1h',
+  })
+  const key = await rotated.locator('code').innerText()
+  expect(key).not.toBe(old.key)
+  expect(await violations(page)).toEqual([])
+  await rotated.getByRole('button', { name: 'Close' }).click()
+  await closed(page)
+  await page.goto(`${stand.operatorUrl}#/audit`)
+  const made = await act(page, page.getByRole('button', { name: 'Make a token' }), { Name: 'made here' })
+  expect(await made.locator('code').innerText()).toMatch(/^tga_/)
+  await made.getByRole('button', { name: 'Close' }).click()
+  await expect.poll(() => page.getByText('made here', { exact: true }).count()).toBeGreaterThan(0)
+  await context.close()
+})
+
+test('a receiver of alerts is added, and a sample is tried at it', async () => {
+  const { context, page } = await stand.open()
+  const receiver = await startReceiver()
+  await signIn(stand, page, '#/alerts')
+  const added = await act(page, page.getByRole('button', { name: 'Add a receiver' }), {
+    URL: receiver.url,
+    Kinds: 'budget, gap',
+  })
+  await added.locator('code').waitFor()
+  await added.getByRole('button', { name: 'Close' }).click()
+  const tried = await act(page, page.getByRole('button', { name: 'Try' }))
+  await expect.poll(() => tried.innerText()).toContain('It was taken, with 2')
+  await receiver.stop()
+  await context.close()
+})
+
+test('a newer price that waits is taken, and the past priced again once its change was seen', async () => {
+  const { context, page } = await stand.open()
+  const providers: { id: string; models: NonNullable<HeldRow['offered']>[] }[] = JSON.parse(
+    bundledText('genai-prices'),
+  )
+  const offered = providers.find(({ id }) => id === 'openai')?.models.find(({ id }) => id === 'gpt-4o')
+  if (offered === undefined) throw new Error('the list has no gpt-4o')
+  const row = { provider: 'openai', model: 'gpt-4o', why: 'input_mtok from $2.5 to $250', offered }
+  await putPriceDoubts(stand.stack.pool, 'genai-prices', [row], 'https://example.com/prices')
+  await signIn(stand, page, '#/prices')
+  await act(page, page.getByRole('button', { name: 'Take it' }))
+  await page.getByText('No newer price waits.').waitFor()
+  await closed(page)
+  const since = addDays(utcDayOf(Date.now()), -3)
+  await act(page, page.getByRole('button', { name: 'Try a repricing' }), { Model: 'gpt-4o', Since: since })
+  await closed(page)
+  await expect.poll(() => page.getByRole('status').innerText()).toContain('Nothing is written yet.')
+  const sum = async () =>
+    (await stand.stack.pool.query('select count(*)::int as found from tallygate.adjustments')).rows[0].found
+  expect(await sum()).toBe(0)
+  await act(page, page.getByRole('button', { name: 'Correct the past' }), { Reason: 'a test' })
+  await closed(page)
+  await expect.poll(() => page.getByRole('status').innerText()).toContain('Corrected:')
+  expect(await sum()).toBe(1)
+  await context.close()
+})
+
+test('an axis is explored by its name, and errors lead to the calls that failed', async () => {
+  const { context, page } = await stand.open()
+  await signIn(stand, page, '#/explore?period=7d&model=gpt-4o')
+  await settled(page)
+  await page.locator('tbody a[href*="failed=true"]').first().click()
+  await page.getByRole('heading', { name: 'Failed calls, the newest first' }).waitFor()
+  await page.getByText('Last hour', { exact: true }).click()
+  await page.getByText('Live', { exact: true }).click()
+  await page.getByRole('heading', { name: 'Failed calls of the last hour' }).waitFor()
+  await settled(page)
+  expect(await page.getByRole('alert').count()).toBe(0)
+  expect(await violations(page)).toEqual([])
+  await page.goto(`${stand.operatorUrl}#/explore?period=7d&model=gpt-4o&sort=p95`)
+  await page.getByLabel('Axis', { exact: true }).fill('team')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.locator('tbody').innerText()).toContain('(none)')
+  await page.getByRole('link', { name: '(none)' }).last().click()
+  await expect.poll(() => page.getByLabel('Its value').inputValue()).toBe('(none)')
+  await settled(page)
+  expect(await page.getByRole('alert').count()).toBe(0)
+  expect(await violations(page)).toEqual([])
+  await context.close()
+})
