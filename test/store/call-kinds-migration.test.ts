@@ -62,7 +62,7 @@ async function allCalls(): Promise<unknown[]> {
 }
 
 /** Columns that later migrations added are null. */
-const addedSince = { trace_id: null }
+const addedSince = { trace_id: null, axes: null }
 
 async function tables(): Promise<readonly string[]> {
   const { rows } = await client.query(

@@ -10,10 +10,12 @@ create table operator_tokens (
   pepper_id text not null,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null,
-  revoked_at timestamptz
+  revoked_at timestamptz,
+  -- A person got it by signing in: as many as there are browsers, under the name that the audit has.
+  is_person boolean not null default false
 );
--- Of tokens that are in force, each has a name of its own: the audit names who did something by it.
-create unique index operator_tokens_name on operator_tokens (name) where revoked_at is null;
+-- Of other tokens that are in force, each has a name of its own: the audit names who did something by it.
+create unique index operator_tokens_name on operator_tokens (name) where revoked_at is null and not is_person;
 
 create table portal_tokens (
   id text primary key,

@@ -29,10 +29,14 @@ beforeAll(async () => {
   other = await stack.addClient('other-people')
   for (const client of [mine, other]) {
     for (const model of [`model-of-${client.name}`, 'gpt-4o-mini'])
-      await fetch(`${stack.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model, messages: [] }),
+      // A busy machine's gateway may not know the key in time, and refuses the call.
+      await vi.waitUntil(async () => {
+        const { status } = await fetch(`${stack.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model, messages: [] }),
+        })
+        return status === 200
       })
     const order = {
       kind: 'budget',
