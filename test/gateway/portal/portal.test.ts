@@ -28,8 +28,8 @@ beforeAll(async () => {
   mine = await stack.addClient('mine')
   other = await stack.addClient('other-people')
   for (const client of [mine, other]) {
+    // A busy machine's gateway may not know the key in time, and refuses the call.
     for (const model of [`model-of-${client.name}`, 'gpt-4o-mini'])
-      // A busy machine's gateway may not know the key in time, and refuses the call.
       await vi.waitUntil(async () => {
         const { status } = await fetch(`${stack.url}/v1/chat/completions`, {
           method: 'POST',
