@@ -33,6 +33,8 @@ export interface ListedPrices {
   readonly byName: ReadonlyMap<string, readonly Listed[]>
   /** In force, by provider. */
   readonly inForce: ReadonlyMap<string, readonly Plain[]>
+  /** Prices of rows that were there before, as JSON. */
+  readonly before: ReadonlyMap<string, string>
 }
 
 /** A name without a price before, and the model that lists it now. */
@@ -59,7 +61,20 @@ export function listedPrices(before: CatalogDocument, after: CatalogDocument, fr
   return {
     byName: Map.groupBy(named, ({ name }) => name),
     inForce: new Map([...byProvider].map(([provider, of]) => [provider, of.map(({ plain }) => plain)])),
+    before: new Map(
+      before.flatMap(({ id, models }) =>
+        models.map((model) => [rowKey(id, model.id), textOf(pricesFrom(model.prices, from))] as const),
+      ),
+    ),
   }
+}
+
+function rowKey(provider: string, model: string): string {
+  return `${provider}\n${model}`
+}
+
+function textOf(prices: readonly PricesDocument[]): string {
+  return JSON.stringify(prices.map((one) => one.prices))
 }
 
 /** Without its maker, and the way in which it is sold: `:batch`. Some write `4-5` for `4.5`. */
@@ -79,9 +94,11 @@ function bareName(name: string): string {
  */
 export function newRowDoubt(
   { provider, model, name, now }: NewRow,
-  { byName, inForce }: ListedPrices,
+  { byName, inForce, before }: ListedPrices,
   isBelieved: boolean,
 ): string | null {
+  // Another name of a row that cost the same before.
+  if (before.get(rowKey(provider, model)) === textOf(now)) return null
   const rates = now[0]?.prices ?? {}
   const [input, output] = plainOf(rates)
   if (input === 0) return null

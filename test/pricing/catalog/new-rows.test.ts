@@ -95,3 +95,23 @@ test('a class that is two since has not jumped', () => {
   expect(judgeOf(split)).toMatchObject({ held: [] })
   expect(judgeOf({ ...split, output_image_mtok: 20 })).toMatchObject({ held: [{ model: 'picture' }] })
 })
+
+test('a row that costs what it cost is not new under another name', () => {
+  const row = (names: readonly string[], price: Prices) => ({
+    id: 'Maker/M-1.5',
+    match: { or: names.map((name) => ({ equals: name })) },
+    prices: price,
+  })
+  const judge = (price: Prices) => {
+    const list = (names: readonly string[], of: Prices) =>
+      JSON.stringify([...IN_FORCE, { id: 'nscale', models: [row(names, of)] }])
+    const judged = judgeRefresh(
+      { text: list(['maker/m-1.5'], rates(0.01, 0.03)), dataDay: null },
+      list(['maker/m-1.5', 'maker/m-1.5-fast'], price),
+      { nowMs: Date.parse('2026-11-22T12:00:00Z'), others: [] },
+    )
+    return judged.kind === 'read' ? judged.held.map(({ why }) => why) : judged.problems
+  }
+  expect(judge(rates(0.01, 0.03))).toEqual([])
+  expect(judge(rates(0.011, 0.03))).toEqual(['is new, with input at $0.011, and at $1 elsewhere'])
+})
