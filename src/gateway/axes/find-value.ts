@@ -6,7 +6,11 @@ import { memberKey } from '../bodies/scanned-values.ts'
 import { cleanValue } from './clean-value.ts'
 
 /** What of a call says its values. */
-type Call = Pick<Admission, 'request' | 'body' | 'caller'>
+interface Call {
+  readonly request: Pick<Admission['request'], 'headers'>
+  readonly body: Pick<Admission['body'], 'plain' | 'scan'>
+  readonly caller: Pick<Admission['caller'], 'keyId' | 'clientName'>
+}
 
 /** The call's value on an axis, as it is kept; `null`: it has none. */
 export function findValue({ from, hash }: AxisConfig, call: Call, pepper: string): string | null {

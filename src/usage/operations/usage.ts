@@ -237,15 +237,17 @@ function table(rows: readonly UsageRow[], asked: Asked): string {
 
 /** Every figure of a row is a sum, so rows add up. */
 function sumOf(rows: readonly UsageRow[]): UsageRow {
-  return rows.reduce(
-    (sum, row) =>
-      Object.fromEntries(
-        Object.entries(sum).map(([name, figure]) => {
-          const other = row[name as keyof UsageRow]
-          return [name, typeof figure === 'bigint' && typeof other === 'bigint' ? figure + other : figure]
-        }),
-      ) as unknown as UsageRow,
-  )
+  return rows.reduce((sum, row) => {
+    const figures = new Map<string, unknown>(Object.entries(row))
+    const sums = Object.entries(sum).map(([name, figure]) => {
+      const other = figures.get(name)
+      return [
+        name,
+        typeof figure === 'bigint' && typeof other === 'bigint' ? figure + other : figure,
+      ] as const
+    })
+    return { ...sum, ...Object.fromEntries(sums) }
+  })
 }
 
 /** In percent, to one place. Credits may have made it negative. */

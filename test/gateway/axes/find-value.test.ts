@@ -26,7 +26,7 @@ function said(yaml: string, { headers = {}, body }: Sent): string | null {
   const plain = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? {}))
   const scan = scanRequestBody(plain, axesConfig([axis]).members)
   const call = { request: { headers }, caller: CALLER, body: { ...UNREAD_BODY, plain, scan } }
-  return findValue(axis, call as unknown as Parameters<typeof findValue>[1], 'pepper')
+  return findValue(axis, call, 'pepper')
 }
 
 const from = (...sources: readonly string[]) => `[{ name: user, from: [${sources.join(', ')}] }]`
