@@ -51,6 +51,18 @@ test('a connection to what was the master is made again once a single Sentinel k
   expect(old.reconnected).toBe(1)
 })
 
+test('Sentinels that were set up again, and all name one master, are believed', async () => {
+  const { says, watch } = world()
+  says.fill(naming(2, 7))
+  await watch.check()
+  says.fill(naming(3, 0), 0, 2)
+  await watch.check()
+  expect(watch.insteadOf('redis:2')).toBeNull()
+  says.fill(naming(3, 0))
+  await watch.check()
+  expect(watch.insteadOf('redis:2')).toMatchObject({ port: 3 })
+})
+
 test('Sentinels that are away, or say nothing of use, change nothing', async () => {
   const { says, watch } = world()
   const one = connection('redis:9')

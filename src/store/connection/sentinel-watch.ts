@@ -69,7 +69,13 @@ export class SentinelWatch {
   /** Asks all Sentinels; connections to another server than the master are made again. */
   async check(): Promise<void> {
     const named = await Promise.all(this.#sentinels.map((sentinel) => this.#ask(sentinel)))
-    for (const one of named) if (one !== null && one.epoch >= (this.#newest?.epoch ?? 0)) this.#newest = one
+    for (const one of named) {
+      if (one !== null && one.epoch >= (this.#newest?.epoch ?? 0)) this.#newest = one
+    }
+    // Sentinels that were set up again count from the beginning. What all of them name is the master.
+    const [first = null, ...others] = named
+    if (first !== null && others.every((one) => one !== null && addressOf(one) === addressOf(first)))
+      this.#newest = first
     for (const watched of this.#watched)
       if (watched.at !== null && this.insteadOf(watched.at) !== null) watched.reconnect()
   }

@@ -237,17 +237,16 @@ function table(rows: readonly UsageRow[], asked: Asked): string {
 
 /** Every figure of a row is a sum, so rows add up. */
 function sumOf(rows: readonly UsageRow[]): UsageRow {
-  return rows.reduce((sum, row) => {
-    const figures = new Map<string, unknown>(Object.entries(row))
-    const sums = Object.entries(sum).map(([name, figure]) => {
-      const other = figures.get(name)
-      return [
-        name,
-        typeof figure === 'bigint' && typeof other === 'bigint' ? figure + other : figure,
-      ] as const
-    })
-    return { ...sum, ...Object.fromEntries(sums) }
+  return rows.reduce(added)
+}
+
+function added(one: UsageRow, other: UsageRow): UsageRow {
+  const figures = new Map<string, unknown>(Object.entries(other))
+  const sums = Object.entries(one).flatMap(([name, figure]) => {
+    const more = figures.get(name)
+    return typeof figure === 'bigint' && typeof more === 'bigint' ? [[name, figure + more] as const] : []
   })
+  return { ...one, ...Object.fromEntries(sums) }
 }
 
 /** In percent, to one place. Credits may have made it negative. */
