@@ -2,7 +2,7 @@ import type { AxisConfig } from '../../config/yaml/axes.ts'
 import type { AxisSource } from '../../config/yaml/axis-presets.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import type { Admission } from '../admission/admission.ts'
-import { memberKey } from '../bodies/scanned-values.ts'
+import { memberName } from '../bodies/scanned-values.ts'
 import { cleanValue } from './clean-value.ts'
 
 /** What of a call says its values. */
@@ -83,7 +83,7 @@ function valueAt(
   if (name === undefined) return scalarAt(body, start, end)
   let place: readonly [number, number] | null = null
   const walk = new ObjectWalk(start, MAX_MEMBERS, (keyStart, keyEnd, valueStart, valueEnd) => {
-    if (memberKey(body, keyStart, keyEnd) === name) place = [valueStart, valueEnd]
+    if (memberName(body, keyStart, keyEnd) === name) place = [valueStart, valueEnd]
   })
   walk.advance(body.subarray(0, end))
   return place === null ? null : valueAt(body, place, rest)

@@ -1,7 +1,7 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import { AskedSize } from './asked-size.ts'
-import { type Literal, literalAt, memberKey, modelText } from './scanned-values.ts'
+import { type Literal, literalAt, memberKey, memberName, modelText } from './scanned-values.ts'
 
 /**
  * No request has so many keys at its top level. Reading one takes up to 2 µs, so a body full of keys would
@@ -104,8 +104,10 @@ class BodyScan {
     this.#walk = new ObjectWalk(
       bomEnd(body),
       MAX_MEMBERS,
-      (keyStart, keyEnd, start, end, elements) =>
-        this.#take(memberKey(body, keyStart, keyEnd), start, end, elements),
+      (keyStart, keyEnd, start, end, elements) => {
+        if (wanted !== null) this.#keep(memberName(body, keyStart, keyEnd), start, end)
+        this.#take(memberKey(body, keyStart, keyEnd), start, end, elements)
+      },
       (start, end) => this.#found.asked.takeLongString(body, start, end),
     )
   }
@@ -131,9 +133,12 @@ class BodyScan {
     return found
   }
 
+  #keep(name: string, start: number, end: number): void {
+    if (this.#wanted?.has(name)) this.#members?.set(name, [start, end])
+  }
+
   #take(key: string, start: number, end: number, elements: number): void {
     const found = this.#found
-    if (this.#members !== null && this.#wanted?.has(key)) this.#members.set(key, [start, end])
     switch (key) {
       case 'model':
         found.model = modelText(this.#body, start, end)

@@ -14,6 +14,14 @@ export function memberKey(body: Buffer, start: number, end: number): string {
   return text.includes('\\') ? (parsedString(body, start - 1, end + 1) ?? '') : text
 }
 
+/** More than the longest name of an operator's takes, with each letter written as a `\u` escape. */
+const MAX_NAME_BYTES = 64 * 6
+
+/** The key as its reader has it, where names that an operator wrote matter; '' for a longer one than any of these. */
+export function memberName(body: Buffer, start: number, end: number): string {
+  return end - start > MAX_NAME_BYTES ? '' : (parsedString(body, start - 1, end + 1) ?? '')
+}
+
 /** Whether the key is as {@link foldName} would give it, by its bytes: nearly every key is. */
 export function isFolded(key: string): boolean {
   for (let at = 0; at < key.length; at++) {

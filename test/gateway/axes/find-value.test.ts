@@ -63,6 +63,32 @@ test('a member of the body is found at any depth up to three, escaped or twice, 
   }
 })
 
+test.each([
+  'größe',
+  '部署',
+  '\u{1f600}',
+  'Ã¼',
+  'é'.repeat(64),
+  'n'.repeat(64),
+])('a member of the body named %s is found at every depth, however its name is written', (name) => {
+  const escaped = [...name].flatMap((letter) =>
+    Array.from(
+      { length: letter.length },
+      (_, at) => `\\u${letter.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ),
+  )
+  for (const path of [name, `metadata.${name}`, `${name}.${name}`])
+    for (const written of [name, escaped.join('')]) {
+      const body = path
+        .split('.')
+        .reduceRight((value, part) => `{"${part === name ? written : part}":${value}}`, '"ann"')
+      expect(said(from(`{ body: '${path}' }`), { body }), body).toBe('ann')
+    }
+  // As latin-1 its bytes are another name.
+  const other = Buffer.from(name).toString('latin1')
+  expect(said(from(`{ body: '${name}' }`), { body: { [other]: 'ben' } })).toBe(other === name ? 'ben' : null)
+})
+
 test('Claude Code says its user and session in a header, in JSON text, and in its older form', () => {
   const json = JSON.stringify({ device_id: DEVICE, account_uuid: ACCOUNT, session_id: SESSION })
   const older = `user_${DEVICE}_account_${ACCOUNT}_session_${SESSION}`
