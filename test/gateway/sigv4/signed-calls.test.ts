@@ -166,10 +166,12 @@ test('errors have the shape that libraries of AWS read', async () => {
     type: 'SignatureDoesNotMatch',
     body: expect.stringMatching(/^{"message":"The signature is not/),
   })
-  expect(await send({ ...call, keyId: 'key_BBBBBBBBBBBBBBBBBBBB' })).toMatchObject({
-    status: 401,
-    type: 'UnrecognizedClientException',
-  })
+  for (const keyId of ['key_BBBBBBBBBBBBBBBBBBBB', 'AKIAIOSFODNN7EXAMPLE'])
+    expect(await send({ ...call, keyId })).toMatchObject({
+      status: 401,
+      type: 'UnrecognizedClientException',
+      body: expect.stringMatching(/^{"message":"No key of this gateway has this access key id\./),
+    })
   expect(await send({ ...call, keyId: 'key_RRRRRRRRRRRRRRRRRRRR' })).toMatchObject({
     status: 403,
     type: 'AccessDeniedException',

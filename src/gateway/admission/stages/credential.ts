@@ -147,6 +147,13 @@ function countAuthorization(rawHeaders: readonly string[]): number {
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const UNKNOWN_KEY: CallRefusal = { error: 'invalid_api_key', reason: 'unknown_key' }
+const UNKNOWN_SIGNER: CallRefusal = {
+  ...UNKNOWN_KEY,
+  detail: {
+    message:
+      'No key of this gateway has this access key id. Sign with the id and secret that its operator made for your key, not with those of AWS.',
+  },
+}
 const KEY_REVOKED: CallRefusal = { error: 'key_inactive', reason: 'key_revoked' }
 const KEY_EXPIRED: CallRefusal = { error: 'key_inactive', reason: 'key_expired' }
 const CLIENT_DISABLED: CallRefusal = { error: 'client_disabled' }
@@ -191,7 +198,7 @@ function take(
         keyUsed(lookup.caller.keyId, admission.request)
       return null
     case 'unknown':
-      return UNKNOWN_KEY
+      return admission.signature === null ? UNKNOWN_KEY : UNKNOWN_SIGNER
     case 'key_inactive':
       keepOwner(admission, lookup.of)
       return lookup.isExpired === true ? KEY_EXPIRED : KEY_REVOKED
