@@ -2,23 +2,10 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 
 /** How long a browser keeps the answer to a preflight. */
 const MAX_AGE_SECONDS = '600'
-/** The headers of an answer that a page sees beside its body. A page sees only headers that are named. */
-const SHOWN_HEADERS = [
-  'x-tallygate-call-id',
-  'x-tallygate-as-of',
-  'x-tallygate-upstream',
-  'x-tallygate-attempts',
-  'x-request-id',
-  'request-id',
-  'retry-after',
-  'x-should-retry',
-  ...['limit', 'remaining', 'reset'].flatMap((what) =>
-    ['requests', 'tokens'].flatMap((of) => [
-      `x-ratelimit-${what}-${of}`,
-      `anthropic-ratelimit-${of}-${what}`,
-    ]),
-  ),
-].join(', ')
+const SHOWN = 'access-control-expose-headers'
+/** A page sees these unnamed, or has no use for them. */
+const NEEDS_NO_NAME =
+  /^(?:access-control-.*|cache-control|connection|content-(?:language|length|type)|date|expires|keep-alive|last-modified|pragma|transfer-encoding|vary)$/
 /** RFC 9110, 5.6.2, and lists of these. */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
 const TOKENS = /^[\w!#$%&'*+.^`|~,\t -]*$/
@@ -39,7 +26,7 @@ export function allowOrigins(listener: RequestListener, origins: readonly string
       response.setHeader('access-control-allow-origin', isForAll ? '*' : origin)
       response.setHeader('vary', 'Origin')
       if (answerPreflight(request, response)) return
-      response.setHeader('access-control-expose-headers', SHOWN_HEADERS)
+      nameHeaders(response)
     }
     listener(request, response)
   }
@@ -57,4 +44,26 @@ function answerPreflight({ method, headers }: IncomingMessage, response: ServerR
   response.setHeader('access-control-max-age', MAX_AGE_SECONDS)
   response.writeHead(204).end()
   return true
+}
+
+/**
+ * Names an answer's own headers as it begins, since a page sees only headers that are named. No list says which these
+ * are: those of metering, of routes, of LiteLLM and of the upstream come from many places.
+ */
+function nameHeaders(response: ServerResponse): void {
+  const { writeHead } = response
+  response.writeHead = (...given: unknown[]) => {
+    const names = new Set([...response.getHeaderNames(), ...namesIn(given.at(-1))])
+    const shown = [...names].filter((name) => !NEEDS_NO_NAME.test(name))
+    if (shown.length > 0) response.setHeader(SHOWN, shown.join(', '))
+    return Reflect.apply(writeHead, response, given)
+  }
+}
+
+/** In lower case. Headers come as names and values in turn, or by name. */
+function namesIn(headers: unknown): readonly string[] {
+  const names = Array.isArray(headers)
+    ? headers.filter((_text, place) => place % 2 === 0)
+    : Object.keys(Object(typeof headers === 'object' ? headers : {}))
+  return names.map((name) => String(name).toLowerCase())
 }

@@ -1,4 +1,8 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { exchange, requestText } from '../raw-http.ts'
@@ -6,6 +10,7 @@ import { exchange, requestText } from '../raw-http.ts'
 const PAGE = 'https://app.example.com'
 const CHAT = '{"model":"gpt-4o-mini","messages":[]}'
 
+let folder: string
 let upstream: TestUpstream
 let open: TestStack
 let closed: TestStack
@@ -13,6 +18,7 @@ let client: TestClient
 let shut: TestClient
 
 beforeAll(async () => {
+  const answer = '{"model":"gpt-4o-mini","usage":{"prompt_tokens":1,"completion_tokens":1}}'
   upstream = await startUpstream((request, response) => {
     response.writeHead(request.url.includes('fail') ? 418 : 200, {
       'content-type': request.body.includes('stream') ? 'text/event-stream' : 'application/json',
@@ -23,12 +29,24 @@ beforeAll(async () => {
       'alt-svc': 'h3=":443"',
       'x-request-id': 'theirs',
       vary: 'Accept-Encoding',
+      ...(request.url.includes('whole') ? { 'content-length': `${answer.length}` } : {}),
     })
-    response.write('{"model":"gpt-4o-mini",')
-    response.end('"usage":{"prompt_tokens":1,"completion_tokens":1}}')
+    response.write(answer.slice(0, 23))
+    response.end(answer.slice(23))
   })
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-test-pages-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `compat: litellm
+cost_in_answers: [page]
+upstreams: [{ name: only, url: '${upstream.url}', provider: openai }]
+routes: [{ model: routed, to: [{ upstream: only, model: gpt-4o-mini }] }]
+`,
+  )
+  const env = { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file }
   ;[open, closed] = await Promise.all([
-    startStack(upstream.url, { env: { CORS_ORIGINS: `${PAGE}, http://localhost:3000` } }),
+    startStack('', { env: { ...env, CORS_ORIGINS: `${PAGE}, http://localhost:3000` } }),
     startStack(upstream.url),
   ])
   ;[client, shut] = await Promise.all([open.addClient('page'), closed.addClient('page')])
@@ -37,6 +55,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([open?.stop(), closed?.stop()])
   await upstream?.close()
+  await rm(folder, { recursive: true, force: true })
 })
 
 beforeEach(() => {
@@ -73,6 +92,20 @@ async function ask(path: string, asked: Asked = {}) {
     headers[name.toLowerCase()] = known === undefined ? value : `${known}, ${value}`
   }
   return { status, headers, body: answered.toString() }
+}
+
+type Headers = Awaited<ReturnType<typeof ask>>['headers']
+
+/** The headers that the answer names for its page. */
+function shownIn(headers: Headers): ReadonlySet<string> {
+  return new Set(headers['access-control-expose-headers']?.split(', ') ?? [])
+}
+
+/** Those that it has, but for those that every page sees or that are of its connection. */
+function ownIn(headers: Headers): ReadonlySet<string> {
+  const others = ['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive']
+  const names = Object.keys(headers).filter((name) => !name.startsWith('access-control-'))
+  return new Set(names).difference(new Set([...others, 'transfer-encoding', 'vary']))
 }
 
 const PREFLIGHT = [
@@ -135,13 +168,32 @@ test.each([
   const answer = await ask(path, asked)
   expect(answer.status).toBe(status)
   expect(answer.headers['access-control-allow-origin']).toBe(PAGE)
-  expect(answer.headers['access-control-expose-headers']).toMatch(
-    /x-tallygate-call-id.*x-request-id.*retry-after.*x-ratelimit-remaining-tokens/,
-  )
+  expect(shownIn(answer.headers)).toEqual(ownIn(answer.headers))
   expect(answer.headers.vary?.split(', ')).toContain('Origin')
   const other = await ask(path, { ...asked, origin: 'https://evil.example' })
   expect(other.status).toBe(status)
   expect(Object.keys(other.headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
+})
+
+test('a page sees what a call cost, its rates, its route and what LiteLLM says, under the names that these have', async () => {
+  const subject = { clientId: client.id, keyId: null, model: null }
+  await setLimits(
+    open.pool,
+    subject,
+    [{ kind: 'requests', per: null, isSoft: false, amount: 1_000n }],
+    'test',
+  )
+  const body = CHAT.replace('gpt-4o-mini', 'routed')
+  const headersOf = async () => (await ask('/v1/chat/completions?whole=1', { body })).headers
+  await expect.poll(async () => [...shownIn(await headersOf())]).toContain('x-ratelimit-remaining-requests')
+  const headers = await headersOf()
+  expect(shownIn(headers)).toEqual(ownIn(headers))
+  expect([...shownIn(headers)]).toEqual(
+    expect.arrayContaining([
+      ...['x-tallygate-call-id', 'x-tallygate-attempts', 'x-tallygate-upstream', 'x-tallygate-cost-usd'],
+      ...['x-litellm-call-id', 'x-litellm-response-cost', 'x-request-id'],
+    ]),
+  )
 })
 
 test('nothing of the upstream’s origin passes as the gateway’s, nor does the page’s origin go upstream', async () => {
