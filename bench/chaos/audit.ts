@@ -4,7 +4,8 @@ import { CLIENTS, callNumberOf, planCall, plannedCost } from '../../src/standalo
 import { readStandInLedger, type StandInLedger } from '../../src/standalone/prove/stand-in-ledger.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Allowances, ExpectedGap } from './allowances.ts'
-import type { Death } from './lives.ts'
+import { type Death, isUnder } from './lives.ts'
+import { isBookedRight, wrongBudgets } from './routed.ts'
 import type { World } from './world.ts'
 
 /** What the comparison of everybody's books found. */
@@ -91,7 +92,8 @@ export async function audit(
     const row = byNumber.get(number)
     if (row !== undefined) {
       if (row.outcome === 'interrupted') interrupted.add(number)
-      const why = wrongIn(row, trace, { upstream, deaths, isDamaged: allowances.calls.has(row.call_id) })
+      const isDamaged = allowances.calls.has(row.call_id)
+      const why = wrongIn(row, trace, { upstream, deaths, isRouted, isDamaged })
       if (why !== null) wrong.push(`${number}, ${why}: ${JSON.stringify(row)} ${JSON.stringify(trace)}`)
     } else if (callId !== null || times > 0) {
       // A call id is answered only where the journal has the call.
@@ -114,6 +116,7 @@ export async function audit(
   complain('doubled', doubled)
   complain('counted, but not as they were', wrong)
   complain('totals that are not the sum of their calls', await wrongTotals(pool))
+  if (isRouted) complain('budgets that are not the sum of their calls', await wrongBudgets(pool))
   complain('summaries that are not the totals', await wrongSummaries(world))
   complain(
     'dead letters',
@@ -245,31 +248,29 @@ interface Witnesses {
   readonly upstream: StandInLedger
   /** `null`: not watched. */
   readonly deaths: readonly Death[] | null
+  readonly isRouted: boolean
   /** A fault destroyed what its journal had of the call. */
   readonly isDamaged: boolean
 }
 
 /** No prompt or word of a cut call is estimated at more. */
 const ESTIMATE_MAX = 1_000
-/** This process may be late to see a connection, or a process, end. */
-const LATE_MS = 2_000
-/** What a client left may go on for. */
-const LEFT_MS = 10_000
 
 /** In what a row is not what clients, upstream and the ends of processes allow; `null`: in nothing. */
 function wrongIn(row: Row, trace: CallTrace, witnesses: Witnesses): string | null {
-  const { upstream, deaths, isDamaged } = witnesses
+  const { upstream, deaths, isRouted, isDamaged } = witnesses
   const { number, answer, sawUsage } = trace
   const { client, model } = planCall(number)
   if (row.client !== CLIENTS[client] || row.model !== model) return 'another client or model'
   if (answer === 'refused') return 'no gateway took it'
   const why = wrongTokens(row, number, upstream)
   if (why !== null) return why
-  // The last target failed, too, and the client has its answer.
-  const isRefused = row.upstream.startsWith('shaky') && (row.status ?? 0) >= 400 && row.source === 'none'
+  // Every target failed, and the client has the last one's answer.
+  const isRefused = isRouted && (row.status ?? 0) >= 400 && row.source === 'none'
   if (row.outcome === 'complete' && !(isRefused && answer !== 'whole')) {
     if (!upstream.done.has(number)) return 'complete, and the upstream had not ended'
     if (row.source !== 'reported') return 'complete without its usage'
+    if (isRouted && !isBookedRight(row.upstream, upstream.by.get(number))) return 'booked at another target'
   }
   if (row.outcome === 'client_aborted' && answer === 'whole') return 'the client has it whole'
   // What a fault destroyed of a journal may be the end of a call that was over before.
@@ -306,9 +307,4 @@ function wrongTokens(row: Row, number: number, { reported, final }: StandInLedge
     default:
       return `usage ${row.source}`
   }
-}
-
-function isUnder({ gateway, answer, beganMs, endedMs }: CallTrace, death: Death): boolean {
-  const goesOnMs = answer === 'left' ? LEFT_MS : LATE_MS
-  return death.gateway === gateway && death.missedMs >= beganMs && death.seenMs <= endedMs + goesOnMs
 }

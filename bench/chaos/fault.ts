@@ -9,6 +9,8 @@ export interface Fault {
   readonly part: 'gateways' | 'workers' | 'redis' | 'postgres' | 'wires'
   /** It destroys what others may not touch meanwhile, or reads what they would hide: nothing else happens beside it. */
   readonly alone?: true
+  /** It ends a gateway and does nothing else: calls at others meet nothing of it. */
+  readonly onlyEnds?: true
   /** What it needs and this machine or run does not have, in words; `null`, or absent: nothing. */
   missing?(world: World): string | null
   /**

@@ -1,3 +1,4 @@
+import type { CallTrace } from '../../src/standalone/prove/load.ts'
 import type { Gateway } from './gateway.ts'
 
 /** A gateway's process that was there at one check and not at the next, in milliseconds of this process's clock. */
@@ -30,4 +31,15 @@ export function watchProcesses(gateways: readonly Gateway[]): {
     checkedMs = nowMs
   }, CHECK_EVERY_MS)
   return { deaths, stop: () => clearInterval(checking) }
+}
+
+/** This process may be late to see a connection, or a process, end. */
+const LATE_MS = 2_000
+/** What a client left may go on for. */
+const LEFT_MS = 10_000
+
+/** Whether the call was under way at its gateway as a process of that ended. */
+export function isUnder({ gateway, answer, beganMs, endedMs }: CallTrace, death: Death): boolean {
+  const goesOnMs = answer === 'left' ? LEFT_MS : LATE_MS
+  return death.gateway === gateway && death.missedMs >= beganMs && death.seenMs <= endedMs + goesOnMs
 }

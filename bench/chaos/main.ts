@@ -10,6 +10,7 @@ import { FAULTS } from './faults.ts'
 import { startLagWatch } from './lag-watch.ts'
 import { watchProcesses } from './lives.ts'
 import { tableOf } from './report.ts'
+import { awaitClosedCircuits, failedCalls } from './routed.ts'
 import { runSchedule } from './schedule.ts'
 import { settle } from './settle.ts'
 import { startWorld, type World } from './world.ts'
@@ -19,6 +20,7 @@ import { startWorld, type World } from './world.ts'
  * order that the seed decides; then everybody's books are compared.
  *
  *   npm run chaos -- --calls 200000 --seed 7 [--rounds 10] [--rate 200] [--faults 'redis FLUSHALL,power loss'] [--minutes 30]
+ *   npm run chaos -- --routes [--faults kills]   three targets, ill in turn; kills: all faults that only end gateways
  *
  * Ends with 1, the line that repeats it and the folder with its logs, where the books do not agree or it could not end.
  */
@@ -30,7 +32,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '1' },
     /** Calls a second. */
     rate: { type: 'string', default: '200' },
-    /** Names, parted by commas; absent: all. */
+    /** Names, parted by commas, or `kills`; absent: all. */
     faults: { type: 'string' },
     /** After this time the run gives up and has failed. */
     minutes: { type: 'string', default: '60' },
@@ -40,7 +42,7 @@ const { values } = parseArgs({
     processes: { type: 'string', default: '2' },
     /** Streams side by side, and roll-up jobs. */
     shards: { type: 'string', default: '2' },
-    /** Calls go by routes, each at first to an upstream that fails in every way. */
+    /** Calls go by routes to three targets each, which are ill in turn, in every way. */
     routes: { type: 'boolean', default: false },
     /** Tells of each fault as it is over. */
     verbose: { type: 'boolean', default: false },
@@ -53,7 +55,8 @@ const DEPARTING = 0.02
 
 const seed = Number(values.seed)
 const calls = Number(values.calls)
-const wanted = values.faults?.split(',').map((name) => name.trim())
+const KILLS = FAULTS.flatMap(({ name, onlyEnds }) => (onlyEnds === true ? [name] : []))
+const wanted = values.faults === 'kills' ? KILLS : values.faults?.split(',').map((name) => name.trim())
 const chosen = FAULTS.filter(({ name }) => wanted?.includes(name) ?? true)
 const unknown = wanted?.filter((name) => !FAULTS.some((fault) => fault.name === name)) ?? []
 if (unknown.length > 0) {
@@ -106,6 +109,8 @@ const course = await runSchedule(world, watch, {
   },
 })
 while (load.traces.length < calls) await delay(100)
+world.heal()
+const openCircuits = values.routes ? await awaitClosedCircuits(world.gateways) : []
 await load.stop()
 const stoppedMs = performance.now()
 const result = await settle(world, load.traces, lives.deaths)
@@ -129,7 +134,10 @@ const statuses = Map.groupBy(
   ({ status }) => status,
 )
 const spread = await countByStream(world)
-const failures = [...course.failures, ...result.complaints]
+const failed = faults.every(({ onlyEnds }) => onlyEnds === true)
+  ? failedCalls(load.traces, lives.deaths).map((trace) => JSON.stringify(trace))
+  : []
+const failures = [...course.failures, ...openCircuits, ...result.complaints, ...failed]
 console.log(`
 lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.size} (flagged), rows ${result.rows}
 destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted or deleted journals): ${result.destroyed}; oldest record not shipped at power loss ${world.allowances.oldestUnshippedMs.toFixed(0)} ms

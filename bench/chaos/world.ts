@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { streamNames } from '../../src/domain/redis/redis-names.ts'
-import { ANTHROPIC_MODEL, CLIENTS, SHAKY } from '../../src/standalone/prove/planned-calls.ts'
+import { ANTHROPIC_MODEL, CLIENTS, TARGETS } from '../../src/standalone/prove/planned-calls.ts'
 import type { Child } from '../../src/standalone/stand/child.ts'
 import { startOwnProcess } from '../../src/standalone/stand/own-process.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
@@ -11,6 +11,7 @@ import { Allowances } from './allowances.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { type Gateway, preloadsOf, startableGateway } from './gateway.ts'
 import { mountOwnFileSystem, type OwnFileSystem } from './own-file-system.ts'
+import { setBudget } from './routed.ts'
 
 /** Everything that a chaos run mistreats. */
 export interface World {
@@ -38,6 +39,8 @@ export interface World {
   readonly upstreamLedgerFile: string
   /** A call may be sent upstream several times. */
   readonly isRouted: boolean
+  /** From now on every target of routes serves. */
+  heal(): void
   /** What faults destroyed on purpose. */
   readonly allowances: Allowances
   stop(): Promise<void>
@@ -55,7 +58,7 @@ export interface WorldOptions {
   /** Whether journals are to have a file system for themselves, where one can be mounted. */
   readonly ownJournalDisk?: boolean
   readonly gatewayEnv?: Readonly<Record<string, string>>
-  /** Calls go by routes, each at first to an upstream that fails in every way. */
+  /** Calls go by routes to three targets each, which are ill in turn, in every way. */
   readonly routes?: boolean
   /** Straight to the servers, without proxies between, and nothing loaded into gateways but `preloads`: for figures. */
   readonly direct?: boolean
@@ -68,16 +71,24 @@ const REDIS_PREFIX = 'tallygate:'
 /** That a fault may give to a gateway. */
 export const MOST_SHARDS = 4
 
-/** @returns YAML behind that of the upstreams. */
-function routes(): string {
-  const route = (model: string, upstream: string) =>
-    `  - { model: ${model}, to: [{ upstream: shaky-${upstream} }, { upstream: ${upstream} }], order: listed, first_byte_timeout: 3s }`
+/** @returns YAML of the targets, which goes on with that of the routes to them. */
+function routes(upstreamUrl: string): string {
+  const upstreams = ['openai', 'anthropic'].flatMap((provider) =>
+    TARGETS.map(
+      (name) =>
+        `  - { name: ${name}-${provider}, url: '${upstreamUrl}/${name}', provider: ${provider}, path_prefix: /${name}-${provider} }`,
+    ),
+  )
+  const route = (model: string, provider: string) => {
+    const to = TARGETS.map((name) => `{ upstream: ${name}-${provider} }`)
+    return `  - { model: ${model}, to: [${to.join(', ')}], first_byte_timeout: 2s }`
+  }
   return [
+    ...upstreams,
     'routes:',
     route('gpt-4o-mini', 'openai'),
     route('gpt-4o', 'openai'),
     route(ANTHROPIC_MODEL, 'anthropic'),
-    '',
   ].join('\n')
 }
 
@@ -96,7 +107,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     upstream: await startFaultProxy(upstream.port),
   }
   const keys: string[] = []
-  for (const client of CLIENTS) keys.push((await stand.addClient(client)).key)
+  for (const name of CLIENTS) {
+    const client = await stand.addClient(name)
+    keys.push(client.key)
+    if (options.routes === true) await setBudget(pool, client.id)
+  }
 
   const config = join(folder, 'tallygate.yaml')
   const upstreamUrl = `http://127.0.0.1:${direct ? upstream.port : proxies.upstream.port}`
@@ -105,10 +120,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     `upstreams:
   - { name: openai, url: '${upstreamUrl}', provider: openai, path_prefix: /openai }
   - { name: anthropic, url: '${upstreamUrl}', provider: anthropic, path_prefix: /anthropic }
-  - { name: shaky-openai, url: '${upstreamUrl}${SHAKY}', provider: openai, path_prefix: /shaky-openai }
-  - { name: shaky-anthropic, url: '${upstreamUrl}${SHAKY}', provider: anthropic, path_prefix: /shaky-anthropic }
+${options.routes === true ? routes(upstreamUrl) : ''}
 models: [{ id: gpt-4o-mini, owned_by: openai }]
-${options.routes === true ? routes() : ''}`,
+`,
   )
   const through = (url: string, proxy: FaultProxy) => {
     const changed = new URL(url)
@@ -163,6 +177,7 @@ ${options.routes === true ? routes() : ''}`,
     streams: streamNames(REDIS_PREFIX, Math.max(shards, MOST_SHARDS)),
     upstreamLedgerFile,
     isRouted: options.routes === true,
+    heal: () => void upstream.child.send('heal'),
     allowances: new Allowances(),
     async stop() {
       await Promise.all([...gateways, ...workers].map((child) => child.kill()))

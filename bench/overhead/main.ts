@@ -5,10 +5,11 @@ import { jsonPart } from './parts/json.ts'
 import { latencyPart } from './parts/latency.ts'
 import { openStreamsPart } from './parts/open-streams.ts'
 import type { Part } from './parts/part.ts'
+import { routesPart } from './parts/routes.ts'
 import { startPart } from './parts/start.ts'
 import { streamsPart } from './parts/streams.ts'
 import { type Results, renderResults, writeOverhead } from './report.ts'
-import { Rig } from './rig.ts'
+import { Rig, WARM_UP_CALLS } from './rig.ts'
 import { findNginx } from './targets/nginx.ts'
 import { parsePeer } from './targets/target.ts'
 
@@ -31,9 +32,15 @@ const { values } = parseArgs({
     out: { type: 'string', default: 'bench/results' },
   },
 })
-const PARTS: readonly Part[] = [jsonPart, streamsPart, eventsPart, openStreamsPart, latencyPart, startPart]
-/** As many as the gateway takes until its code is compiled as after hours of calls. */
-const WARM_UP_CALLS = 60_000
+const PARTS: readonly Part[] = [
+  jsonPart,
+  streamsPart,
+  eventsPart,
+  openStreamsPart,
+  latencyPart,
+  routesPart,
+  startPart,
+]
 /** Shows only that all of it works. */
 const QUICK = { rounds: 2, scale: 0.1 }
 const USUAL = { rounds: Number(values.rounds), scale: 1 }

@@ -5,7 +5,7 @@ import { GeneratorProcess } from './load/generator-process.ts'
 import type { Course, LoadResult } from './load/loads.ts'
 import { jsonShape, type Shape } from './load/shapes.ts'
 import { findNginx, startNginx } from './targets/nginx.ts'
-import { Tallygate } from './targets/tallygate.ts'
+import { Tallygate, type TallygateOptions } from './targets/tallygate.ts'
 import type { Target } from './targets/target.ts'
 
 /** What one run of calls to one target took. */
@@ -30,6 +30,9 @@ export const BESIDE = 'beside'
 /** The target that passes bytes from socket to socket. */
 export const RELAY = 'relay'
 
+/** As many as the gateway takes until its code is compiled as after hours of calls. */
+export const WARM_UP_CALLS = 60_000
+
 /** What a call leaves to do (syncing, shipping, freeing) is part of its cost. */
 const AFTERMATH_MS = 300
 
@@ -40,7 +43,7 @@ export class Rig {
   readonly #generator: GeneratorProcess
   readonly #origin: Target
   /** The gateways among the targets, whose calls must be counted, by name. */
-  readonly #gateways: ReadonlyMap<string, Tallygate>
+  readonly #gateways: Map<string, Tallygate>
 
   private constructor(fields: {
     targets: readonly Target[]
@@ -66,14 +69,9 @@ export class Rig {
     const bare = await startOwnProcess('bench/overhead/targets/bare-proxy.ts', {
       UPSTREAM_URL: `http://127.0.0.1:${origin.port}`,
     })
-    const startGateway = async (name: string, checkout: string) => {
-      const gateway = await Tallygate.prepare({ name, checkout, originPort: origin.port })
-      await gateway.startWorker()
-      await gateway.startGateway()
-      return gateway
-    }
-    const tallygate = await startGateway('tallygate', process.cwd())
-    const others = beside === null ? [] : [await startGateway(BESIDE, beside)]
+    const behind = { originPort: origin.port }
+    const tallygate = await startGateway({ ...behind, name: 'tallygate', checkout: process.cwd() })
+    const others = beside === null ? [] : [await startGateway({ ...behind, name: BESIDE, checkout: beside })]
     const gateways = [tallygate, ...others]
     const targets = [
       origin,
@@ -84,6 +82,14 @@ export class Rig {
       ...peers,
     ]
     return new Rig({ targets, tallygate, gateways, generator, origin })
+  }
+
+  /** One more gateway of this checkout, with stores of its own. It is in none of `targets`. @param routes YAML */
+  async addGateway(name: string, routes: string): Promise<Tallygate> {
+    const { port: originPort } = this.#origin
+    const gateway = await startGateway({ name, checkout: process.cwd(), originPort, routes })
+    this.#gateways.set(name, gateway)
+    return gateway
   }
 
   /** Those that are measured, without those that are not asked for. */
@@ -149,6 +155,13 @@ export class Rig {
   pidOf(target: Target): number | null {
     return this.#gateways.get(target.name)?.gatewayPid ?? target.pid
   }
+}
+
+async function startGateway(options: TallygateOptions): Promise<Tallygate> {
+  const gateway = await Tallygate.prepare(options)
+  await gateway.startWorker()
+  await gateway.startGateway()
+  return gateway
 }
 
 type Pids = Readonly<Record<string, number | null>>

@@ -36,6 +36,7 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'gateway kill -9',
     part: 'gateways',
+    onlyEnds: true,
     async inject({ gateways }, random) {
       const gateway = pickRunning(gateways, random)
       await gateway.kill()
@@ -46,21 +47,25 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'gateway dies at a byte',
     part: 'gateways',
+    onlyEnds: true,
     inject: (world, random) => dieAt(random.pick(['client', 'upstream']), world, random),
   },
   {
     name: 'gateway dies as the usage is out',
     part: 'gateways',
+    onlyEnds: true,
     inject: (world, random) => dieAt('usage', world, random),
   },
   {
     name: 'gateway dies at a commit',
     part: 'gateways',
+    onlyEnds: true,
     inject: (world, random) => dieAt('commit', world, random),
   },
   {
     name: 'kill -9 of one process of a cluster',
     part: 'gateways',
+    onlyEnds: true,
     missing: ({ gateways }) =>
       gateways.some(({ processes }) => processes > 1) ? null : 'no gateway has several processes',
     inject: killOneOfCluster,
@@ -90,6 +95,7 @@ export const processFaults: readonly Fault[] = [
   {
     name: 'gateway stays dead',
     part: 'gateways',
+    onlyEnds: true,
     async inject({ gateways }, random, watch) {
       const gateway = pickRunning(gateways, random)
       const killedMs = performance.now()

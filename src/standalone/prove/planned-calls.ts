@@ -47,13 +47,13 @@ const LONG_SPREAD_MS = 4_000
 
 let isByRoutes = false
 
-/** From now on calls name no upstream: routes of the models' names lead them, by an upstream that fails to the one. */
+/** From now on calls name no upstream: routes of the models' names lead them to targets, of which one is ill. */
 export function callByRoutes(): void {
   isByRoutes = true
 }
 
-/** The upstreams that only fail, below this path of the one that serves. */
-export const SHAKY = '/shaky'
+/** The targets of routes: below these paths of the one upstream, and at any time one of them is ill. */
+export const TARGETS = ['target-1', 'target-2', 'target-3']
 
 export function planCall(number: number): PlannedCall {
   const { upstream, path, model } = modelOf(number)

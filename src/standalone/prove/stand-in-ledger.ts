@@ -8,6 +8,8 @@ export interface StandInLedger {
   readonly reported: ReadonlyMap<number, number>
   /** Those whose final usage it sent. */
   readonly final: ReadonlySet<number>
+  /** Places of the targets that answered each, of those that went by routes. */
+  readonly by: ReadonlyMap<number, ReadonlySet<number>>
   /** Tokens and service time of those it answered whole. */
   readonly done: ReadonlyMap<
     number,
@@ -19,6 +21,7 @@ export function readStandInLedger(file: string): StandInLedger {
   const got = new Map<number, number>()
   const reported = new Map<number, number>()
   const final = new Set<number>()
+  const by = new Map<number, Set<number>>()
   const done = new Map<number, { input: number; output: number; serviceMs: number }>()
   for (const line of readFileSync(file, 'utf8').split('\n')) {
     const [what, ...numbers] = line.split(' ')
@@ -26,7 +29,8 @@ export function readStandInLedger(file: string): StandInLedger {
     if (what === 'got') got.set(number, (got.get(number) ?? 0) + 1)
     if (what === 'told') reported.set(number, Math.max(reported.get(number) ?? 0, input))
     if (what === 'final') final.add(number)
+    if (what === 'by') by.set(number, (by.get(number) ?? new Set()).add(input))
     if (what === 'done') done.set(number, { input, output, serviceMs: serviceUs / 1_000 })
   }
-  return { got, reported, final, done }
+  return { got, reported, final, by, done }
 }

@@ -2,18 +2,19 @@ import { openSync, writeSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { callNumberOf, type Order, readOrder, SHAKY } from './planned-calls.ts'
+import { callNumberOf, type Order, readOrder, TARGETS } from './planned-calls.ts'
 
 /**
  * A model provider with a ledger of its own: one line when the head of a request is there (or its
  * body, where its path has no number), `got <number>`, and one when all
  * of its answer was handed to the socket, `done <number> <input> <output> <service microseconds>`. Before usage is
  * sent, there is a line `told <number> <output>` where it is that of a stream under way, and `final <number>` where it
- * is the last.
+ * is the last. Of the targets of routes, `by <number> <place>` says which of them answers, from 0.
  *
  *     node src/standalone/prove/stand-in.ts <ledger file> [port] [host]
  *
- * Tells its parent where it listens; the prompt of a request says which tokens it is to use.
+ * Tells its parent where it listens; the prompt of a request says which tokens it is to use. The targets are ill in
+ * turn until a message comes.
  */
 interface Asked {
   readonly model: string
@@ -38,6 +39,13 @@ const BEFORE_END_FACTOR = 4
 /** A long stream has a word so often. */
 const WORD_EVERY_MS = 250
 
+/** So long one target is ill, and then the next: longer than a call may wait for two of them. */
+const TURN_MS = 6_000
+type Illness = 'dies' | 'hangs' | 'lies' | 'is limited' | 'is overloaded'
+/** In turn, too: as there are five for three targets, each target has each. */
+const ILLNESSES: readonly Illness[] = ['dies', 'hangs', 'lies', 'is limited', 'is overloaded']
+let areHealed = false
+
 /** The answer to a prompt of others, such as a gateway's own check: it is in no ledger. */
 const NO_ORDER: Order = { number: -1, input: 1, output: 1, lastsMs: 0 }
 
@@ -58,6 +66,9 @@ server.listen(Number(wantedPort), wantedHost, () =>
   process.send?.({ port: (server.address() as AddressInfo).port }),
 )
 process.on('disconnect', () => process.exit(0))
+process.on('message', () => {
+  areHealed = true
+})
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const numbered = callNumberOf(request.url ?? '')
@@ -74,10 +85,13 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const order = readOrder(asked.messages) ?? NO_ORDER
   const { number, input, output, lastsMs } = order
   if (numbered === null) write(order, `got ${number}`)
-  if (request.url?.startsWith(`${SHAKY}/`) === true) {
-    fail(asked, order, response)
+  const target = TARGETS.findIndex((name) => request.url?.startsWith(`/${name}/`))
+  const illness = illnessOf(target)
+  if (illness !== null) {
+    fail(illness, asked, response)
     return
   }
+  if (target >= 0) write(order, `by ${number} ${target}`)
   await delay(Math.random() * FIRST_BYTE_MAX_MS)
   const isChat = request.url?.endsWith('/chat/completions') === true
   if (asked.stream === true) {
@@ -116,24 +130,37 @@ function messageAnswer({ model }: Asked, order: Order): object {
   return { id: `call-${order.number}`, model, content: [], usage: messageUsage(order) }
 }
 
-/** Dies, hangs, lies, has no room, or fails: each call in another way. */
-function fail({ stream }: Asked, { number }: Order, response: ServerResponse): void {
-  switch (number % 5) {
-    case 0:
+/** @returns `null`: it serves. */
+function illnessOf(target: number): Illness | null {
+  const turn = Math.floor(performance.now() / TURN_MS)
+  return areHealed || target !== turn % TARGETS.length ? null : (ILLNESSES[turn % ILLNESSES.length] ?? null)
+}
+
+function fail(illness: Illness, { stream }: Asked, response: ServerResponse): void {
+  const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }
+  switch (illness) {
+    case 'dies':
       response.socket?.resetAndDestroy()
       return
-    case 1:
+    case 'hangs':
       return
-    case 2:
-      if (stream !== true) break
+    case 'lies':
+      if (stream !== true) {
+        json(response, error)
+        return
+      }
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.end('event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n')
+      response.end(`event: error\ndata: ${JSON.stringify(error)}\n\n`)
       return
-    case 3:
+    case 'is limited':
       response.writeHead(429, { 'retry-after': '60' }).end()
       return
+    case 'is overloaded':
+      response.writeHead(529).end()
+      return
+    default:
+      illness satisfies never
   }
-  response.writeHead(529).end()
 }
 
 /** Long ones have running usage in every event, as vLLM's with `continuous_usage_stats`. */

@@ -28,6 +28,7 @@ function compare(
     got: new Map(got.map((number) => [number, 1])),
     reported: new Map(),
     final: new Set<number>(),
+    by: new Map(),
     done: new Map(),
   }
   return compareBooks({ traces, standIn, counted: rows, plan: planCall, tolerance })
