@@ -1,8 +1,10 @@
 import type { UtcDay } from '../domain/utc-day.ts'
+import type { ListedLine } from '../pricing/contracts/three-costs.ts'
 import { lockDays } from '../store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { METERED_COLUMNS, NOTHING_METERED } from '../usage/calls/recount.ts'
+import { storedLines } from '../usage/costs/operator-costs.ts'
 import { type DailyKey, isRowOf, KEY, KEY_RECORD, keyRowOf, keyText, keyWith } from '../usage/daily-key.ts'
 import { ensureUsageMonths, reopeningDaysOf } from '../usage/days/usage-days.ts'
 import { keptAs, valueIn } from '../usage/metrics-table.ts'
@@ -66,9 +68,11 @@ export interface AdjustmentEntry {
   readonly pricedCalls: bigint
   /** Its parts by the values of its calls; absent: they are not known, and are `(corrected)`. */
   readonly byValue?: readonly ValueEntry[]
+  /** The same at list prices; absent: it is not about prices. */
+  readonly lines?: readonly ListedLine[]
 }
 
-const ENTRY_RECORD = `json_to_recordset($1) as e (${KEY_RECORD}, pico numeric, priced_calls bigint)`
+const ENTRY_RECORD = `json_to_recordset($1) as e (${KEY_RECORD}, pico numeric, priced_calls bigint, lines jsonb)`
 
 const ADJUST_ROWS = `
 with e as (select * from ${ENTRY_RECORD}),${reopeningDaysOf('e')}
@@ -78,10 +82,15 @@ from e where ${isRowOf('u', 'e')}`
 
 /** `at` rises with every change of an entry, whatever clocks do: of its events the latest holds. */
 const KEEP_ENTRIES = `
-insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY}, pico, priced_calls, at)
-select $2, ${KEY}, pico, priced_calls, clock_timestamp() from ${ENTRY_RECORD}
+insert into ${SCHEMA}.adjustment_entries as a (adjustment_id, ${KEY}, pico, priced_calls, lines, at)
+select $2, ${KEY}, pico, priced_calls, lines, clock_timestamp() from ${ENTRY_RECORD}
 on conflict (adjustment_id, ${KEY}) do update set
   pico = a.pico + excluded.pico, priced_calls = a.priced_calls + excluded.priced_calls,
+  lines = case when a.lines is not null and excluded.lines is not null then (
+    select coalesce(jsonb_agg(line), '[]') from (
+      select jsonb_build_array(l->>0, l->>1, sum((l->>2)::numeric)::text) as line
+      from jsonb_array_elements(a.lines || excluded.lines) l
+      group by l->>0, l->>1 having sum((l->>2)::numeric) <> 0) added) end,
   at = greatest(excluded.at, a.at + interval '1 microsecond')`
 
 /**
@@ -98,10 +107,11 @@ export async function addEntries(
   if (entries.length === 0) return
   const sorted = [...entries].sort((a, b) => (keyText(a.key) < keyText(b.key) ? -1 : 1))
   const json = JSON.stringify(
-    sorted.map(({ key, pico, pricedCalls }) => ({
+    sorted.map(({ key, pico, pricedCalls, lines }) => ({
       ...keyRowOf(key),
       pico: pico.toString(),
       priced_calls: pricedCalls.toString(),
+      lines: lines === undefined ? null : storedLines(lines),
     })),
   )
   const { rowCount } = await session.query(ADJUST_ROWS, [json])

@@ -1,11 +1,13 @@
 import type { Catalog } from '../pricing/catalog/catalog.ts'
 import type { Price } from '../pricing/price.ts'
+import { sumsOfCall } from '../pricing/price-cost.ts'
 import { type PastCall, repriceCall } from '../pricing/repricing/repricing.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import { type PostgresSession, queryLong } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { columnsOf, fieldsFrom, type StoredField } from '../usage/calls/call-columns.ts'
 import { type DayPart, inPart, partParameters } from '../usage/calls/call-partitions.ts'
+import { type BilledUse, ListedSums } from '../usage/costs/operator-costs.ts'
 import { type CallKeyRow, type DailyKey, KEY_COLUMNS, keyFrom, keyText } from '../usage/daily-key.ts'
 import { scopeCondition } from './reprice-rows.ts'
 import { ValueSums, valuesOf } from './value-entries.ts'
@@ -28,6 +30,8 @@ export interface RowFromCalls {
   readonly unknown: Map<string, number>
   /** The same difference and calls by the values of calls on their client's axes. */
   readonly byValue: ValueSums
+  /** The same at list prices. */
+  readonly listed: ListedSums
 }
 
 /** What a repricing looks prices up by. */
@@ -140,6 +144,7 @@ export async function repriceCalls(
           row.deltaPico += cost.costPico - (call.costPico ?? 0n)
           row.repriced += 1n
           if (cost.wasUnpriced) row.pricedCalls += 1n
+          row.listed.replace(...replacedUse(call, oldPrices.get(call.key.priceId) ?? null, cost))
           row.byValue.add(valuesOf(call.axes, clientAxes.get(call.key.clientId)), {
             pico: cost.costPico - (call.costPico ?? 0n),
             pricedCalls: cost.wasUnpriced ? 1n : 0n,
@@ -167,5 +172,19 @@ function emptyRow(key: DailyKey): RowFromCalls {
     unknownDay: 0n,
     unknown: new Map(),
     byValue: new ValueSums(),
+    listed: new ListedSums(),
   }
+}
+
+/** What a call used, at its price before and at the new one. */
+export function replacedUse(
+  { costPico, usage, units }: Pick<PastCall, 'costPico' | 'usage' | 'units'>,
+  price: Price | null,
+  now: { readonly costPico: bigint; readonly price: Price },
+): readonly [BilledUse, BilledUse] {
+  const sums = sumsOfCall(usage, units)
+  return [
+    { costPico: costPico ?? 0n, sums, price },
+    { ...now, sums },
+  ]
 }

@@ -1,10 +1,12 @@
 import { selectClientNames } from '../keys/clients.ts'
 import type { Catalog } from '../pricing/catalog/catalog.ts'
+import type { ListedLine } from '../pricing/contracts/three-costs.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import { repriceRow } from '../pricing/repricing/repricing-sums.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
 import type { DayPart } from '../usage/calls/call-partitions.ts'
 import { selectCallDays } from '../usage/calls/call-partitions.ts'
+import { ListedSums } from '../usage/costs/operator-costs.ts'
 import { type DailyKey, keyText } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 import { type RepricingPrices, type RowFromCalls, repriceCalls } from './reprice-calls.ts'
@@ -26,6 +28,8 @@ export interface RepricedRow {
   readonly afterPico: bigint
   /** What changes by the values of its calls; `null`: not known. */
   readonly byValue: readonly ValueEntry[] | null
+  /** The same at list prices. */
+  readonly lines: readonly ListedLine[]
 }
 
 /** A row whose new cost cannot be known. */
@@ -120,7 +124,10 @@ export function planOf({ rows, fromCalls, prices, before }: Scope): Plan {
     const credits = row.adjustedPico - row.repricedPico
     const afterPico = row.costPico + outcome.deltaPico + credits
     const pricedCalls = outcome.pricedCalls - row.pricedLater
-    const { byValue } = outcome
+    const { byValue, listed } = outcome
+    const lines = new ListedSums()
+    lines.add(listed.lines())
+    lines.add(row.repricedLines, -1n)
     repriced.push({
       key: row.key,
       provider: row.provider,
@@ -129,6 +136,7 @@ export function planOf({ rows, fromCalls, prices, before }: Scope): Plan {
       beforePico,
       afterPico,
       byValue: byValue === null ? null : byValue.less(before.get(keyText(row.key))),
+      lines: lines.lines(),
     })
   }
   return {
@@ -157,10 +165,15 @@ type RowOutcome =
       readonly isOther: boolean
       /** The first two by the values of its calls; `null`: these are not known. */
       readonly byValue: ValueSums | null
+      /** The first one at list prices. */
+      readonly listed: ListedSums
     }
   | { readonly kind: 'unknown'; readonly reason: string }
 
-const AS_METERED = { kind: 'known', deltaPico: 0n, pricedCalls: 0n, isOther: false } as const
+const AS_METERED = {
+  ...({ kind: 'known', deltaPico: 0n, pricedCalls: 0n, isOther: false } as const),
+  listed: new ListedSums(),
+}
 
 /** From its calls where all of them are kept, else from its sums. */
 function priceRow(
@@ -172,21 +185,24 @@ function priceRow(
   if (fromCalls !== undefined && isWhole(row, fromCalls)) {
     const [first] = fromCalls.unknown
     if (first !== undefined) return { kind: 'unknown', reason: `${first[0]} (${first[1]} calls)` }
-    const { deltaPico, pricedCalls, unknownDay, repriced, byValue } = fromCalls
-    return { kind: 'known', deltaPico, pricedCalls, unknownDay, isOther: repriced > 0n, byValue }
+    const { deltaPico, pricedCalls, unknownDay, repriced, byValue, listed } = fromCalls
+    return { kind: 'known', deltaPico, pricedCalls, unknownDay, isOther: repriced > 0n, byValue, listed }
   }
   const { day, upstream, model, priceId } = key
   const { provider, unpriced, invalid, withoutFigures } = row
   const clientName = clientNames.get(key.clientId) ?? null
   const counts = { unpriced, invalid, withoutFigures, sums }
   const past = { day, provider, upstream, clientName, model, priceId, ...counts }
-  const cost = repriceRow(catalog, past, oldPrices.get(priceId) ?? null)
+  const oldPrice = oldPrices.get(priceId) ?? null
+  const cost = repriceRow(catalog, past, oldPrice)
+  const listed = new ListedSums()
   switch (cost.kind) {
     case 'as_metered':
       return { ...AS_METERED, unknownDay: 0n, byValue: new ValueSums() }
     case 'unknown_day':
       return { ...AS_METERED, unknownDay: sums.requests, byValue: new ValueSums() }
     case 'cost':
+      listed.replace({ costPico, sums, price: oldPrice }, cost)
       return {
         kind: 'known',
         deltaPico: cost.costPico - costPico,
@@ -194,6 +210,7 @@ function priceRow(
         unknownDay: 0n,
         isOther: true,
         byValue: null,
+        listed,
       }
     case 'unknown':
       return cost

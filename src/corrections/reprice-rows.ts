@@ -1,4 +1,5 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
+import type { ListedLine } from '../pricing/contracts/three-costs.ts'
 import type { UsageSums } from '../pricing/price-cost.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
 import type { Postgres, PostgresSession } from '../store/connection/postgres.ts'
@@ -11,6 +12,7 @@ import {
   partParameters,
   splitDay,
 } from '../usage/calls/call-partitions.ts'
+import { linesFrom, type StoredLine } from '../usage/costs/operator-costs.ts'
 import { type DailyKey, type DailyKeyRow, KEY, keyFrom, keyIn, sameKey } from '../usage/daily-key.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
 import { selectUsageDays } from '../usage/days/usage-days.ts'
@@ -30,6 +32,8 @@ export interface RowToReprice {
   readonly adjustedPico: bigint
   /** By earlier repricings alone, credits by hand left out. */
   readonly repricedPico: bigint
+  /** What these added at list prices. */
+  readonly repricedLines: readonly ListedLine[]
   /** Calls that earlier repricings gave a cost. */
   readonly pricedLater: bigint
 }
@@ -88,13 +92,13 @@ export async function selectRowsToReprice(
   const { sql, parameters } = scopeCondition(scope, 4)
   const { rows } = await queryLong<SqlRow>(
     session,
-    `select u.*, coalesce(e.pico, 0) as repriced_pico from (
+    `select u.*, coalesce(e.pico, 0) as repriced_pico, e.lines from (
        select ${KEY}, provider, requests, settlements, unpriced, invalid, without_figures, ${SUM_COLUMNS.join(', ')},
          cost_pico, adjusted_pico, priced_later
        from ${SCHEMA}.daily_usage u where ${inPart('u')} and ${IS_USED} and ${sql}) u
      left join lateral (
-       select sum(e.pico) as pico from ${SCHEMA}.adjustment_entries e
-       join ${SCHEMA}.adjustments a on a.id = e.adjustment_id and a.kind = 'reprice'
+       select sum(e.pico) as pico, coalesce(json_agg(e.lines) filter (where e.lines is not null), '[]')::text as lines
+       from ${SCHEMA}.adjustment_entries e join ${SCHEMA}.adjustments a on a.id = e.adjustment_id and a.kind = 'reprice'
        where ${sameKey('e', 'u')}) e on true
      order by ${keyIn('u')}`,
     [...partParameters(part), ...parameters],
@@ -109,6 +113,7 @@ export async function selectRowsToReprice(
     costPico: count(row, 'cost_pico'),
     adjustedPico: count(row, 'adjusted_pico'),
     repricedPico: count(row, 'repriced_pico'),
+    repricedLines: (JSON.parse(row.lines ?? '[]') as (readonly StoredLine[])[]).flatMap(linesFrom),
     pricedLater: count(row, 'priced_later'),
   }))
 }

@@ -3,10 +3,11 @@
  * messages may be reworded. `area.what`, and what has happened.
  */
 export const LOG_EVENTS = {
-  'admin.applied': 'the operator applied a declaration of clients, keys, limits and alerts',
+  'admin.applied': 'the operator applied a declaration of clients, keys, limits, alerts and contracts',
   'admin.client_changed': 'the operator renamed, disabled or enabled a client',
   'admin.client_created': 'the operator created a client',
   'admin.value_erased': 'the operator had the value of an axis erased',
+  'admin.contract_changed': 'the operator set or removed what is paid to a provider',
   'admin.cost_corrected': 'the operator adjusted, rebuilt or repriced costs',
   'admin.statement_closed': 'the operator closed a statement of a client',
   'admin.kafka_off': 'the operator deleted the calls that waited for Kafka',

@@ -47,6 +47,7 @@ import { importKeysOperation } from '../litellm/keys/import-operation.ts'
 import { JOBS_CHAPTER } from '../objects/job-operations.ts'
 import { AUDIT_CHAPTER } from '../operations/audit/audit-operation.ts'
 import type { AnyOperation, Chapter } from '../operations/operation.ts'
+import { CONTRACT_CHAPTER } from '../pricing/operations/contracts.ts'
 import { acceptDoubted, listDoubts } from '../pricing/operations/doubts.ts'
 import { importPrices } from '../pricing/operations/import.ts'
 import { type OwnPricePorts, ownModels } from '../pricing/operations/own-prices.ts'
@@ -139,6 +140,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
       acceptDoubted,
     ],
   },
+  CONTRACT_CHAPTER,
   {
     words: 'adjustment',
     about: 'Corrections of cost, each with its reason.',

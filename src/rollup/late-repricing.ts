@@ -1,5 +1,6 @@
 import type { CountedCall } from '../call/call-record.ts'
 import type { AdjustmentEntry } from '../corrections/adjustments.ts'
+import { replacedUse } from '../corrections/reprice-calls.ts'
 import {
   getRulePrices,
   type RepricingRule,
@@ -15,6 +16,7 @@ import { repriceCall } from '../pricing/repricing/repricing.ts'
 import { buildRuleCatalog, isInScope } from '../pricing/repricing/repricing-scope.ts'
 import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PostgresSession } from '../store/connection/postgres.ts'
+import { ListedSums } from '../usage/costs/operator-costs.ts'
 import { keyOf, keyText } from '../usage/daily-key.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
 
@@ -36,6 +38,7 @@ export interface LateEntries {
 
 interface LateEntry extends AdjustmentEntry {
   readonly values: ValueSums
+  readonly listed: ListedSums
 }
 
 const NONE: readonly never[] = []
@@ -78,9 +81,10 @@ export function createLateRepricing(): LateRepricing {
         for (const { record } of calls) addRecord(entries, catalog, record, names, prices, axes)
         planned.push({
           adjustmentId: rule.adjustmentId,
-          entries: [...entries.values()].map(({ values, ...entry }) => ({
+          entries: [...entries.values()].map(({ values, listed, ...entry }) => ({
             ...entry,
             byValue: values.entries(),
+            lines: listed.lines(),
           })),
         })
       }
@@ -121,12 +125,15 @@ function addRecord(
   const costPico = record.costPico === null ? null : BigInt(record.costPico)
   const clientName = names.get(record.clientId) ?? null
   const call = { ...record, costPico, clientName, isSettlement: record.settlement !== undefined }
-  const cost = repriceCall(catalog, call, prices.get(priceId) ?? null)
+  const price = prices.get(priceId) ?? null
+  const cost = repriceCall(catalog, call, price)
   // A row that cannot be repriced stays as metered: the next run of the command names it.
   if (cost.kind !== 'cost') return
   const key = keyOf(record)
   const before = entries.get(keyText(key))
   const added = { pico: cost.costPico - (costPico ?? 0n), pricedCalls: cost.wasUnpriced ? 1n : 0n }
+  const listed = before?.listed ?? new ListedSums()
+  listed.replace(...replacedUse(call, price, cost))
   const values = before?.values ?? new ValueSums()
   values.add(valuesOf(record.axes, axes.get(record.clientId)), added)
   entries.set(keyText(key), {
@@ -134,5 +141,6 @@ function addRecord(
     pico: (before?.pico ?? 0n) + added.pico,
     pricedCalls: (before?.pricedCalls ?? 0n) + added.pricedCalls,
     values,
+    listed,
   })
 }

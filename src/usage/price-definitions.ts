@@ -25,6 +25,19 @@ export async function selectPrices(
   return prices
 }
 
+/** The same, and those of the parts of calls that several models served. */
+export async function selectPricesAndParts(
+  session: Postgres | PostgresSession,
+  priceIds: Iterable<string>,
+): Promise<Map<string, Price>> {
+  const prices = await selectPrices(session, priceIds)
+  const parts = [...prices.values()].flatMap(({ definition }) =>
+    definition.basis === 'parts' ? definition.prices : [],
+  )
+  if (parts.length === 0) return prices
+  return new Map([...(await selectPrices(session, parts)), ...prices])
+}
+
 /**
  * Keeps the definitions of prices, by id; the first one of an id stays. One that was awaited may say that its
  * calls were priced in part only, so the days that lacked it are summed up again.

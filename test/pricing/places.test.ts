@@ -265,12 +265,12 @@ test('a repricing puts a call at the place that was said since', () => {
   expect(repriceCall(since, past, before.price)).toMatchObject({
     kind: 'cost',
     costPico: 1_375_000_000n,
-    priceId: expect.stringContaining('#data-zone+flex'),
+    price: { id: expect.stringContaining('#data-zone+flex') },
   })
   const global = buildCatalog({ places: new Map([['up', '']]) })
   expect(repriceCall(global, past, before.price)).toMatchObject({
     kind: 'cost',
     costPico: 1_250_000_000n,
-    priceId: expect.stringContaining('#flex'),
+    price: { id: expect.stringContaining('#flex') },
   })
 })

@@ -225,7 +225,11 @@ test('calls without a price keep the tier that they were served at, and are pric
         ['openai'],
       ),
     )
-  const cost = { kind: 'cost', costPico: 600_000_000n, priceId: expect.stringContaining('gpt-6-sol#night.') }
+  const cost = {
+    kind: 'cost',
+    costPico: 600_000_000n,
+    price: { id: expect.stringContaining('gpt-6-sol#night.') },
+  }
   expect(repriceCall(night('0.5'), unpriced, tier)).toMatchObject({ ...cost, wasUnpriced: true })
   expect(repriceRow(night('0.5'), rowOf([unpriced]), tier)).toMatchObject({ ...cost, pricedCalls: 1n })
   // At the standard tier the model has a price; at theirs it is unknown.

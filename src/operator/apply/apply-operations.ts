@@ -18,6 +18,7 @@ import { type AnyOperation, type Chapter, operation, Part } from '../../operatio
 import type { Ports } from '../../operations/ports.ts'
 import { checkTogether } from '../../operations/read-input.ts'
 import { conflict } from '../../operations/refuse.ts'
+import type { KeptContract } from '../../pricing/contracts/contracts-table.ts'
 import { type FindReference, readDeclared } from './declared.ts'
 import { type ApplyPlan, type ApplyStep, declaredKeyPlace, nameOfPlan, planApply } from './plan.ts'
 
@@ -31,7 +32,7 @@ const MOST_BYTES = 1024 * 1024
 
 const CHANGE = z.strictObject({
   action: shownChoice(['create', 'change', 'remove'], 'What is done. Nothing is removed without prune.'),
-  what: shownChoice(['client', 'key', 'limit', 'receiver'], 'Of what.'),
+  what: shownChoice(['client', 'key', 'limit', 'receiver', 'contract'], 'Of what.'),
   name: shownText('Its name: acme, acme/production, acme: budget per month.'),
   detail: shownTextOrNull('From what to what. null: the name says it.'),
 })
@@ -61,7 +62,7 @@ const INPUT = {
   document: z
     .string('must be a text')
     .max(MOST_BYTES, 'must be at most 1 MiB')
-    .describe('YAML with clients, defaults and alerts, as docs/apply.md has them.'),
+    .describe('YAML with clients, defaults, alerts and contracts, as docs/apply.md has them.'),
   prune: flagField(
     'What is there and not in the file goes: keys are revoked, clients disabled. Only in sections that the file has.',
   ).default(false),
@@ -111,6 +112,10 @@ export function applyChapters<Has extends ApplyPorts>(
       keys: (await run(ports, 'keys.list', {}, actor)) as readonly StoredKey[],
       limits,
       receivers: (await run(ports, 'alerts.list', {}, actor)) as readonly AlertReceiver[],
+      contracts:
+        declared.contracts === undefined
+          ? []
+          : ((await run(ports, 'contracts.list', {}, actor)) as readonly KeptContract[]),
     }
     return planApply(declared, standing, prune, ports.now())
   }

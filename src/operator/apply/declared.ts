@@ -7,6 +7,7 @@ import { flagField } from '../../operations/fields.ts'
 import type { InputOf, OperationFields } from '../../operations/operation.ts'
 import { parseFields } from '../../operations/read-input.ts'
 import { invalid } from '../../operations/refuse.ts'
+import { CONTRACT_FIELDS } from '../../pricing/operations/contracts.ts'
 
 /** What a file declares: each item has the fields of the operation that makes it, but for those its place says. */
 const { client: _ofKey, ...KEY } = createKeyOperation.input
@@ -28,11 +29,13 @@ const fieldsOf = (receiver: OperationFields) => ({
     )
     .optional(),
   alerts: z.array(z.strictObject(receiver), 'must be a list').optional(),
+  contracts: z.array(z.strictObject(CONTRACT_FIELDS), 'must be a list').optional(),
 })
 
 export type DeclaredClient = InputOf<typeof CLIENT>
 export type DeclaredKey = NonNullable<DeclaredClient['keys']>[number]
 export type DeclaredLimit = NonNullable<DeclaredClient['limits']>[number]
+export type DeclaredContract = InputOf<typeof CONTRACT_FIELDS>
 export interface DeclaredReceiver {
   readonly url: string
   readonly on: readonly string[]
@@ -47,6 +50,7 @@ export interface Declared {
   readonly clients?: readonly DeclaredClient[]
   readonly defaults?: { readonly limits?: readonly DeclaredLimit[] }
   readonly alerts?: readonly DeclaredReceiver[]
+  readonly contracts?: readonly DeclaredContract[]
 }
 
 /** Gives the text that a reference such as `${NAME}` or `file:/path` stands for. @throws {Error} Where there is none. */
@@ -110,6 +114,7 @@ export function readDeclared(
   for (const [index, { key }] of (defaults.limits ?? []).entries())
     if (key !== undefined) throw invalid(`defaults.limits.${index}.key`, 'needs a client')
   refuseDoubles('defaults.limits', (defaults.limits ?? []).map(sortOf))
+  refuseDoubles('contracts', (declared.contracts ?? []).map(callsOf))
   return declared
 }
 
@@ -136,5 +141,18 @@ export function sortOf(limit: Pick<DeclaredLimit, 'kind' | 'per' | 'soft' | 'key
     ...(per === undefined ? [] : [`per ${per}`]),
     ...(key === undefined ? [] : [`of key ${key}`]),
     ...(model === undefined ? [] : [`of ${model}`]),
+  ].join(' ')
+}
+
+/** A contract replaces one of the same calls and day. */
+export function callsOf(
+  contract: Pick<DeclaredContract, 'upstream' | 'model' | 'service_tier' | 'from'>,
+): string {
+  const { upstream, model = 'all models', service_tier: tier, from } = contract
+  return [
+    model,
+    ...(upstream === undefined ? [] : [`at ${upstream}`]),
+    ...(tier === undefined ? [] : [tier]),
+    `from ${from}`,
   ].join(' ')
 }

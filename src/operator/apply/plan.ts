@@ -5,7 +5,16 @@ import type { StoredKey } from '../../keys/keys.ts'
 import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
 import { readAmount } from '../../limits/operations/limit-terms.ts'
 import { conflict } from '../../operations/refuse.ts'
-import { type Declared, type DeclaredLimit, type DeclaredReceiver, sortOf } from './declared.ts'
+import type { KeptContract, NewContract } from '../../pricing/contracts/contracts-table.ts'
+import { contractOf } from '../../pricing/operations/contracts.ts'
+import {
+  callsOf,
+  type Declared,
+  type DeclaredContract,
+  type DeclaredLimit,
+  type DeclaredReceiver,
+  sortOf,
+} from './declared.ts'
 
 /** What there is now, as the operations that list it found it. */
 export interface PresentState {
@@ -14,6 +23,7 @@ export interface PresentState {
   /** Of the declared clients, and the defaults. */
   readonly limits: readonly LimitDocument[]
   readonly receivers: readonly AlertReceiver[]
+  readonly contracts: readonly KeptContract[]
 }
 
 /** The ids of keys by `declaredKeyPlace`: those of the plan are known once they are made. */
@@ -27,7 +37,7 @@ export function declaredKeyPlace(client: unknown, name: unknown): string {
 /** One operation to run. */
 export interface ApplyStep {
   readonly action: 'create' | 'change' | 'remove'
-  readonly what: 'client' | 'key' | 'limit' | 'receiver'
+  readonly what: 'client' | 'key' | 'limit' | 'receiver' | 'contract'
   readonly name: string
   /** From what to what, in words; `null`: the name says it. */
   readonly detail: string | null
@@ -96,6 +106,7 @@ export function planApply(
     planLimits(client, limits, own, keys, steps, gone)
   }
   if (declared.alerts !== undefined) planReceivers(declared.alerts, standing.receivers, steps, gone)
+  if (declared.contracts !== undefined) planContracts(declared.contracts, standing.contracts, steps, gone)
   if (declared.clients !== undefined)
     for (const { name, disabled } of standing.clients)
       if (!disabled && !declared.clients.some((client) => client.name === name))
@@ -211,6 +222,43 @@ function planReceivers(
   }
   for (const { id, url, client } of left)
     gone.push(step('remove', 'receiver', nameOfReceiver({ url, client }), 'alerts.remove', () => ({ id })))
+}
+
+function planContracts(
+  wanted: readonly DeclaredContract[],
+  standing: readonly KeptContract[],
+  steps: ApplyStep[],
+  gone: ApplyStep[],
+): void {
+  const nameOf = ({ upstream, model, serviceTier, from }: NewContract) =>
+    callsOf({
+      ...{ from, ...(upstream === null ? {} : { upstream }), ...(model === null ? {} : { model }) },
+      ...(serviceTier === null ? {} : { service_tier: serviceTier }),
+    })
+  const left = new Map(standing.map((contract) => [nameOf(contract), contract]))
+  for (const contract of wanted) {
+    const name = callsOf(contract)
+    const there = left.get(name)
+    left.delete(name)
+    const [before, after] = [there === undefined ? null : payOf(there), payOf(contractOf(contract))]
+    if (before === after) continue
+    steps.push({
+      ...step(before === null ? 'create' : 'change', 'contract', name, 'contracts.set', () => ({
+        ...contract,
+      })),
+      detail: before === null ? after : `${before} -> ${after}`,
+    })
+  }
+  for (const [name, { id }] of left)
+    gone.push(step('remove', 'contract', name, 'contracts.remove', () => ({ id })))
+}
+
+/** What a contract says is paid, in words. */
+function payOf({ factor, prices, reference }: NewContract): string {
+  const named = Object.entries(prices)
+    .sort()
+    .map(([field, usd]) => `${field}=${usd}`)
+  return [`${factor} of list`, ...named, ...(reference === '' ? [] : [reference])].join(', ')
 }
 
 /** The URL without what may be a secret: paths and queries of chat programs are. */

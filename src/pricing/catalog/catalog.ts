@@ -127,7 +127,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     return {
       provider,
       upstream,
-      factor: factorOf(clientName, upstream),
+      factor: factorOf(clientName, upstream, atMs),
       serviceTier: tiers(tierAt(provider, serviceTierOf(serviceTier), place)),
       atMs,
     }
@@ -187,7 +187,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
       return past
     },
     listsModel: (model, atMs) => {
-      const factor = factorOf(null, ANY_MAKER)
+      const factor = factorOf(null, ANY_MAKER, atMs)
       const scope = { provider: '', upstream: ANY_MAKER, factor, serviceTier: null, atMs }
       return find(scope, model, null) !== null
     },

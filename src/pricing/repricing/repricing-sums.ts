@@ -35,8 +35,10 @@ export type NewRowCost =
   | {
       readonly kind: 'cost'
       readonly costPico: bigint
-      readonly priceId: string
+      readonly price: LinearPrice
       readonly pricedCalls: bigint
+      /** What the price is of: all calls of the row, or those that may be priced. */
+      readonly sums: UsageSums
     }
   | { readonly kind: 'unknown'; readonly reason: string }
 
@@ -87,7 +89,7 @@ export function repriceRow(catalog: Catalog, row: PastRow, oldPrice: Price | nul
     return isUnpriced ? AS_METERED : unknown('its price now has none for what was used')
   }
   const pricedCalls = isUnpriced ? requests : 0n
-  return { kind: 'cost', costPico: costOfSums(price, sums), priceId: price.id, pricedCalls }
+  return { kind: 'cost', costPico: costOfSums(price, sums), price, pricedCalls, sums }
 }
 
 const NO_PRICE = 'it has no price now'

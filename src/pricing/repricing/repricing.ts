@@ -45,7 +45,7 @@ export type NewCost =
   | {
       readonly kind: 'cost'
       readonly costPico: bigint
-      readonly priceId: string
+      readonly price: Price
       readonly wasUnpriced: boolean
     }
   | { readonly kind: 'unknown'; readonly reason: string }
@@ -96,7 +96,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
   const priced = now !== null && (isProven || now.kind === 'unpriced') ? now : known
   if (priced.kind === 'priced') {
     if (priced.priceId === priceId) return AS_METERED
-    return { kind: 'cost', costPico: priced.costPico, priceId: priced.priceId, wasUnpriced }
+    return { kind: 'cost', costPico: priced.costPico, price: priced.price, wasUnpriced }
   }
   if (priced.reason === 'unknown_day') return { kind: 'unknown_day' }
   return wasUnpriced ? AS_METERED : { kind: 'unknown', reason: UNPRICED_NOW[priced.reason] }

@@ -12,7 +12,7 @@ import { type Chapter, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { notFound } from '../../operations/refuse.ts'
 import { printable, renderTable } from '../../operations/table.ts'
-import { type ExplainedCall, explainCalls, renderExplained } from './explain-cost.ts'
+import { type ExplainedCost, explainCosts, renderExplainedCost } from './explain-cost.ts'
 import { type CallDocument, callDocument, type FoundCall, findCalls } from './find-calls.ts'
 import { listCallsOperation, tailCallsOperation } from './list-operations.ts'
 
@@ -80,6 +80,8 @@ const COST_OF_CALL = shownDocument('CostOfCall', {
   usage_source: shownText('Where the counts come from.'),
   usage: shownTextOrNull('The usage as the provider wrote it.'),
   cost_usd: shownTextOrNull('The sum of the components, as decimal text. null: the call is unpriced.'),
+  list_usd: shownTextOrNull('The same by the public list, without markups. null: the call is unpriced.'),
+  contracted_usd: shownTextOrNull('The same by your contracts with providers. null: the call is unpriced.'),
   unpriced_reason: shownTextOrNull('Why it is unpriced.'),
   price: PRICE_OF_CALL.nullable().describe('What it was metered at.'),
   components: shownList(
@@ -98,9 +100,9 @@ const COST_OF_CALL = shownDocument('CostOfCall', {
   ),
 })
 
-/** What the client of a call is shown of it: nothing of upstream, price list and markup. */
+/** What the client of a call is shown of it: nothing of upstream, price list, markup, and what the operator pays. */
 export const RECEIPT = COST_OF_CALL.omit({
-  ...{ client: true, upstream: true, provider: true, price: true },
+  ...{ client: true, upstream: true, provider: true, price: true, list_usd: true, contracted_usd: true },
 }).extend({ service_tier: PRICE_OF_CALL.shape.service_tier, unpriced: UNPRICED })
 
 export const explainOperation = renderedOperation({
@@ -113,10 +115,10 @@ export const explainOperation = renderedOperation({
   gives: 'The calls of this id, the newest first, each with the lines that its cost is the sum of.',
   errors: ['not_found'],
   async run({ pool }: Ports, { id }) {
-    const calls = await explainCalls(pool, id)
+    const calls = await explainCosts(pool, id)
     return calls.length > 0 ? calls : throwUnknown(id)
   },
-  render: (calls: readonly ExplainedCall[]) => calls.map(renderExplained),
+  render: (calls: readonly ExplainedCost[]) => calls.map(renderExplainedCost),
   command: {
     words: 'calls explain',
     print: (calls) => calls.map(explanation).join('\n\n'),
@@ -139,8 +141,8 @@ function throwUnknown(id: string): never {
   throw notFound(`No call that is kept has the id ${id}.`)
 }
 
-function explanation(explained: ExplainedCall): string {
-  const { price, components, ...call } = renderExplained(explained)
+function explanation(explained: ExplainedCost): string {
+  const { price, components, ...call } = renderExplainedCost(explained)
   const { usage, cost_usd: cost, unpriced_reason: reason, ...about } = call
   const table = renderTable(
     [

@@ -1,11 +1,20 @@
 import { picoToUsdText } from '../../domain/pico-usd.ts'
+import { utcDayOf } from '../../domain/utc-day.ts'
+import { readContracts } from '../../pricing/contracts/contracts-table.ts'
+import {
+  addCosts,
+  costsOfLine,
+  markupIn,
+  NO_COSTS,
+  type OperatorCosts,
+} from '../../pricing/contracts/three-costs.ts'
 import type { Price } from '../../pricing/price.ts'
 import { sumsOfCall } from '../../pricing/price-cost.ts'
 import type { RateClass } from '../../pricing/price-rates.ts'
 import { rateShownAs } from '../../pricing/shown-prices.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type CostLine, costLinesOf } from '../cost-lines.ts'
-import { selectPrices } from '../price-definitions.ts'
+import { selectPrices, selectPricesAndParts } from '../price-definitions.ts'
 import { type FoundCall, findCalls } from './find-calls.ts'
 
 /** No call has an id with any of these. PostgreSQL refuses some of them in any text. */
@@ -51,7 +60,35 @@ export async function explainCalls(
   })
 }
 
-/** The same as JSON. */
+/** A call with what it costs the operator; `null`: it is unpriced. */
+export interface ExplainedCost extends ExplainedCall {
+  readonly costs: OperatorCosts | null
+}
+
+/** The same for operators, by their contracts. */
+export async function explainCosts(pool: Postgres, id: string): Promise<ExplainedCost[]> {
+  const [explained, contracts] = await Promise.all([explainCalls(pool, id), readContracts(pool)])
+  const prices = await selectPricesAndParts(pool, new Set(explained.flatMap(({ price }) => price?.id ?? [])))
+  return explained.map((one) => {
+    const { call, price, lines } = one
+    const { upstream, model, arrivedAtMs } = call
+    const day = utcDayOf(arrivedAtMs)
+    const terms = contracts.termsOf({ day, upstream, model, price: price?.definition ?? null })
+    const markup = markupIn(price, prices)
+    const costs = lines.map((line) => costsOfLine(line, markup, terms)).reduce(addCosts, NO_COSTS)
+    return { ...one, costs: call.costPico === null ? null : costs }
+  })
+}
+
+export function renderExplainedCost({ costs, ...explained }: ExplainedCost) {
+  return {
+    ...renderExplained(explained),
+    list_usd: costs === null ? null : picoToUsdText(costs.listPico),
+    contracted_usd: costs === null ? null : picoToUsdText(costs.contractedPico),
+  }
+}
+
+/** A call as JSON, as its client may see it but for what names the operator's side. */
 export function renderExplained({ call, price, lines }: ExplainedCall) {
   return {
     call_id: call.callId,

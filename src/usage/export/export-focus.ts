@@ -1,8 +1,18 @@
-import { decimalOfText } from '../../domain/decimal.ts'
+import type { Decimal } from '../../domain/decimal.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import type { ContractTerms } from '../../pricing/contracts/contract.ts'
+import {
+  addCosts,
+  contractedRate,
+  costsOfLine,
+  listedLine,
+  NO_COSTS,
+  type OperatorCosts,
+} from '../../pricing/contracts/three-costs.ts'
 import type { Price } from '../../pricing/price.ts'
 import { type CostLine, costLinesOf } from '../cost-lines.ts'
+import { costsOfRepricing, type RepricedCosts } from '../costs/operator-costs.ts'
 import { corrected, sumsOfRow } from '../daily-row.ts'
 import { csvLine, safeName } from './csv-text.ts'
 import { type ExportedDay, laterDimensions } from './export-columns.ts'
@@ -87,24 +97,41 @@ export function focusHeader(version: FocusVersion): string {
   return csvLine(columnsOf(version))
 }
 
-/** A row of totals, and of its corrections those that were made after the month that they correct. */
+/** A row of totals and its corrections. */
 export interface FocusDay extends ExportedDay {
-  readonly correctedLaterPico: bigint
+  readonly corrections: readonly FocusCorrection[]
+}
+
+/** What corrected a row, in all that was done within its month or later. */
+export interface FocusCorrection extends RepricedCosts {
+  /** It was made when the month was over. */
+  readonly isLater: boolean
+  readonly isRepricing: boolean
+}
+
+/** What a row is priced by. */
+export interface FocusPrices {
+  /** `null`: the row has none, or its definition is not kept. */
+  readonly price: Price | null
+  /** The markups that are in its cost. */
+  readonly markup: Decimal
+  readonly terms: ContractTerms
+  /** Those of parts of calls that several models served. */
+  readonly all: ReadonlyMap<string, Price>
 }
 
 /**
  * The charges of one row of totals: one for each line of its cost, one for its calls without a price, and one each for
  * what corrected it within its month and later. Their costs add up to the row's to the pico-dollar.
- *
- * @param price `null`: the row has none, or its definition is not kept.
  */
-export function focusRows(row: FocusDay, price: Price | null, version: FocusVersion): string {
+export function focusRows(row: FocusDay, priced: FocusPrices, version: FocusVersion): string {
+  const { price } = priced
   const unpriced = corrected(row, 'unpriced')
   const charges = [
-    ...costLinesOf(row.costPico, sumsOfRow(row), price).map((line) => usageCharge(row, price, line)),
+    ...costLinesOf(row.costPico, sumsOfRow(row), price).map((line) => usageCharge(row, priced, line)),
     ...(unpriced > 0n ? [unpricedCharge(row, unpriced)] : []),
-    ...correction(row, row.adjustedPico - row.correctedLaterPico, ''),
-    ...correction(row, row.correctedLaterPico, 'Correction'),
+    ...correction(row, priced, false),
+    ...correction(row, priced, true),
   ]
   const columns = columnsOf(version)
   return charges
@@ -112,23 +139,28 @@ export function focusRows(row: FocusDay, price: Price | null, version: FocusVers
     .join('')
 }
 
-function usageCharge(row: FocusDay, price: Price | null, line: CostLine): FocusCharge {
+function usageCharge(row: FocusDay, { price, markup, terms }: FocusPrices, line: CostLine): FocusCharge {
   const measure = measureOf(line)
+  const costs = costsOfLine(line, markup, terms)
+  const listed = listedLine(line, markup)
   const linear = price?.definition.basis === 'linear' ? price.definition : null
   const sku = linear === null ? skuOf(row, line.name) : `${linear.provider}/${linear.model}/${line.name}`
-  const onePico = measure.unitPico / measure.per
-  const listUnitPico =
-    linear === null ? measure.unitPico : withoutFactor(onePico, linear.factor) * measure.per
+  // Of a whole cost each dollar at list price is one dollar, or what the contract makes of it.
+  const isWhole = listed === null || line.unitPico === null
+  const quantityPico = isWhole ? costs.listPico : measure.quantityPico
+  const listUnitPico = isWhole ? PICO : listed.listRatePico * measure.per
+  const contractedUnitPico = isWhole
+    ? (PICO * terms.factor.digits) / 10n ** BigInt(terms.factor.scale)
+    : contractedRate(listed, terms) * measure.per
   return {
-    ...base(row, line.amountPico),
+    ...base(row, line.amountPico, costs),
     ...usage(row, line.name, sku, `${row.priceId === '' ? 'unknown' : row.priceId}/${sku}`),
     ChargeDescription: safeName(`${row.model}: ${line.name}`),
     ConsumedQuantity: measure.consumed,
     ConsumedUnit: measure.consumedUnit,
-    ContractedUnitPrice: picoToUsdText(measure.unitPico),
-    ListCost: picoToUsdText((listUnitPico * measure.quantityPico) / PICO),
+    ContractedUnitPrice: picoToUsdText(contractedUnitPico),
     ListUnitPrice: picoToUsdText(listUnitPico),
-    PricingQuantity: picoToUsdText(measure.quantityPico),
+    PricingQuantity: picoToUsdText(quantityPico),
     PricingUnit: measure.unit,
     SkuPriceDetails: JSON.stringify({
       x_Class: line.name,
@@ -152,7 +184,7 @@ function unpricedCharge(row: FocusDay, calls: bigint): FocusCharge {
   const sku = skuOf(row, UNPRICED)
   const count = { ConsumedQuantity: `${calls}`, ConsumedUnit: 'Requests' }
   return {
-    ...base(row, 0n),
+    ...base(row, 0n, NO_COSTS),
     ...usage(row, UNPRICED, sku, `${row.priceId === '' ? UNPRICED : row.priceId}/${sku}`),
     ...count,
     ChargeDescription: safeName(`${row.model}: calls without a price`),
@@ -178,13 +210,21 @@ function usage(row: FocusDay, meter: string, sku: string, skuPrice: string) {
   }
 }
 
-function correction(row: FocusDay, pico: bigint, chargeClass: '' | 'Correction'): FocusCharge[] {
-  if (pico === 0n) return []
+function correction(row: FocusDay, { price, all, terms }: FocusPrices, isLater: boolean): FocusCharge[] {
+  const made = row.corrections.filter((one) => one.isLater === isLater)
+  // What no entry says was corrected in the month, as by releases before there were any.
+  const rest = isLater ? 0n : row.adjustedPico - row.corrections.reduce((sum, { pico }) => sum + pico, 0n)
+  const pico = made.reduce((sum, one) => sum + one.pico, rest)
+  const costs = made
+    .filter(({ isRepricing }) => isRepricing)
+    .map((one) => costsOfRepricing(one, price, all, terms))
+    .reduce(addCosts, NO_COSTS)
+  if (pico === 0n && costs.listPico === 0n && costs.contractedPico === 0n) return []
   return [
     {
-      ...base(row, pico),
+      ...base(row, pico, costs),
       ChargeCategory: 'Adjustment',
-      ChargeClass: chargeClass,
+      ChargeClass: isLater ? 'Correction' : '',
       ChargeDescription: safeName(`${modelOf(row) || 'all models'}: correction of cost`),
       ChargeFrequency: 'One-Time',
     },
@@ -192,13 +232,13 @@ function correction(row: FocusDay, pico: bigint, chargeClass: '' | 'Correction')
 }
 
 /** What every charge says; a correction has neither quantity nor SKU. */
-function base(row: FocusDay, pico: bigint): FocusCharge {
-  const cost = picoToUsdText(pico)
+function base(row: FocusDay, pico: bigint, costs: OperatorCosts): FocusCharge {
+  const contracted = picoToUsdText(costs.contractedPico)
   const upstream = row.upstream === '' ? 'tallygate' : row.upstream
   const provider = providerOf(row)
   const month = `${row.day.slice(0, 7)}-01`
   return {
-    BilledCost: cost,
+    BilledCost: picoToUsdText(pico),
     BillingAccountId: safeName(upstream),
     BillingAccountName: safeName(upstream),
     BillingAccountType: 'Upstream',
@@ -207,13 +247,13 @@ function base(row: FocusDay, pico: bigint): FocusCharge {
     BillingPeriodStart: midnight(month),
     ChargePeriodEnd: midnight(addDays(row.day, 1)),
     ChargePeriodStart: midnight(row.day),
-    ContractedCost: cost,
-    EffectiveCost: cost,
+    ContractedCost: contracted,
+    EffectiveCost: contracted,
     HostProviderName: provider,
     // The statement of the client and month, which this is a part of.
     InvoiceId: `${row.clientId}/${row.day.slice(0, 7)}`,
     InvoiceIssuerName: provider,
-    ListCost: cost,
+    ListCost: picoToUsdText(costs.listPico),
     ProviderName: provider,
     PublisherName: provider,
     ResourceId: row.keyId,
@@ -287,14 +327,6 @@ function measureOf({ class: rate, quantity, unit, unitPico, amountPico }: CostLi
     ...{ consumed: picoToUsdText(quantityPico), consumedUnit: 'Seconds', unit: 'Seconds' },
     ...{ per: SECOND_MS, quantityPico, unitPico: (amountPico * SECOND_MS) / quantity },
   }
-}
-
-/** A rate for one, without the markup that is in it, to the nearest pico-dollar. */
-function withoutFactor(pico: bigint, factor: string): bigint {
-  const { digits, scale } = decimalOfText(factor)
-  if (digits === 0n) return pico
-  const ones = 10n ** BigInt(scale)
-  return (2n * pico * ones + digits) / (2n * digits)
 }
 
 function midnight(day: UtcDay): string {

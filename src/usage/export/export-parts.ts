@@ -1,12 +1,14 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { BrokenText, type TextPiece } from '../../operations/long-text.ts'
 import { conflict } from '../../operations/refuse.ts'
+import { readContracts } from '../../pricing/contracts/contracts-table.ts'
+import { markupIn } from '../../pricing/contracts/three-costs.ts'
 import type { Price } from '../../pricing/price.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { selectCallDays } from '../calls/call-partitions.ts'
 import { selectUsageDays } from '../days/usage-days.ts'
 import { readEvents, selectDaysWithCalls } from '../events/read-events.ts'
-import { selectPrices } from '../price-definitions.ts'
+import { selectPricesAndParts } from '../price-definitions.ts'
 import {
   AXIS_COLUMNS,
   csvHeader,
@@ -84,13 +86,20 @@ async function* inFocus(
   scope: ExportScope,
   version: FocusVersion,
 ): AsyncGenerator<TextPiece> {
-  const prices = new Map<string, Price | null>([['', null]])
+  const contracts = await readContracts(pool)
+  const prices = new Map<string, Price>()
+  const asked = new Set([''])
   for await (const { day, rows } of readDays(pool, scope)) {
-    const unknown = new Set(rows.map(({ priceId }) => priceId).filter((id) => !prices.has(id)))
-    const found = unknown.size === 0 ? null : await selectPrices(pool, unknown)
-    for (const id of unknown) prices.set(id, found?.get(id) ?? null)
-    const text = rows.map((row) => focusRows(row, prices.get(row.priceId) ?? null, version)).join('')
-    yield { where: day, text, rows: rows.length }
+    const unknown = new Set(rows.map(({ priceId }) => priceId).filter((id) => !asked.has(id)))
+    if (unknown.size > 0)
+      for (const [id, price] of await selectPricesAndParts(pool, unknown)) prices.set(id, price)
+    for (const id of unknown) asked.add(id)
+    const text = rows.map((row) => {
+      const price = prices.get(row.priceId) ?? null
+      const terms = contracts.termsOf({ ...row, price: price?.definition ?? null })
+      return focusRows(row, { price, markup: markupIn(price, prices), terms, all: prices }, version)
+    })
+    yield { where: day, text: text.join(''), rows: rows.length }
   }
 }
 

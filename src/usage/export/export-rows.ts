@@ -3,6 +3,7 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { beginTransaction } from '../../store/connection/sessions/session-settings.ts'
+import { linesFrom, type StoredLine } from '../costs/operator-costs.ts'
 import { shownKeyIn } from '../daily-key.ts'
 import { DAILY_COLUMNS, dailyRowFrom } from '../daily-row.ts'
 import { selectUsageDays } from '../days/usage-days.ts'
@@ -45,16 +46,18 @@ order by ${shownKeyIn('u')}`
 }
 
 const SELECT_LINES = selectDay(EXPORT_COLUMNS.map(({ sql }) => sql))
-/** Of the corrections of a row `u`, those that were made when its month was over: others may have taken them back. */
-const CORRECTED_LATER = `
+/** The corrections of a row `u`: whether they were made when its month was over, and what they did. */
+const CORRECTIONS = `
 case when exists (select from ${SCHEMA}.adjustment_entries e where e.day = $1) then (
-  select sum(e.pico) from ${SCHEMA}.adjustment_entries e
-  where e.at >= (date_trunc('month', u.day) + interval '1 month') at time zone 'UTC'
-    and ${KEY_DIMENSIONS.map(({ column }) => `e.${column} = u.${column}`).join(' and ')}
-) end as corrected_later`
+  select json_agg(json_build_array(
+    e.at >= (date_trunc('month', u.day) + interval '1 month') at time zone 'UTC',
+    a.kind = 'reprice', e.pico::text, e.lines))::text
+  from ${SCHEMA}.adjustment_entries e join ${SCHEMA}.adjustments a on a.id = e.adjustment_id
+  where ${KEY_DIMENSIONS.map(({ column }) => `e.${column} = u.${column}`).join(' and ')}
+) end as corrections`
 
 const SELECT_DAYS = selectDay([
-  CORRECTED_LATER,
+  CORRECTIONS,
   ...DAILY_COLUMNS.map((column) => `u.${column}`),
   ...NAMES.map((named) => `${nameIn(named)} as ${named.column}`),
 ])
@@ -131,10 +134,22 @@ function ahead<Page>(page: Promise<Page>): Promise<Page> {
   return page
 }
 
+type Correction = readonly [
+  isLater: boolean,
+  isRepricing: boolean,
+  pico: string,
+  lines: readonly StoredLine[] | null,
+]
+
 function dayFrom(row: SqlRow): FocusDay {
   const names = countsBy(
     NAMES.map(({ field }) => field),
     (field) => row[NAMES.find((named) => named.field === field)?.column ?? ''] ?? null,
   )
-  return { ...dailyRowFrom(row), ...names, correctedLaterPico: BigInt(row.corrected_later ?? '0') }
+  const made: readonly Correction[] = JSON.parse(row.corrections ?? '[]')
+  const corrections = made.map(([isLater, isRepricing, pico, lines]) => ({
+    ...{ isLater, isRepricing, pico: BigInt(pico) },
+    lines: lines === null ? null : linesFrom(lines),
+  }))
+  return { ...dailyRowFrom(row), ...names, corrections }
 }

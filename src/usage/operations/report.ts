@@ -8,6 +8,7 @@ import {
   choiceField,
   clientField,
   countField,
+  flagField,
   formField,
   groupsField,
   LIST_PART,
@@ -19,6 +20,7 @@ import type { Ports } from '../../operations/ports.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { badCursor, invalid, noClient } from '../../operations/refuse.ts'
 import { renderTable } from '../../operations/table.ts'
+import type { OperatorCosts } from '../../pricing/contracts/three-costs.ts'
 import { type Report, readReport } from '../report/read-report.ts'
 import { REPORT, renderReport } from '../report/render-report.ts'
 import {
@@ -73,6 +75,9 @@ const FIELDS = {
     description: 'Only what has this value on this axis: NAME=VALUE.',
     [VALUE]: 'name=value',
   }).optional(),
+  costs: flagField(
+    'Adds what it costs by public lists and by your contracts, beside what clients pay.',
+  ).default(false),
   top: countField(MOST_TOP, 'With interval: so many groups have a series of their own.').default(DEFAULT_TOP),
   sort: choiceField(REPORT_SORTS, 'What rows are sorted by. change needs compare.', 'figure').default('cost'),
   order: choiceField(['desc', 'asc'], 'The largest first, or the smallest.').default('desc'),
@@ -90,7 +95,7 @@ function check(asked: Asked): void {
   if (sort === 'change' && compare === undefined) throw invalid('sort', 'needs compare for change')
   if (cursor !== undefined && groupBy === undefined) throw badCursor()
   const scope = { groupBy: groupBy ?? [], filters: filtersOf(asked, null) }
-  checkAxis(scope)
+  checkAxis(scope, asked.costs)
   if (sort === 'refused' && !hasRefused(scope))
     throw invalid('sort', 'must be another one: refused calls have no upstream')
   if (PERCENTILE_NAMES.some((name) => name === sort) && !hasLatencies(scope))
@@ -98,9 +103,10 @@ function check(asked: Asked): void {
 }
 
 /** Values have totals by day and client alone: single calls have the rest. */
-function checkAxis({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>): void {
+function checkAxis({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>, costs: boolean): void {
   const names = new Set([...groupBy, ...filters.map(({ group }) => group)].filter(isAxis))
   if (names.size === 0) return
+  if (costs) throw invalid('costs', 'must be left out: values have no prices of their own')
   if (names.size > 1) throw invalid('axis', 'must be of the one axis that group_by names')
   const others = (group: ReportGroup) => group !== 'client' && !isAxis(group)
   const [other] = [...groupBy, ...filters.map(({ group }) => group)].filter(others)
@@ -141,6 +147,7 @@ function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQu
     order,
     search: q === '' ? null : q,
     limit,
+    costs: asked.costs,
     after,
   }
 }
@@ -172,7 +179,8 @@ export const reportOperation = renderedOperation({
 })
 
 /** A client sees itself alone, and no upstream. */
-function refuseOthers({ client, upstream, group_by: groupBy = [] }: Asked): void {
+function refuseOthers({ client, upstream, costs, group_by: groupBy = [] }: Asked): void {
+  if (costs) throw invalid('costs', 'must be left out')
   if (client !== undefined) throw invalid('client', 'must be left out: a client sees itself alone')
   if (upstream !== undefined) throw invalid('upstream', 'must be left out')
   if (groupBy.some((group) => group === 'client' || group === 'upstream'))
@@ -194,7 +202,7 @@ const COLUMNS: readonly { readonly heading: string; readonly cell: (totals: Repo
   { heading: 'COST USD', cell: ({ now }) => picoToUsdText(now.costPico) },
 ]
 
-function textOf({ query, totals, rows }: Report): string {
+function textOf({ query, totals, rows, costs }: Report): string {
   const { period, before, groupBy } = query
   const columns = [
     ...COLUMNS,
@@ -207,20 +215,28 @@ function textOf({ query, totals, rows }: Report): string {
           },
         ]),
   ]
-  const shown = rows.map(({ names, ...figures }) => [
+  const costCells = (one: OperatorCosts | undefined) =>
+    one === undefined ? [] : [picoToUsdText(one.listPico), picoToUsdText(one.contractedPico)]
+  const shown = rows.map(({ names, ...figures }, place) => [
     ...names.map(({ id, name }) => name ?? (id === '' ? '(none)' : id)),
     ...columns.map(({ cell }) => cell(figures)),
+    ...costCells(costs?.rows[place]),
   ])
   const total = [
     ...groupBy.map((_, index) => (index === 0 ? '(all)' : '')),
     ...columns.map(({ cell }) => cell(totals)),
+    ...costCells(costs?.totals),
+  ]
+  const headings = [
+    ...columns.map(({ heading }) => heading),
+    ...(costs === null ? [] : ['LIST USD', 'CONTRACTED USD']),
   ]
   return [
     `${period.fromDay} to ${period.toDay}, UTC${before === null ? '' : `, beside ${before.fromDay} to ${before.toDay}`}`,
     renderTable(
       [
         ...groupBy.map((group) => ({ heading: group.toUpperCase() })),
-        ...columns.map(({ heading }) => ({ heading, align: 'right' as const })),
+        ...headings.map((heading) => ({ heading, align: 'right' as const })),
       ],
       shown,
       total,

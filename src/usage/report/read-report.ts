@@ -2,12 +2,17 @@ import { createHash } from 'node:crypto'
 import { countsBy } from '../../call/usage.ts'
 import { firstOfMonth, firstOfNextMonth, type Period } from '../../domain/period.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
+import { readContracts } from '../../pricing/contracts/contracts-table.ts'
+import { NO_COSTS, type OperatorCosts } from '../../pricing/contracts/three-costs.ts'
 import { inSnapshot, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { ALL_COMMITTED } from '../../store/ledger/committed-offsets.ts'
+import { selectCosts } from '../costs/select-costs.ts'
 import { selectSummarised } from '../summaries/summarised.ts'
 import { type Interval, REPORT_SUMS, type ReportQuery, reportCursorBehind } from './report-query.ts'
 import {
+  fieldsAmong,
+  filtersOf,
   type ReportRow,
   type ReportSums,
   type ReportTotals,
@@ -30,6 +35,8 @@ export interface Report {
   readonly asOf: Date | null
   readonly totals: ReportTotals
   readonly rows: readonly ReportRow[]
+  /** What the operator pays for all, and for each of the rows; `null`: it was not asked for. */
+  readonly costs: { readonly totals: OperatorCosts; readonly rows: readonly OperatorCosts[] } | null
   /** `null`: it was not asked for, or the answer goes on behind a cursor. */
   readonly series: {
     /** The first days of its places, rising. */
@@ -82,7 +89,24 @@ export async function readReportOn(
     interval === null || after !== null
       ? null
       : await readSeries(session, { ...query, interval }, known, rows)
-  return { kind: 'read', tag, report: { query, asOf, totals, rows, series }, next }
+  const costs = query.costs === true ? await readCosts(session, query, rows) : null
+  return { kind: 'read', tag, report: { query, asOf, totals, rows, costs, series }, next }
+}
+
+async function readCosts(
+  session: PostgresSession,
+  { period, groupBy, filters }: ReportQuery,
+  rows: readonly ReportRow[],
+): Promise<NonNullable<Report['costs']>> {
+  const contracts = await readContracts(session)
+  const only = filtersOf({ filters })
+  const whole = await selectCosts(session, { period, by: [], only }, contracts)
+  const totals = whole.get('') ?? NO_COSTS
+  if (rows.length === 0) return { totals, rows: [] }
+  const by = fieldsAmong(groupBy)
+  const shown = { fields: by, ids: rows.map(({ end }) => end.ids) }
+  const found = await selectCosts(session, { period, by, only: [...only, shown] }, contracts)
+  return { totals, rows: rows.map(({ end }) => found.get(end.ids.join('\0')) ?? NO_COSTS) }
 }
 
 /** Every group of a period, on each of its days, on one snapshot. */
@@ -115,6 +139,7 @@ select concat_ws(' ', ${ALL_COMMITTED},
     (select count(*) from ${SCHEMA}.dead_letters where resolved_at is null),
     (select concat(count(*), '-', sum(xmin::text::bigint)) from ${SCHEMA}.adjustments),
     (select count(*) from ${SCHEMA}.prices),
+    (select concat(count(*), '-', sum(xmin::text::bigint)) from ${SCHEMA}.contracts),
     (select version from ${SCHEMA}.key_version),
     (select sum(calls) from ${SCHEMA}.refusals where day between $1 and $2),
     (select sum(calls) from ${SCHEMA}.refused_calls where day between $1 and $2)) as state,

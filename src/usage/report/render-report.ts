@@ -11,6 +11,7 @@ import {
   shownText,
   shownTextOrNull,
 } from '../../operations/answers.ts'
+import type { OperatorCosts } from '../../pricing/contracts/three-costs.ts'
 import { averageMs } from '../query/usage-figures.ts'
 import type { Report } from './read-report.ts'
 import {
@@ -66,6 +67,13 @@ const FIGURES = {
   first_byte_p50_ms: ms('Half of the calls had their first byte after at most this time, to a fifth.'),
   first_byte_p95_ms: ms('The same of 95 in 100.'),
   ...MONEY,
+  costs: shownDocument('ReportCosts', {
+    list_usd: shownText('By public lists, without markups, corrections of prices included.'),
+    contracted_usd: shownText('By your contracts with providers, which is what you pay.'),
+    billed_usd: shownText('What clients pay: cost_usd_text.'),
+  })
+    .optional()
+    .describe('US dollars as exact decimal text. Only with costs.'),
   before: BEFORE.optional().describe('The same of the period before. Only with compare.'),
 }
 
@@ -129,13 +137,13 @@ export const REPORT = shownDocument('Report', {
 
 export type ReportDocument = z.output<typeof REPORT>
 
-export function renderReport({ query, asOf, totals, rows, series }: Report): ReportDocument {
+export function renderReport({ query, asOf, totals, rows, costs, series }: Report): ReportDocument {
   const { period, before, groupBy } = query
   return {
     period: { from: period.fromDay, to: period.toDay },
     ...(before === null ? {} : { before: { from: before.fromDay, to: before.toDay } }),
     as_of: asOf === null ? null : asOf.toISOString(),
-    totals: figuresOf(totals),
+    totals: { ...figuresOf(totals), ...costsOf(costs?.totals, totals) },
     ...(series === null
       ? {}
       : {
@@ -148,11 +156,23 @@ export function renderReport({ query, asOf, totals, rows, series }: Report): Rep
             other: pointsOf(series.other),
           },
         }),
-    rows: rows.map((row) => ({
+    rows: rows.map((row, place) => ({
       ...namesOf(row.names, groupBy),
       ...figuresOf(row),
+      ...costsOf(costs?.rows[place], row),
       share: totals.now.costPico === 0n ? null : ratio(row.now.costPico, totals.now.costPico),
     })),
+  }
+}
+
+function costsOf(costs: OperatorCosts | undefined, { now }: ReportTotals) {
+  if (costs === undefined) return {}
+  return {
+    costs: {
+      list_usd: picoToUsdText(costs.listPico),
+      contracted_usd: picoToUsdText(costs.contractedPico),
+      billed_usd: picoToUsdText(now.costPico),
+    },
   }
 }
 

@@ -136,6 +136,8 @@ export interface ReportQuery {
   /** A part of a name or an id, whatever its case; `null`: all groups are shown. */
   readonly search: string | null
   readonly limit: number
+  /** Whether what the operator pays is asked for, too. Absent: it is not. */
+  readonly costs?: boolean
   /** `null`: from the first row on. */
   readonly after: ReportRowEnd | null
 }

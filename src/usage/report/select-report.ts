@@ -237,11 +237,13 @@ function axisOf(
   return name === null ? null : { name, isKept: grouped !== null, only: filter?.ids ?? null }
 }
 
-function fieldsAmong(groups: readonly ReportGroup[]): readonly DimensionField[] {
+/** The dimensions among groups. */
+export function fieldsAmong(groups: readonly ReportGroup[]): readonly DimensionField[] {
   return groups.flatMap((group) => dimensionOf(group).field ?? [])
 }
 
-function filtersOf({ filters }: Pick<ReportQuery, 'filters'>): readonly Only[] {
+/** What filters say of dimensions. */
+export function filtersOf({ filters }: Pick<ReportQuery, 'filters'>): readonly Only[] {
   return filters.flatMap(({ group, ids }) => {
     const { field } = dimensionOf(group)
     return field === null ? [] : [{ fields: [field], ids: ids.map((id) => [id]) }]

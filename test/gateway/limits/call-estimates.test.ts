@@ -390,7 +390,7 @@ describe('prices', () => {
     const urgent = Number(estimate({ path: CHAT, body: { ...body, service_tier: 'priority' } }).pico)
     expect(urgent / usual).toBeGreaterThan(1.9)
     const catalog = buildCatalog({
-      markups: [{ client: 'dear', upstream: null, factor: { digits: 2n, scale: 0 }, line: 1 }],
+      markups: [{ client: 'dear', upstream: null, from: null, factor: { digits: 2n, scale: 0 }, line: 1 }],
     })
     const dear = open(SETTINGS, catalog).estimateCall(admitted({ path: CHAT, body, client: 'dear' }))
     expect(Number(dear.pico) / usual).toBeCloseTo(2, 2)

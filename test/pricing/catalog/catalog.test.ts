@@ -536,7 +536,7 @@ test('every provider an upstream can have is in the table, and every place it na
 test("an upstream's own figure is taken where it is trusted and gives one", () => {
   const trusting = buildCatalog({
     trustedUpstreams: ['up'],
-    markups: [{ client: 'acme', upstream: null, factor: { digits: 15n, scale: 1 }, line: 1 }],
+    markups: [{ client: 'acme', upstream: null, from: null, factor: { digits: 15n, scale: 1 }, line: 1 }],
   })
   const call = callOf({ provider: 'openrouter', model: 'openai/gpt-4o', usage: { inputTokens: 1 } })
   const costOf = (change: Partial<CallToPrice>) => described(trusting.priceCall({ ...call, ...change }))
