@@ -1,6 +1,7 @@
 import { randomBase62 } from '../domain/base62.ts'
 import { type Postgres, type PostgresSession, sqlStateOf } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
+import { membersBelow } from './groups/groups.ts'
 import { changing } from './key-version.ts'
 import { type ListedPage, listedPage, type PageOrder, rowsOf, WHOLE_LIST } from './listed-page.ts'
 
@@ -10,6 +11,8 @@ export interface Client {
   readonly name: string
   readonly disabled: boolean
   readonly createdAt: Date
+  /** The name of the group that it is in now; `null`: none. */
+  readonly group: string | null
 }
 
 interface ClientRow {
@@ -17,9 +20,12 @@ interface ClientRow {
   readonly name: string
   readonly disabled: boolean
   readonly created_at: Date
+  readonly group_name: string | null
 }
 
-const COLUMNS = 'id, name, disabled, created_at'
+const COLUMNS = `id, name, disabled, created_at, (
+  select g.name from ${SCHEMA}.group_members m left join ${SCHEMA}.groups g on g.id = m.group_id
+  where m.id = clients.id order by m.from_day desc limit 1) as group_name`
 const UNIQUE_VIOLATION = '23505'
 
 /** Creates a client; `null`: the name exists. */
@@ -51,17 +57,23 @@ export async function createClientIn(
   return firstClient(rows)
 }
 
-/** Clients, by name; `null`: there is none with the id of the cursor. */
+/**
+ * Clients, by name; `null`: there is none with the id of the cursor.
+ *
+ * @param groupId Those in this group and below it; `null`: all.
+ */
 export async function selectClientPage(
   pool: Postgres,
   order: PageOrder = WHOLE_LIST,
+  groupId: string | null = null,
 ): Promise<ListedPage<Client> | null> {
   const { cursor } = order
   const { rows } = await pool.query<ClientRow>(
     `select ${COLUMNS} from ${SCHEMA}.clients
-     ${cursor === null ? '' : `where name > (select name from ${SCHEMA}.clients where id = $2)`}
+     where ($2::text is null or name > (select name from ${SCHEMA}.clients where id = $2))
+       and ($3::text is null or id in (${membersBelow('$3')}))
      order by name limit $1`,
-    [rowsOf(order), ...(cursor === null ? [] : [cursor])],
+    [rowsOf(order), cursor, groupId],
   )
   if (cursor !== null && rows.length === 0 && (await findClientById(pool, cursor)) === null) return null
   return listedPage(rows.map(clientFrom), order)
@@ -117,7 +129,8 @@ function firstClient(rows: readonly ClientRow[]): Client | null {
 }
 
 function clientFrom(row: ClientRow): Client {
-  return { id: row.id, name: row.name, disabled: row.disabled, createdAt: row.created_at }
+  const { id, name, disabled, created_at: createdAt, group_name: group } = row
+  return { id, name, disabled, createdAt, group }
 }
 
 /** The names of these clients, by id. One that is no longer known is absent. */

@@ -16,7 +16,7 @@ export function changing(statement: string): string {
 }
 
 /** Takes the counter's lock early, in a transaction that reads keys before it changes them. */
-export async function lockKeyVersion(session: PostgresSession): Promise<void> {
+export async function lockKeyVersion(session: Pick<PostgresSession, 'query'>): Promise<void> {
   await session.query(`select from ${SCHEMA}.key_version for update`)
 }
 

@@ -10,6 +10,7 @@ export const LOG_EVENTS = {
   'admin.contract_changed': 'the operator set or removed what is paid to a provider',
   'admin.cost_corrected': 'the operator adjusted, rebuilt or repriced costs',
   'admin.statement_closed': 'the operator closed a statement of a client',
+  'admin.group_changed': 'the operator made, renamed, moved or removed a group of clients, or moved a client',
   'admin.kafka_off': 'the operator deleted the calls that waited for Kafka',
   'admin.key_created': 'the operator created an API key',
   'admin.key_revoked': 'the operator revoked an API key',
@@ -62,6 +63,9 @@ export const LOG_EVENTS = {
   'gateway.started': 'the gateway takes calls',
   'gateway.stopping': 'the gateway takes no new calls and ends',
   'gateway.stores_not_closed': 'Postgres or Redis did not close their connections in time',
+
+  'groups.read_again': 'groups are read from Postgres again',
+  'groups.unreadable': 'groups cannot be read from Postgres; the last known ones hold',
 
   'identity.keys_fetched': 'the public keys of an identity provider are fetched again',
   'identity.keys_not_fetched':

@@ -1,5 +1,12 @@
 import { renderClient } from '../../domain/documents/client-document.ts'
-import { shownDocument, shownFlag, shownList, shownMoment, shownText } from '../../operations/answers.ts'
+import {
+  shownDocument,
+  shownFlag,
+  shownList,
+  shownMoment,
+  shownText,
+  shownTextOrNull,
+} from '../../operations/answers.ts'
 import { LIST_PART, LISTED_ROWS, nameField, textField } from '../../operations/fields.ts'
 import { Part, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
@@ -14,12 +21,15 @@ import {
   selectClientPage,
   setClientDisabled,
 } from '../clients.ts'
+import { lockKeyVersion } from '../key-version.ts'
+import { checkPlace, getGroup, PLACE, place } from './groups.ts'
 
 const SHOWN_CLIENT = shownDocument('Client', {
   id: shownText('The id of the client, which begins with cli_.'),
   name: shownText('The name of the client.'),
   disabled: shownFlag('All of its keys are refused.'),
   created_at: shownMoment('The time at which it was made.'),
+  group: shownTextOrNull('The name of the group that it is in. null: none.'),
 })
 
 export const createClientOperation = renderedOperation({
@@ -54,11 +64,16 @@ export const listClientsOperation = renderedOperation({
   summary: 'Shows clients, by name.',
   role: 'read',
   http: { method: 'GET', path: '/clients', id: 'listClients', rows: LISTED_ROWS },
-  input: LIST_PART,
+  input: {
+    group: textField('Only those in this group and below it, by its id or name.', 'name').optional(),
+    ...LIST_PART,
+  },
   answer: shownList(SHOWN_CLIENT),
   gives: 'The clients.',
-  async run({ pool }: Ports, { limit = null, cursor = null }) {
-    const page = await selectClientPage(pool, { limit, cursor })
+  errors: ['not_found'],
+  async run({ pool }: Ports, { group, limit = null, cursor = null }) {
+    const groupId = group === undefined ? null : (await getGroup(pool, group)).id
+    const page = await selectClientPage(pool, { limit, cursor }, groupId)
     if (page === null) throw badCursor()
     return new Part(page.items, page.next)
   },
@@ -70,6 +85,7 @@ export const listClientsOperation = renderedOperation({
       columns: [
         { heading: 'NAME', cell: ({ name }) => name },
         { heading: 'STATE', cell: ({ disabled }) => (disabled ? 'disabled' : 'enabled') },
+        { heading: 'GROUP', cell: ({ group }) => group ?? '' },
         { heading: 'CREATED', cell: ({ createdAt }) => createdAt.toISOString().slice(0, 10) },
         { heading: 'ID', cell: ({ id }) => id },
       ],
@@ -94,12 +110,13 @@ export const showClientOperation = renderedOperation({
 })
 
 function clientText(client: Client): string {
-  const { name, id, disabled, created_at: made } = renderClient(client)
+  const { name, id, disabled, created_at: made, group } = renderClient(client)
   return [
     `name     ${name}`,
     `id       ${id}`,
     `state    ${disabled ? 'disabled' : 'enabled'}`,
     `created  ${made}`,
+    ...(group === null ? [] : [`group    ${group}`]),
   ].join('\n')
 }
 
@@ -135,6 +152,38 @@ export const renameClientOperation = renderedOperation({
     words: 'client rename',
     options: { id: '<name>', name: '<new-name>' },
     print: ({ name, id }) => `The client ${id} is named ${name}.`,
+  },
+})
+
+export const moveClientOperation = renderedOperation({
+  name: 'clients.move',
+  summary: 'Puts a client into a group from a day on.',
+  description: 'What it used before that day stays where it was.',
+  role: 'write',
+  http: { method: 'POST', path: '/clients/{id}/move', id: 'moveClient', body: 'ClientPlace' },
+  input: { id: WHICH_CLIENT, ...PLACE },
+  check: checkPlace,
+  answer: SHOWN_CLIENT,
+  gives: 'The client.',
+  errors: ['not_found', 'conflict'],
+  async run(ports: Ports, { id, ...asked }) {
+    await lockKeyVersion(ports.pool)
+    const client = await getClient(ports.pool, id)
+    await place(ports, client.id, asked)
+    return await getClient(ports.pool, client.id)
+  },
+  render: renderClient,
+  changes: {
+    event: 'admin.client_changed',
+    says: 'client moved',
+    log: ({ id }) => ({ client: id }),
+    isAnnounced: true,
+  },
+  command: {
+    words: 'client move',
+    options: { id: '<name>' },
+    print: ({ name, group }) =>
+      `The client ${name} is in ${group === null ? 'no group' : `the group ${group}`}.`,
   },
 })
 
