@@ -155,7 +155,11 @@ export interface GroupDimension extends Pick<KnownDimension, 'column' | 'type' |
   readonly group: NonNullable<Dimension['group']> & { readonly name: UsageGroup }
 }
 
-type NamedDimension = Pick<(typeof DIMENSIONS)[number], 'column' | 'named'>
+/** A column of rows, and the table whose `name` people know it by. */
+export interface NamedDimension {
+  readonly column: string
+  readonly named?: { readonly table: string }
+}
 
 /** The joins from rows `u` to the names that people know their dimensions by. */
 export function joinNames(dimensions: readonly NamedDimension[]): string {

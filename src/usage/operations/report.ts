@@ -4,6 +4,7 @@ import { MAX_PAGE_LIMIT } from '../../domain/documents/page-limit.ts'
 import { DEFAULT_PERIOD_DAYS, isMonthPeriod, periodBefore, periodOf } from '../../domain/period.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { findClient } from '../../keys/clients.ts'
+import { getGroupOfAnyDay } from '../../keys/operations/groups.ts'
 import {
   choiceField,
   clientField,
@@ -28,6 +29,7 @@ import {
   hasRefused,
   INTERVALS,
   isAxis,
+  isClientGroup,
   MOST_GROUPS,
   PERCENTILE_NAMES,
   parseReportCursor,
@@ -62,12 +64,16 @@ const FIELDS = {
   ).optional(),
   group_by: groupsField(
     REPORT_GROUPS,
-    `Breaks it down by at most two of ${REPORT_GROUPS.join(', ')}, or by axis:NAME, alone or with client.`,
+    `Breaks it down by at most two of ${REPORT_GROUPS.join(', ')}, or by axis:NAME, alone or with client or group. group: those right below the one asked for, or the topmost ones.`,
     { item: z.templateLiteral(['axis:', z.string().regex(AXIS_NAME)]), text: 'axis:NAME' },
   )
     .refine((groups) => groups.length <= MOST_GROUPS, `must name at most ${MOST_GROUPS}`)
     .optional(),
   client: clientField('Only what this client used, by its name.').optional(),
+  group: textField(
+    'Only what clients in this group of clients or below it used, each on the days it was there. By its id or name.',
+    'group',
+  ).optional(),
   key: textField('Only what came with this key, by its id.', 'id').optional(),
   model: modelNameField('Only what this model answered.').optional(),
   upstream: textField('Only what went to this upstream.', 'name').optional(),
@@ -94,8 +100,10 @@ function check(asked: Asked): void {
   checkPeriod(asked)
   if (sort === 'change' && compare === undefined) throw invalid('sort', 'needs compare for change')
   if (cursor !== undefined && groupBy === undefined) throw badCursor()
-  const scope = { groupBy: groupBy ?? [], filters: filtersOf(asked, null) }
+  const scope = { groupBy: groupBy ?? [], filters: filtersOf(asked) }
   checkAxis(scope, asked.costs)
+  if (asked.costs && [...scope.groupBy, ...scope.filters.map(({ group }) => group)].some(isClientGroup))
+    throw invalid('costs', 'must be left out: groups of clients have no prices of their own')
   if (sort === 'refused' && !hasRefused(scope))
     throw invalid('sort', 'must be another one: refused calls have no upstream')
   if (PERCENTILE_NAMES.some((name) => name === sort) && !hasLatencies(scope))
@@ -108,7 +116,7 @@ function checkAxis({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'
   if (names.size === 0) return
   if (costs) throw invalid('costs', 'must be left out: values have no prices of their own')
   if (names.size > 1) throw invalid('axis', 'must be of the one axis that group_by names')
-  const others = (group: ReportGroup) => group !== 'client' && !isAxis(group)
+  const others = (group: ReportGroup) => group !== 'client' && !isAxis(group) && !isClientGroup(group)
   const [other] = [...groupBy, ...filters.map(({ group }) => group)].filter(others)
   if (other !== undefined)
     throw invalid(
@@ -117,13 +125,14 @@ function checkAxis({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'
     )
 }
 
+/** @param ids Of what is asked for by name. */
 function filtersOf(
-  { key, model, upstream, client, axis }: Asked,
-  clientId: string | null,
+  { key, model, upstream, client, group, axis }: Asked,
+  known: KnownIds = {},
 ): readonly ReportFilter[] {
   const [name = '', ...value] = axis?.split('=') ?? []
   const ofAxis = axis === undefined ? [] : [{ group: `axis:${name}` as const, ids: [value.join('=')] }]
-  const ids = { client: clientId ?? client, key, model, upstream }
+  const ids = { client, key, model, upstream, group, ...known }
   const ofDimensions = REPORT_GROUPS.flatMap((group) => {
     const id = ids[group]
     return id === undefined ? [] : [{ group, ids: [id] }]
@@ -131,7 +140,12 @@ function filtersOf(
   return [...ofDimensions, ...ofAxis]
 }
 
-function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQuery {
+interface KnownIds {
+  readonly client?: string
+  readonly group?: string
+}
+
+function queryOf(asked: Asked, known: KnownIds, nowMs: number): ReportQuery {
   const period = periodAsked(asked, nowMs) ?? periodOf(DEFAULT_PERIOD_DAYS, nowMs)
   const { sort, order, cursor, compare, interval = null, top, q = '', limit, group_by: groupBy = [] } = asked
   const after = cursor === undefined ? null : parseReportCursor(cursor, { sort, order, groupBy })
@@ -140,7 +154,7 @@ function queryOf(asked: Asked, clientId: string | null, nowMs: number): ReportQu
     period,
     before: compare === undefined ? null : periodBefore(period, isMonthPeriod(asked.period ?? '')),
     groupBy,
-    filters: filtersOf(asked, clientId),
+    filters: filtersOf(asked, known),
     interval,
     top,
     sort,
@@ -168,7 +182,10 @@ export const reportOperation = renderedOperation({
     if (ownClient !== undefined) refuseOthers(asked)
     const found = asked.client === undefined ? null : await findClient(pool, asked.client)
     if (asked.client !== undefined && found === null) throw noClient(asked.client)
-    const query = queryOf(asked, ownClient?.id ?? found?.id ?? null, now())
+    const client = ownClient ?? found
+    const group = asked.group === undefined ? null : await getGroupOfAnyDay(pool, asked.group)
+    const known = { ...(client && { client: client.id }), ...(group && { group: group.id }) }
+    const query = queryOf(asked, known, now())
     const answer = await read((from) => readReport(from, query, holds))
     return answer.kind === 'same'
       ? new Unchanged(answer.tag)
@@ -179,11 +196,12 @@ export const reportOperation = renderedOperation({
 })
 
 /** A client sees itself alone, and no upstream. */
-function refuseOthers({ client, upstream, costs, group_by: groupBy = [] }: Asked): void {
+function refuseOthers({ client, upstream, group, costs, group_by: groupBy = [] }: Asked): void {
   if (costs) throw invalid('costs', 'must be left out')
   if (client !== undefined) throw invalid('client', 'must be left out: a client sees itself alone')
   if (upstream !== undefined) throw invalid('upstream', 'must be left out')
-  if (groupBy.some((group) => group === 'client' || group === 'upstream'))
+  if (group !== undefined) throw invalid('group', 'must be left out')
+  if (groupBy.some((one) => one === 'client' || one === 'upstream' || isClientGroup(one)))
     throw invalid('group_by', 'must name key, model, both, or axis:NAME')
 }
 

@@ -9,6 +9,7 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import { ALL_COMMITTED } from '../../store/ledger/committed-offsets.ts'
 import { selectCosts } from '../costs/select-costs.ts'
 import { selectSummarised } from '../summaries/summarised.ts'
+import { placeOf, withoutMoves } from './group-source.ts'
 import { type Interval, REPORT_SUMS, type ReportQuery, reportCursorBehind } from './report-query.ts'
 import {
   fieldsAmong,
@@ -78,7 +79,8 @@ export async function readReportOn(
     .digest('base64url')
     .slice(0, 22)
   if (isHeld(tag)) return { kind: 'same', tag }
-  const known = await selectSummarised(session, wholeOf(query), 'whole')
+  const summarised = await selectSummarised(session, wholeOf(query), 'whole')
+  const known = placeOf(query, query.groupBy) === null ? summarised : await withoutMoves(session, summarised)
   const totals = await selectReportTotals(session, query, known)
   const found = query.groupBy.length === 0 ? [] : await selectReportRows(session, query, known)
   const rows = found.slice(0, query.limit)

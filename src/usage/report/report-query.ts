@@ -1,6 +1,6 @@
 import type { Period } from '../../domain/period.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { DIMENSIONS, type DimensionField } from '../dimensions.ts'
+import { DIMENSIONS, type DimensionField, type NamedDimension } from '../dimensions.ts'
 import { TOKEN_CLASS_FIELDS } from '../query/usage-figures.ts'
 import { findSummaryTables, LATENCY_TABLES } from '../summaries/summary-tables.ts'
 
@@ -15,30 +15,45 @@ const GROUPS = {
 type DimensionGroup = keyof typeof GROUPS
 type ReportField = (typeof GROUPS)[DimensionGroup]
 
-/** A dimension, or `axis:` and the name of an axis. */
-export type ReportGroup = DimensionGroup | `axis:${string}`
+/** The group of clients that a client was in on the day of its calls. */
+const CLIENT_GROUP = 'group'
 
-export const REPORT_GROUPS = Object.keys(GROUPS) as readonly DimensionGroup[]
+/** A dimension, the group that a client was in, or `axis:` and the name of an axis. */
+export type ReportGroup = DimensionGroup | typeof CLIENT_GROUP | `axis:${string}`
+
+export const REPORT_GROUPS = [...Object.keys(GROUPS), CLIENT_GROUP] as readonly (
+  | DimensionGroup
+  | typeof CLIENT_GROUP
+)[]
 /** More would be a list of every combination that was used, which `usage export` has. */
 export const MOST_GROUPS = 2
 
-/** The column and the names of a group. `field`: the dimension behind it; `null`: it is an axis. */
+/** The column and the names of a group. `field`: the dimension behind it; `null`: the source of rows makes the column. */
 export function dimensionOf(group: ReportGroup): GroupedBy {
   if (isAxis(group)) return { field: null, column: VALUE_COLUMN }
+  if (isClientGroup(group))
+    return { field: null, column: CLIENT_GROUP_COLUMN, named: { table: 'groups', exported: CLIENT_GROUP } }
   const found = DIMENSIONS.find(({ field }) => field === GROUPS[group])
   if (found === undefined) throw new Error(`there is no dimension ${group}`)
   return { ...found, field: GROUPS[group] }
 }
 
-interface GroupedBy extends Pick<(typeof DIMENSIONS)[number], 'column' | 'named'> {
+interface GroupedBy extends NamedDimension {
   readonly field: ReportField | null
+  readonly named?: { readonly table: string; readonly exported: string }
 }
 
 /** The column of a call's value on the axis that a report is about. */
 export const VALUE_COLUMN = 'axis_value'
+/** The column of the group of clients that a row is in. */
+export const CLIENT_GROUP_COLUMN = 'group_id'
 
 export function isAxis(group: ReportGroup): group is `axis:${string}` {
   return group.startsWith('axis:')
+}
+
+export function isClientGroup(group: ReportGroup): group is typeof CLIENT_GROUP {
+  return group === CLIENT_GROUP
 }
 
 /** The name of the axis among these groups; `null`: there is none. */
@@ -150,7 +165,10 @@ export interface ReportRowEnd {
 
 /** The dimensions that a report needs apart. */
 function fieldsOf({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>): readonly ReportField[] {
-  return groupsOf({ groupBy, filters }).flatMap((group) => (isAxis(group) ? [] : GROUPS[group]))
+  return groupsOf({ groupBy, filters }).flatMap((group) => {
+    if (isAxis(group)) return []
+    return isClientGroup(group) ? 'clientId' : GROUPS[group]
+  })
 }
 
 function groupsOf({ groupBy, filters }: Pick<ReportQuery, 'groupBy' | 'filters'>): readonly ReportGroup[] {

@@ -31,7 +31,7 @@ export interface Only {
 
 export interface SourceOrder {
   readonly by: readonly DimensionField[]
-  /** Whether days are kept apart, too. */
+  /** Whether days are kept apart, too. A month that is read from its sum is its first day. */
   readonly keepsDay: boolean
   readonly only: readonly Only[]
   /** Rows of the second have `is_before`. */
@@ -62,7 +62,7 @@ function unionOf(
 ): string {
   const tables = findSummaryTables([...by, ...only.flatMap(({ fields }) => fields)], among)
   const days = tables?.days ?? null
-  const months = keepsDay ? null : (tables?.months ?? null)
+  const months = tables?.months ?? null
   const kept = [...columnsOfFields(by), ...(keepsDay ? ['day'] : [])]
   const conditions = only.map((one) => ` and ${conditionOf(one, values)}`).join('')
   const parts = periods.flatMap((period, index) => {

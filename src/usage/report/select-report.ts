@@ -1,9 +1,10 @@
 import { countsBy } from '../../call/usage.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { type DimensionField, joinNames, nameIn } from '../dimensions.ts'
-import type { Summarised } from '../summaries/summarised.ts'
+import { NOTHING_SUMMARISED, type Summarised } from '../summaries/summarised.ts'
 import { LATENCY_COLUMNS, SUMMARY_COLUMNS } from '../summaries/summary-tables.ts'
 import { type AxisOrder, axisSource } from './axis-source.ts'
+import { byPlace, inPlace, type PlaceOrder, placeOf } from './group-source.ts'
 import {
   axisAmong,
   dimensionOf,
@@ -134,11 +135,14 @@ export async function selectSeries(
   const kept = groupBy.map((group) => dimensionOf(group).column)
   const fields = fieldsAmong(groupBy)
   const axis = axisOf(query, groupBy)
-  // Values are known only in the rows that the source makes.
-  const topOfSource = top === null || axis !== null ? [] : [{ fields, ids: top }]
+  const place = placeOf(query, groupBy)
+  // Values and groups of clients are known only in the rows that the source makes.
+  const isMade = axis !== null || place !== null
+  const topOfSource = top === null || isMade ? [] : [{ fields, ids: top }]
   const only = [...filtersOf(query), ...topOfSource]
-  const source = sourceOf({ by: fields, keepsDay: true, only, periods: [query.period], known }, axis, values)
-  const among = top === null || axis === null ? '' : `where ${isAmong(kept, top, values)}`
+  const order = { by: fields, keepsDay: true, only, periods: [query.period], known } as const
+  const source = sourceOf(query.interval === 'month' ? order : byDay(order), { axis, place }, values)
+  const among = top === null || !isMade ? '' : `where ${isAmong(kept, top, values)}`
   const { rows } = await session.query<SqlRow>(
     `select ${[...kept, `date_trunc('${query.interval}', day::timestamp)::date as start`].join(', ')},
        ${COLUMNS.map(({ column, field }) => `coalesce(sum(${column}), 0) as "${field}"`).join(', ')}
@@ -163,6 +167,8 @@ function joinedSource(
   const by = fieldsAmong(groupBy)
   const kept = groupBy.map((group) => dimensionOf(group).column)
   const only = filtersOf(query)
+  const axis = axisOf(query, groupBy)
+  const place = placeOf(query, groupBy)
   const order: SourceOrder = {
     by,
     keepsDay: false,
@@ -177,12 +183,13 @@ function joinedSource(
   const grouping = kept.length === 0 ? '' : `group by ${kept.join(', ')}`
   const grouped = (source: string, selected: readonly string[]) =>
     `(select ${[...kept, ...selected].join(', ')} from (${source}) u ${grouping})`
+  const within = (source: string) => (place === null ? source : inPlace(source, place, values))
   const refused = hasRefused(query)
-    ? grouped(refusedSource(kept, only, period, values), ['sum(calls) as refused'])
+    ? grouped(within(refusedSource(only, period, values)), ['sum(calls) as refused'])
     : null
   const latencies = hasLatencies(query)
     ? grouped(
-        latencySource({ ...order, periods: [period] }, values),
+        within(latencySource({ ...(place === null ? order : byPlace(order)), periods: [period] }, values)),
         LATENCY_COLUMNS.map(({ column }) => `sum(${column}) as ${column}`),
       )
     : null
@@ -202,8 +209,7 @@ function joinedSource(
     refused === null ? 'null::numeric as refused' : 'coalesce(refused, 0) as refused',
     ...LATENCY_COLUMNS.map(({ column }) => (latencies === null ? `null::numeric as ${column}` : column)),
   ]
-  const axis = axisOf(query, groupBy)
-  const used = grouped(sourceOf(order, axis, values), sums)
+  const used = grouped(sourceOf(order, { axis, place }, values), sums)
   // What is taken from `(none)` may leave nothing of it.
   const some = axis?.isKept === true ? `where ${sumNames.map((name) => `${name} <> 0`).join(' or ')}` : ''
   return `select ${shown.join(', ')} from (select * from ${used} used ${some}) used
@@ -211,19 +217,30 @@ function joinedSource(
 }
 
 function refusedSource(
-  kept: readonly string[],
   only: readonly Only[],
   { fromDay, toDay }: ReportQuery['period'],
   values: Values,
 ): string {
   const [from, to] = [values.add(fromDay, 'date'), values.add(toDay, 'date')]
   const conditions = only.map((one) => ` and ${conditionOf(one, values)}`).join('')
-  return `select ${[...kept, 'calls'].join(', ')} from ${ALL_REFUSALS} u
+  return `select u.* from ${ALL_REFUSALS} u
     where u.day between ${from} and ${to}${conditions}`
 }
 
-function sourceOf(order: SourceOrder, axis: AxisOrder | null, values: Values): string {
+/** What rows are needed by, beside dimensions. */
+interface Made {
+  readonly axis: AxisOrder | null
+  readonly place: PlaceOrder | null
+}
+
+function sourceOf(order: SourceOrder, { axis, place }: Made, values: Values): string {
+  if (place !== null) return inPlace(sourceOf(byPlace(order), { axis, place: null }, values), place, values)
   return axis === null ? usageSource(order, values, COLUMNS) : axisSource(order, axis, values, COLUMNS)
+}
+
+/** No day of a month that is read from its sum is known. */
+function byDay(order: SourceOrder): SourceOrder {
+  return { ...order, known: { ...order.known, months: NOTHING_SUMMARISED.months } }
 }
 
 /** The axis that rows are needed by, beside dimensions; `null`: none. */

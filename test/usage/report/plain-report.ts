@@ -24,9 +24,14 @@ export interface PlainRows {
   readonly usage: readonly Row[]
   readonly latency: readonly Row[]
   readonly refused: readonly Row[]
+  /** The groups that a client was in on a day, the nearest first. */
+  readonly chainOf: (clientId: string, day: string) => readonly string[]
 }
 
-export async function selectPlainRows(session: PostgresSession): Promise<PlainRows> {
+export async function selectPlainRows(
+  session: PostgresSession,
+  chainOf: PlainRows['chainOf'] = () => [],
+): Promise<PlainRows> {
   const all = async (text: string) => (await session.query<Row>(text)).rows
   return {
     usage: await all('select * from tallygate.daily_usage'),
@@ -35,6 +40,7 @@ export async function selectPlainRows(session: PostgresSession): Promise<PlainRo
          array_to_string(tallygate.latency_counts(first_bytes), ',') as first from tallygate.daily_latency`,
     ),
     refused: await all('select * from tallygate.refusals'),
+    chainOf,
   }
 }
 
@@ -56,13 +62,26 @@ function columnOf(group: ReportGroup): string {
   return group in COLUMN ? COLUMN[group as keyof typeof COLUMN] : group
 }
 
+/** What a row has of a group: of clients, the one right below `within`, or the topmost one. */
+function idIn({ chainOf }: PlainRows, row: Row, group: ReportGroup, within: string | undefined): string {
+  if (group !== 'group') return row[columnOf(group)] ?? ''
+  const chain = chainOf(row.client_id ?? '', row.day ?? '')
+  const place = within === undefined ? chain.length : chain.indexOf(within)
+  return chain[Math.max(0, place - 1)] ?? ''
+}
+
 /** The report that these rows make: its totals, and its groups by their ids. */
 export function plainReport(rows: PlainRows, query: ReportQuery) {
   const { period, before, groupBy, filters } = query
   const within = ({ fromDay, toDay }: ReportQuery['period'], row: Row) =>
     fromDay <= (row.day ?? '') && (row.day ?? '') <= toDay
+  const top = filters.find(({ group }) => group === 'group')?.ids[0]
   const isOfFilters = (row: Row) =>
-    filters.every(({ group, ids }) => ids.includes(row[columnOf(group)] ?? ''))
+    filters.every(({ group, ids }) =>
+      group === 'group'
+        ? rows.chainOf(row.client_id ?? '', row.day ?? '').includes(ids[0] ?? '')
+        : ids.includes(row[columnOf(group)] ?? ''),
+    )
   const filtered = {
     usage: rows.usage.filter(isOfFilters),
     latency: rows.latency.filter(isOfFilters),
@@ -70,8 +89,8 @@ export function plainReport(rows: PlainRows, query: ReportQuery) {
   }
   const groups = [...groupBy, ...filters.map(({ group }) => group)]
   const hasRefused = !groups.includes('upstream')
-  const hasLatencies = groups.every((group) => group === 'client' || group === 'model')
-  const nameOf = (row: Row) => groupBy.map((group: ReportGroup) => row[columnOf(group)] ?? '').join('\0')
+  const hasLatencies = groups.every((group) => ['client', 'model', 'group'].includes(group))
+  const nameOf = (row: Row) => groupBy.map((group) => idIn(rows, row, group, top)).join('\0')
   const figures = (isOf: (row: Row) => boolean): PlainFigures => {
     const now = filtered.usage.filter((row) => within(period, row) && isOf(row))
     const then = filtered.usage.filter((row) => before !== null && within(before, row) && isOf(row))

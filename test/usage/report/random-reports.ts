@@ -24,38 +24,49 @@ const IDS = {
   upstream: fc.constantFrom('openai', 'other'),
 }
 
-/** A report over some of the days of `random-usage.ts`. */
-export const reportQuery: fc.Arbitrary<ReportQuery> = fc
-  .record({
-    one: day,
-    other: day,
-    isCompared: fc.boolean(),
-    groupBy: fc.uniqueArray(fc.constantFrom(...REPORT_GROUPS), { maxLength: 2 }),
-    filters: fc.uniqueArray(
-      fc.constantFrom(...REPORT_GROUPS).chain((group) => IDS[group].map((id) => ({ group, ids: [id] }))),
-      { maxLength: 2, selector: ({ group }) => group },
-    ),
-    interval: fc.constantFrom(null, ...INTERVALS),
-    top: fc.integer({ min: 1, max: 4 }),
-    sort: fc.constantFrom(...REPORT_SORTS),
-    order: fc.constantFrom('desc' as const, 'asc' as const),
-    limit: fc.constantFrom(1, 2, 5, 100),
-  })
-  .map(({ one, other, isCompared, sort, ...rest }) => {
-    const period = one < other ? { fromDay: one, toDay: other } : { fromDay: other, toDay: one }
-    const isKept =
-      (sort !== 'change' || isCompared) &&
-      (sort !== 'refused' || hasRefused(rest)) &&
-      (!PERCENTILE_NAMES.some((name) => name === sort) || hasLatencies(rest))
-    return {
-      ...rest,
-      period,
-      before: isCompared ? periodBefore(period, false) : null,
-      sort: isKept ? sort : 'cost',
-      search: null,
-      after: null,
-    }
-  })
+/**
+ * A report over some of the days of `random-usage.ts`.
+ *
+ * @param groupIds Groups of clients.
+ */
+export const reportQuery = (groupIds: readonly string[] = ['grp_none']): fc.Arbitrary<ReportQuery> =>
+  fc
+    .record({
+      one: day,
+      other: day,
+      isCompared: fc.boolean(),
+      groupBy: fc.uniqueArray(fc.constantFrom(...REPORT_GROUPS), { maxLength: 2 }),
+      filters: fc.uniqueArray(
+        fc
+          .constantFrom(...REPORT_GROUPS)
+          .chain((group) => idsOf(group, groupIds).map((id) => ({ group, ids: [id] }))),
+        { maxLength: 2, selector: ({ group }) => group },
+      ),
+      interval: fc.constantFrom(null, ...INTERVALS),
+      top: fc.integer({ min: 1, max: 4 }),
+      sort: fc.constantFrom(...REPORT_SORTS),
+      order: fc.constantFrom('desc' as const, 'asc' as const),
+      limit: fc.constantFrom(1, 2, 5, 100),
+    })
+    .map(({ one, other, isCompared, sort, ...rest }) => {
+      const period = one < other ? { fromDay: one, toDay: other } : { fromDay: other, toDay: one }
+      const isKept =
+        (sort !== 'change' || isCompared) &&
+        (sort !== 'refused' || hasRefused(rest)) &&
+        (!PERCENTILE_NAMES.some((name) => name === sort) || hasLatencies(rest))
+      return {
+        ...rest,
+        period,
+        before: isCompared ? periodBefore(period, false) : null,
+        sort: isKept ? sort : 'cost',
+        search: null,
+        after: null,
+      }
+    })
+
+function idsOf(group: (typeof REPORT_GROUPS)[number], groupIds: readonly string[]) {
+  return group === 'group' ? fc.constantFrom(...groupIds) : IDS[group]
+}
 
 const NONE = () => false
 

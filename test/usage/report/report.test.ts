@@ -5,11 +5,12 @@ import { addRefusedCalls } from '../../../src/limits/table/refused-calls.ts'
 import { inSnapshot } from '../../../src/store/connection/postgres.ts'
 import { readReport } from '../../../src/usage/report/read-report.ts'
 import { parseReportCursor, type ReportQuery } from '../../../src/usage/report/report-query.ts'
-import { closeDay } from '../../../src/usage/summaries/summarise.ts'
+import { closeDay, closeMonth } from '../../../src/usage/summaries/summarise.ts'
+import { moveAbout, PlainGroups, randomMoves } from '../../keys/groups/random-groups.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aRecord } from '../../rollup/records.ts'
-import { addRecords, record, take } from '../summaries/random-usage.ts'
-import { selectPlainRows } from './plain-report.ts'
+import { addRecords, DAYS, FIRST_DAY, record, take } from '../summaries/random-usage.ts'
+import { type PlainRows, selectPlainRows } from './plain-report.ts'
 import { expectExactOn, reportQuery } from './random-reports.ts'
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
@@ -48,12 +49,56 @@ beforeAll(async () => {
 afterAll(() => ledger.drop())
 
 test('100 random reports are what daily_usage adds up to, to the picodollar', async () => {
-  const queries = fc.sample(reportQuery, { seed: SEED, numRuns: 100 })
+  const queries = fc.sample(reportQuery(), { seed: SEED, numRuns: 100 })
   await inSnapshot(ledger.pool, async (session) => {
     const rows = await selectPlainRows(session)
     for (const query of queries) await expectExactOn(session, query, rows)
   })
 })
+
+test('as clients and groups move about, each group is what its days add up to, however deep', async () => {
+  const plain = new PlainGroups(FIRST_DAY, DAYS)
+  // In March none moves, so its sum is read.
+  const [moves = []] = fc.sample(randomMoves(30, 50), { seed: SEED, numRuns: 1 })
+  await moveAbout(ledger.pool, plain, 7, ['cli_a', 'cli_b', 'cli_c'], moves, FIRST_DAY)
+  for (let day = '2026-03-01'; day < '2026-04-01'; day = addDays(day, 1)) await closeDay(ledger.pool, day)
+  expect(await closeMonth(ledger.pool, '2026-03-01')).toBe(true)
+  const queries = fc
+    .sample(reportQuery(plain.ids), { seed: SEED, numRuns: 90 })
+    .filter(({ groupBy, filters }) => [...groupBy, ...filters.map(({ group }) => group)].includes('group'))
+  await inSnapshot(ledger.pool, async (session) => {
+    const rows = await selectPlainRows(session, (clientId, day) => plain.chain(clientId, day))
+    for (const query of queries) await expectExactOn(session, query, rows)
+    // Every node is the sum of its parts, on each day.
+    for (const id of plain.ids) {
+      const of = async (groupBy: ReportQuery['groupBy'], interval: 'day' | null) => {
+        const filters = [{ group: 'group' as const, ids: [id] }]
+        const query = {
+          ...asked,
+          period: { fromDay: FIRST_DAY, toDay: '2026-04-04' },
+          filters,
+          groupBy,
+          interval,
+        }
+        return await expectExactOn(session, query, rows)
+      }
+      const report = await of(['group'], 'day')
+      const parts = report.series?.groups.map(({ sums }) => sums) ?? []
+      const whole = report.series?.starts.map((day) => plainDay(rows, id, day))
+      expect(
+        report.series?.starts.map((_, place) =>
+          parts.reduce((sum, part) => sum + (part[place]?.costPico ?? 0n), 0n),
+        ),
+      ).toEqual(whole)
+    }
+  })
+})
+
+function plainDay(rows: PlainRows, groupId: string, day: string): bigint {
+  return rows.usage
+    .filter((row) => row.day === day && rows.chainOf(row.client_id ?? '', day).includes(groupId))
+    .reduce((sum, row) => sum + BigInt(row.cost_pico ?? '0') + BigInt(row.adjusted_pico ?? '0'), 0n)
+}
 
 const asked: ReportQuery = {
   period: FEBRUARY,
