@@ -28,7 +28,7 @@ export interface OpenEnd {
 interface Asked {
   readonly pool: Postgres
   readonly nowMs: number
-  readonly clientId: string
+  readonly clientId: string | null
   readonly month: UtcMonth
   readonly overview: LedgerOverview
 }
@@ -91,10 +91,10 @@ const FINDERS: Readonly<Record<OpenEndName, Finder>> = {
   },
 }
 
-/** All that may still change a client's month, in the order of the names. */
+/** All that may still change a month of a client (`null`: of any), in the order of the names. */
 export async function findOpenEnds(
   { pool, now, inspectLedger }: LedgerPorts,
-  clientId: string,
+  clientId: string | null,
   month: UtcMonth,
 ): Promise<readonly OpenEnd[]> {
   const asked = { pool, nowMs: now(), clientId, month, overview: await inspectLedger() }

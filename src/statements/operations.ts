@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { isMonth } from '../domain/utc-month.ts'
 import { type Client, findClient, findClientById } from '../keys/clients.ts'
 import type { LedgerPorts } from '../ledger/operations/ledger.ts'
 import {
@@ -13,7 +12,6 @@ import {
 import { clientField, groupsField, textField } from '../operations/fields.ts'
 import { type Chapter, operation, renderedOperation } from '../operations/operation.ts'
 import type { Ports } from '../operations/ports.ts'
-import { VALUE } from '../operations/read-input.ts'
 import { conflict, invalid, noClient } from '../operations/refuse.ts'
 import { printable, renderTable } from '../operations/table.ts'
 import {
@@ -33,7 +31,7 @@ import {
 import { findOpenEnds, numbered, OPEN_ENDS, type OpenEnd } from './open-ends.ts'
 import { selectStatement } from './select-statement.ts'
 import { publicKeyOf } from './signed-statement.ts'
-import { STATED, STATEMENT, type StatedMonth, statementDocument } from './statement-document.ts'
+import { MONTH, STATED, STATEMENT, type StatedMonth, statementDocument } from './statement-document.ts'
 
 export interface StatementPorts extends LedgerPorts {
   /** The pepper that statements are signed under. Throws where it is not configured. */
@@ -41,11 +39,6 @@ export interface StatementPorts extends LedgerPorts {
 }
 
 const CLIENT = textField('The name of the client, or its id.', 'name')
-const MONTH = z
-  .string('must be a text')
-  .refine(isMonth, 'must be a month that exists, such as 2026-01')
-  .meta({ description: 'YYYY-MM, UTC.', pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$', [VALUE]: 'month' })
-
 function stated(closed: ClosedStatement): StatedMonth {
   return {
     statement: STATEMENT.parse(JSON.parse(closed.document)),

@@ -1,5 +1,6 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
 import { daysOfMonth, type UtcMonth } from '../domain/utc-month.ts'
+import { clientsBelow } from '../keys/groups/group-spans.ts'
 import type { Price } from '../pricing/price.ts'
 import { rateShownAs } from '../pricing/shown-prices.ts'
 import { inSnapshot, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
@@ -21,16 +22,26 @@ const SUMMED = [
   ...UNIT_COLUMNS,
 ]
 
-const SELECT_USE = `
+/** What a statement is about: a client, or what clients used on the days that they were in a group or below it. */
+export type StatementOf = 'client' | 'group'
+
+/** Keeps of rows `u` those of the client or group `$1`, in SQL. */
+const SCOPES: Readonly<Record<StatementOf, string>> = {
+  client: 'where u.client_id = $1',
+  group: `join (${clientsBelow('$1')}) m on m.client_id = u.client_id and u.day between m.from_day and m.to_day
+    where true`,
+}
+
+const selectUse = (of: StatementOf) => `
 select model, upstream, price_id, ${SUMMED.map((column) => `coalesce(sum(${column}), 0)::text as ${column}`).join(', ')}
-from ${SCHEMA}.daily_usage where client_id = $1 and day between $2 and $3
+from ${SCHEMA}.daily_usage u ${SCOPES[of]} and u.day between $2 and $3
 group by model, upstream, price_id order by model, upstream, price_id`
 
-const SELECT_CORRECTIONS = `
-select a.id, a.kind, a.at, a.why, sum(e.pico)::text as pico
-from ${SCHEMA}.adjustment_entries e join ${SCHEMA}.adjustments a on a.id = e.adjustment_id
-where e.client_id = $1 and e.day between $2 and $3
-group by a.id having sum(e.pico) <> 0 order by a.id`
+const selectCorrected = (of: StatementOf) => `
+select a.id, a.kind, a.at, a.why, sum(u.pico)::text as pico
+from ${SCHEMA}.adjustment_entries u join ${SCHEMA}.adjustments a on a.id = u.adjustment_id
+${SCOPES[of]} and u.day between $2 and $3
+group by a.id having sum(u.pico) <> 0 order by a.id`
 
 /** The last month that is closed, and the first behind it that has usage. */
 const SELECT_MONTHS = `
@@ -71,11 +82,32 @@ export async function readStatement(
   client: { readonly id: string; readonly name: string },
   month: UtcMonth,
 ): Promise<Statement> {
-  const { from, to } = daysOfMonth(month)
-  const { rows } = await session.query<Readonly<Record<string, string>>>(SELECT_USE, [client.id, from, to])
-  const prices = await selectPrices(session, new Set(rows.map((row) => row.price_id ?? '')))
-  const corrections = await selectCorrections(session, client.id, from, to)
+  const stated = await readStated(session, 'client', client.id, month)
   const carried = await selectCarried(session, client.id, month)
+  return {
+    ...stated,
+    clientId: client.id,
+    client: client.name,
+    month,
+    carried,
+    totalPico: carried.reduce((sum, { amountPico }) => sum + amountPico, stated.costPico),
+  }
+}
+
+/** What was used in a month, line by line. */
+export type Stated = Pick<Statement, 'requests' | 'lines' | 'corrections' | 'unpriced' | 'costPico'>
+
+/** @param id Of the client or group. */
+export async function readStated(
+  session: PostgresSession,
+  of: StatementOf,
+  id: string,
+  month: UtcMonth,
+): Promise<Stated> {
+  const { from, to } = daysOfMonth(month)
+  const { rows } = await session.query<Readonly<Record<string, string>>>(selectUse(of), [id, from, to])
+  const prices = await selectPrices(session, new Set(rows.map((row) => row.price_id ?? '')))
+  const corrections = await selectCorrections(session, of, [id, from, to])
   const lines: StatementLine[] = []
   let costPico = 0n
   for (const row of rows) {
@@ -87,16 +119,11 @@ export async function readStatement(
   }
   for (const { amountPico } of corrections) costPico += amountPico
   return {
-    clientId: client.id,
-    client: client.name,
-    month,
     requests: rows.reduce((sum, { requests = '0' }) => sum + BigInt(requests), 0n),
     lines,
     corrections,
-    carried,
     unpriced: rows.flatMap((row) => unpricedOf(row, prices.get(row.price_id ?? '') ?? null)),
     costPico,
-    totalPico: carried.reduce((sum, { amountPico }) => sum + amountPico, costPico),
   }
 }
 
@@ -115,13 +142,12 @@ function unpricedOf(row: Readonly<Record<string, string>>, price: Price | null):
 
 async function selectCorrections(
   session: PostgresSession,
-  clientId: string,
-  from: string,
-  to: string,
+  of: StatementOf,
+  scope: readonly string[],
 ): Promise<readonly StatementCorrection[]> {
   const { rows } = await session.query<{ id: string; kind: string; at: Date; why: string; pico: string }>(
-    SELECT_CORRECTIONS,
-    [clientId, from, to],
+    selectCorrected(of),
+    [...scope],
   )
   return rows.map(({ pico, ...row }) => ({ ...row, amountPico: BigInt(pico) }))
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { picoToUsdText } from '../domain/pico-usd.ts'
+import { isMonth } from '../domain/utc-month.ts'
 import {
   shownCount,
   shownDocument,
@@ -8,6 +9,7 @@ import {
   shownText,
   shownTextOrNull,
 } from '../operations/answers.ts'
+import { VALUE } from '../operations/read-input.ts'
 import type { OpenEndName } from './open-ends.ts'
 import { roundToCents, type Statement } from './statement.ts'
 import type { StatedReceipts } from './statement-receipts.ts'
@@ -15,18 +17,12 @@ import type { StatedReceipts } from './statement-receipts.ts'
 const USD_FORM = /^-?[0-9]+(?:\.[0-9]{1,12})?$/
 
 /** An amount of US dollars to the last of 12 places, as decimal text. */
-function usd(description = 'US dollars to the last of 12 places, as decimal text.') {
+export function usd(description = 'US dollars to the last of 12 places, as decimal text.') {
   return z.string().regex(USD_FORM).describe(description)
 }
 
-/** A statement as JSON. What is hashed and signed has exactly these fields in this order. */
-export const STATEMENT = shownDocument('Statement', {
-  version: z.union([z.literal(1), z.literal(2)]).describe('2: with `receipts`.'),
-  client: shownText('The name of the client.'),
-  client_id: shownText('The id of the client.'),
-  month: shownText('YYYY-MM, UTC.'),
-  currency: z.literal('USD'),
-  requests: shownCount('Calls that were served.'),
+/** What statements of clients and of groups have alike. */
+export const PARTS = {
   lines: shownList(
     shownDocument('StatementLine', {
       model: shownText('The model that answered.'),
@@ -52,10 +48,6 @@ export const STATEMENT = shownDocument('Statement', {
     }),
     'What corrected the cost of the calls of this month.',
   ),
-  carried: shownList(
-    shownDocument('StatementCarry', { month: shownText('YYYY-MM, UTC.'), amount_usd: usd() }),
-    'What came to months after they were closed.',
-  ),
   unpriced: shownList(
     shownDocument('StatementUnpriced', {
       model: shownText('The model that answered.'),
@@ -68,6 +60,23 @@ export const STATEMENT = shownDocument('Statement', {
     }),
     'What is not charged, as it has no price.',
   ),
+}
+
+/** A statement as JSON. What is hashed and signed has exactly these fields in this order. */
+export const STATEMENT = shownDocument('Statement', {
+  version: z.union([z.literal(1), z.literal(2)]).describe('2: with `receipts`.'),
+  client: shownText('The name of the client.'),
+  client_id: shownText('The id of the client.'),
+  month: shownText('YYYY-MM, UTC.'),
+  currency: z.literal('USD'),
+  requests: shownCount('Calls that were served.'),
+  lines: PARTS.lines,
+  corrections: PARTS.corrections,
+  carried: shownList(
+    shownDocument('StatementCarry', { month: shownText('YYYY-MM, UTC.'), amount_usd: usd() }),
+    'What came to months after they were closed.',
+  ),
+  unpriced: PARTS.unpriced,
   cost_usd: usd('The sum of lines and corrections, which is what usage says of the month.'),
   total_usd: usd('With what is carried over.'),
   rounded_usd: usd('The total in whole cents, halves away from zero: the only rounding.'),
@@ -85,14 +94,21 @@ export const STATEMENT = shownDocument('Statement', {
 
 export type StatementDocument = z.output<typeof STATEMENT>
 
+export const OPEN_END = shownDocument('OpenEnd', {
+  name: shownText('A reason.'),
+  says: shownText('What it is, and what to do.'),
+})
+
+export const MONTH = z
+  .string('must be a text')
+  .refine(isMonth, 'must be a month that exists, such as 2026-01')
+  .meta({ description: 'YYYY-MM, UTC.', pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$', [VALUE]: 'month' })
+
 /** A month as it is shown, and as a file that can be checked. */
 export const STATED = shownDocument('StatedMonth', {
   statement: STATEMENT,
   provisional: shownList(
-    shownDocument('OpenEnd', {
-      name: shownText('A reason.'),
-      says: shownText('What it is, and what to do.'),
-    }),
+    OPEN_END,
     'Why the figures may still change. None, and no signature: it may be closed.',
   ),
   sha256: shownTextOrNull('Of the statement as JSON without spaces, in hex. null: it is not closed.'),
@@ -111,6 +127,7 @@ export interface Closing {
 
 /** @param closing `null`: it is not closed. */
 export function statementDocument(statement: Statement, closing: Closing | null): StatementDocument {
+  const { lines, corrections, unpriced } = partsDocument(statement)
   return {
     version: 2,
     client: statement.client,
@@ -118,6 +135,29 @@ export function statementDocument(statement: Statement, closing: Closing | null)
     month: statement.month,
     currency: 'USD',
     requests: Number(statement.requests),
+    lines,
+    corrections,
+    carried: statement.carried.map(({ month, amountPico }) => ({
+      month,
+      amount_usd: picoToUsdText(amountPico),
+    })),
+    unpriced,
+    cost_usd: picoToUsdText(statement.costPico),
+    total_usd: picoToUsdText(statement.totalPico),
+    rounded_usd: picoToUsdText(roundToCents(statement.totalPico)),
+    accepted: [...(closing?.accepted ?? [])],
+    closed_at: closing?.closedAt.toISOString() ?? null,
+    previous: closing?.previous?.toString('hex') ?? null,
+    receipts:
+      closing === null
+        ? null
+        : { count: closing.receipts.count, root: closing.receipts.root.toString('hex') },
+  }
+}
+
+/** Lines, corrections, and what has no price, as JSON. */
+export function partsDocument(statement: Pick<Statement, 'lines' | 'corrections' | 'unpriced'>) {
+  return {
     lines: statement.lines.map(
       ({ model, upstream, priceId, price, name, quantity, unit, unitPico, amountPico }) => {
         const linear = price?.definition.basis === 'linear' ? price.definition : null
@@ -145,25 +185,11 @@ export function statementDocument(statement: Statement, closing: Closing | null)
       why,
       amount_usd: picoToUsdText(amountPico),
     })),
-    carried: statement.carried.map(({ month, amountPico }) => ({
-      month,
-      amount_usd: picoToUsdText(amountPico),
-    })),
     unpriced: statement.unpriced.map(({ model, upstream, calls, classes }) => ({
       model,
       upstream,
       calls: Number(calls),
       classes: [...classes],
     })),
-    cost_usd: picoToUsdText(statement.costPico),
-    total_usd: picoToUsdText(statement.totalPico),
-    rounded_usd: picoToUsdText(roundToCents(statement.totalPico)),
-    accepted: [...(closing?.accepted ?? [])],
-    closed_at: closing?.closedAt.toISOString() ?? null,
-    previous: closing?.previous?.toString('hex') ?? null,
-    receipts:
-      closing === null
-        ? null
-        : { count: closing.receipts.count, root: closing.receipts.root.toString('hex') },
   }
 }

@@ -211,10 +211,15 @@ export async function countUnsettledJobs(
   return { jobs, oldest: jobs === 0 ? null : ((await selectUnsettledJobs(pool))[0] ?? null) }
 }
 
-/** How many jobs of this client that were made before then have not reported what they used. */
-export async function countJobsBefore(pool: Postgres, clientId: string, before: Date): Promise<number> {
+/** How many jobs of a client (`null`: of any) that were made before then have not reported what they used. */
+export async function countJobsBefore(
+  pool: Postgres,
+  clientId: string | null,
+  before: Date,
+): Promise<number> {
   const { rows } = await pool.query<{ jobs: string }>(
-    `select count(*) as jobs from ${SCHEMA}.objects where ${UNSETTLED} and client_id = $1 and created_at < $2`,
+    `select count(*) as jobs from ${SCHEMA}.objects
+     where ${UNSETTLED} and ($1::text is null or client_id = $1) and created_at < $2`,
     [clientId, before],
   )
   return Number(rows[0]?.jobs ?? '0')
