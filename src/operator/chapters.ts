@@ -17,9 +17,17 @@ import {
   disableClientOperation,
   enableClientOperation,
   listClientsOperation,
+  moveClientOperation,
   renameClientOperation,
   showClientOperation,
 } from '../keys/operations/clients.ts'
+import {
+  createGroupOperation,
+  listGroupsOperation,
+  moveGroupOperation,
+  removeGroupOperation,
+  renameGroupOperation,
+} from '../keys/operations/groups.ts'
 import {
   createKeyOperation,
   type KeyPorts,
@@ -54,6 +62,7 @@ import { type OwnPricePorts, ownModels } from '../pricing/operations/own-prices.
 import { showModelPrices } from '../pricing/operations/show.ts'
 import { diffPrices, type UpdatePorts, updatePrices } from '../pricing/operations/update.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
+import { showGroupStatement } from '../statements/group-statement.ts'
 import { STATEMENTS_CHAPTER, type StatementPorts } from '../statements/operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
@@ -96,8 +105,21 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
       listClientsOperation,
       showClientOperation,
       renameClientOperation,
+      moveClientOperation,
       disableClientOperation,
       enableClientOperation,
+    ],
+  },
+  {
+    words: 'group',
+    about: 'Groups of clients, such as teams and departments.',
+    operations: [
+      createGroupOperation,
+      listGroupsOperation,
+      renameGroupOperation,
+      moveGroupOperation,
+      removeGroupOperation,
+      showGroupStatement,
     ],
   },
   {
