@@ -3,6 +3,7 @@
 FROM node:24.19.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages ./packages
 # Without install scripts and optional packages: the base image has Node, and PostgreSQL is a service of its own. With
 # anything in KAFKA its client is installed too, in the version of the lockfile, and with "aws" in CREDENTIALS what finds
 # credentials of AWS.
@@ -30,6 +31,7 @@ ENV NODE_COMPILE_CACHE=/app/compiled
 # glibc keeps what it once had, and a heap for each thread: a gateway has some 14 MB less with these.
 ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=262144
 COPY package.json LICENSE ./
+COPY packages ./packages
 COPY src ./src
 COPY workers ./workers
 COPY deploy ./deploy

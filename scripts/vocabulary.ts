@@ -108,7 +108,7 @@ function isExcepted(file: string, excerpt: string, exceptions: readonly Exceptio
   return exceptions.some(({ what, within }) => within?.test(file) !== false && what.test(excerpt))
 }
 
-const FOLDERS = ['src', 'workers', 'test', 'bench', 'scripts', 'examples', 'docs', 'deploy']
+const FOLDERS = ['src', 'workers', 'packages', 'test', 'bench', 'scripts', 'examples', 'docs', 'deploy']
 
 /** The files of the project that the table is held against. */
 export function ourFiles(): string[] {

@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type CatalogDocument, type ModelDocument, namesOf } from '#prices/catalog-document.ts'
 import { getWheel, run } from '../../scripts/prices/archives.ts'
 import { pricesFrom } from '../../src/pricing/history/catalog-history.ts'
 import { findPricesIn, heldKey } from '../../src/pricing/history/catalog-past.ts'
@@ -11,11 +12,6 @@ import {
 } from '../../src/pricing/history/catalog-refresh.ts'
 import { readCatalog } from '../../src/pricing/history/read-rows.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
-import {
-  type CatalogDocument,
-  type ModelDocument,
-  namesOf,
-} from '../../src/pricing/sources/catalog-document.ts'
 
 /** genai-prices' list as it was published eight times in a year, some six weeks apart. */
 const VERSIONS = ['0.0.45', '0.0.53', '0.0.61', '0.0.68', '0.0.73', '0.1.5', '0.1.10', '0.2.3'] as const

@@ -1,4 +1,4 @@
-import { BUNDLED_SOURCE } from '../../src/pricing/sources/catalog-bundle.ts'
+import { BUNDLED_SOURCE } from '#prices/bundled-lists.ts'
 import { COST_WITHOUT_PRICE } from './answer.ts'
 import { type Answer, isOfFirst, isSame, ownReason, type Verdict } from './judge.ts'
 import type { Skipped, SourceName } from './listing.ts'

@@ -76,7 +76,16 @@ function commitOf(): string {
   const git = (...args: readonly string[]) =>
     execFileSync('git', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
-    const changed = git('status', '--porcelain', '--', 'src', 'workers', 'bench', ':!bench/results')
+    const changed = git(
+      'status',
+      '--porcelain',
+      '--',
+      'src',
+      'workers',
+      'packages',
+      'bench',
+      ':!bench/results',
+    )
     return `${git('rev-parse', '--short', 'HEAD')}${changed === '' ? '' : CHANGED}`
   } catch {
     return 'unknown'

@@ -22,7 +22,7 @@ export type Sources = ReadonlyMap<string, string>
 
 /** What mutants change, in the project at `root`. */
 export function readSources(root: string): Sources {
-  const names = ['src', 'workers'].flatMap((folder) =>
+  const names = ['src', 'workers', 'packages'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
   const programs = names.filter((name) => name.endsWith('.ts'))

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -14,6 +15,9 @@ import { stripTypes } from './strip-types.ts'
 
 /** The folders with the product, and the files beside it that come along. */
 const FOLDERS = ['src', 'workers']
+const LIBRARIES = readdirSync('packages').flatMap((name) =>
+  ['src', 'data'].map((folder) => join('packages', name, folder)).filter((folder) => existsSync(folder)),
+)
 const BESIDE = ['LICENSE', 'README.md', 'CHANGELOG.md']
 const BIN = 'scripts/pack/tallygate.mjs'
 
@@ -39,7 +43,7 @@ export function writeStaging(folder: string): { readonly manifest: object; reado
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     writeFileSync(join(folder, path), content)
   }
-  const files = new Set(FOLDERS.flatMap(filesIn))
+  const files = new Set([...FOLDERS, ...LIBRARIES].flatMap(filesIn))
   for (const path of files) {
     const isCode = /\.(?:ts|mjs)$/.test(path)
     if (isCode) write(path.replace(/\.ts$/, '.js'), stripTypes(path, readFileSync(path, 'utf8'), files))
@@ -50,13 +54,13 @@ export function writeStaging(folder: string): { readonly manifest: object; reado
   chmodSync(join(folder, 'bin/tallygate.mjs'), 0o755)
   write('bin/programs.json', render(programsOf(manifest.scripts)))
 
-  const { name, version, license, description, type, overrides } = manifest
+  const { name, version, license, description, type, imports, overrides } = manifest
   const { dependencies } = manifest
   const { [POSTGRES]: postgres, ...optionalDependencies } = manifest.optionalDependencies
   const asks = { name, version, license, dependencies, optionalDependencies, engines: ENGINES }
   const bin = { tallygate: 'bin/tallygate.mjs' }
   const bundleDependencies = Object.keys({ ...dependencies, ...optionalDependencies })
-  const about = { ...asks, description, type, bin, bundleDependencies }
+  const about = { ...asks, description, type, imports, bin, bundleDependencies }
   write('package.json', render(about))
   const lockfile = lockfileOf(asks, locked)
   copyBundle(lockfile.packages, folder)

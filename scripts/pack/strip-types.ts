@@ -1,8 +1,8 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { posix } from 'node:path'
 
-/** A name of one of our programs or modules as a literal: `'./x.ts'`, `'../x/y.ts'`, `'src/x/y.ts'`. */
-const OWN_FILE = /(['"`])((?:\.{1,2}|src|workers)\/[^'"`\s$]*)\.ts\1/g
+/** A name of one of our programs or modules as a literal: `'./x.ts'`, `'src/x/y.ts'`, `'#x/y.ts'`. */
+const OWN_FILE = /(['"`])((?:\.{1,2}|src|workers|#[\w-]+)\/[^'"`\s$]*)\.ts\1/g
 const LEFT_OVER = /^(?!\s*(?:\/\/|\/?\*)).*\.ts['"`]/m
 
 /**
@@ -16,7 +16,9 @@ const LEFT_OVER = /^(?!\s*(?:\/\/|\/?\*)).*\.ts['"`]/m
 export function stripTypes(path: string, text: string, files: ReadonlySet<string>): string {
   const stripped = path.endsWith('.ts') ? stripTypeScriptTypes(text, { mode: 'strip' }) : text
   const renamed = stripped.replace(OWN_FILE, (_, quote: string, name: string) => {
-    const file = name.startsWith('.') ? posix.join(posix.dirname(path), name) : name
+    const file = name.startsWith('.')
+      ? posix.join(posix.dirname(path), name)
+      : name.replace(/^#([^/]+)/, 'packages/$1/src')
     if (!files.has(`${file}.ts`)) throw new Error(`${path} names ${name}.ts, which the package lacks`)
     return `${quote}${name}.js${quote}`
   })

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { type CatalogDocument, catalogDocumentOf } from '#prices/catalog-document.ts'
+import { readLiteLlmCatalog } from '#prices/litellm/litellm-catalog.ts'
 import { CATALOG_PROVIDER_IDS, OTHER_PROVIDER_IDS } from '../../src/pricing/catalog/catalog-providers.ts'
 import { dataDayOf } from '../../src/pricing/history/catalog-refresh.ts'
-import { type CatalogDocument, catalogDocumentOf } from '../../src/pricing/sources/catalog-document.ts'
-import { readLiteLlmCatalog } from '../../src/pricing/sources/litellm/litellm-catalog.ts'
 import { type Archive, getNpmPackage, getWheel, run } from './archives.ts'
 import { type ListHeader, renderList, sha256Of } from './lists.ts'
 import { listProvider, TAKEN_PROVIDERS } from './models-dev.ts'
@@ -14,7 +14,7 @@ import { listProvider, TAKEN_PROVIDERS } from './models-dev.ts'
  * `npm run prices:bundle`: the newest price data that each source has published in a registry, as a release bundles it.
  * None of the packages is a dependency: their data is read, and they are not run.
  */
-const DATA = new URL('../../src/pricing/sources/data/', import.meta.url)
+const DATA = new URL('../../packages/prices/data/', import.meta.url)
 const TAKEN = new Set([...CATALOG_PROVIDER_IDS, ...OTHER_PROVIDER_IDS])
 const LITELLM_LIST = 'litellm/model_prices_and_context_window_backup.json'
 const today = new Date().toISOString().slice(0, 10)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { CatalogDocument } from '../../src/pricing/sources/catalog-document.ts'
+import type { CatalogDocument } from '#prices/catalog-document.ts'
 
 /** What `bundle.json` says of each list beside its prices. */
 export interface ListHeader {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listModelsDevModel, type ModelsDevRates } from '../../src/pricing/sources/models-dev-catalog.ts'
+import { listModelsDevModel, type ModelsDevRates } from '#prices/models-dev-catalog.ts'
 
 /** The providers that are taken, by their names at models.dev, and the catalog's ids of them. */
 export const TAKEN_PROVIDERS: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import { BUNDLED_SOURCE, bundledText } from '#prices/bundled-lists.ts'
 import type { Environment } from '../config/config.ts'
 import { buildPriceConfig, loadPriceConfig, type PriceConfig } from '../config/yaml/price-config.ts'
 import { Failure } from '../operations/failure.ts'
@@ -10,7 +11,7 @@ import {
 } from '../pricing/refresh/gateway-prices.ts'
 import { findCurrentPriceCatalog, findPriceCatalog } from '../pricing/refresh/price-catalogs.ts'
 import { readStored, type StoredPrices } from '../pricing/refresh/stored-prices.ts'
-import { BUNDLED_SOURCE, bundledEntries, bundledText } from '../pricing/sources/catalog-bundle.ts'
+import { bundledEntries } from '../pricing/sources/catalog-bundle.ts'
 import { catalogOfText } from '../pricing/sources/catalog-file.ts'
 import type { PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import type { Postgres } from '../store/connection/postgres.ts'

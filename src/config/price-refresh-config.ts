@@ -1,4 +1,4 @@
-import { AZURE_REGIONS } from '../pricing/sources/azure/azure-catalog.ts'
+import { AZURE_REGIONS } from '#prices/azure/azure-catalog.ts'
 import { PRICE_URLS, type PriceCatalogKind } from '../pricing/sources/price-catalog-source.ts'
 import { type Environment, readVariable } from './environment.ts'
 import { ConfigError } from './variables.ts'

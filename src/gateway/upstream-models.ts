@@ -1,4 +1,4 @@
-import { fetchWhole } from '../http/client/fetch-answer.ts'
+import { fetchWhole } from '#http-client/fetch-answer.ts'
 import { type CallLater, callLater } from '../lib/call-later.ts'
 import { entryOf } from '../providers/registry.ts'
 import { proofOf } from './credentials/fetched-credential.ts'

@@ -1,6 +1,7 @@
 // The objects in an answer: the ids of those it made, and whether a job still runs.
+
+import type { AnswerController, AnswerHandler, AnswerHeaders } from '#http-client/answer-handler.ts'
 import type { ObjectKind } from '../call/object-event.ts'
-import type { AnswerController, AnswerHandler, AnswerHeaders } from '../http/client/answer-handler.ts'
 import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../providers/reading/json-value.ts'
 import { asBuffer } from '../providers/wires/elements.ts'

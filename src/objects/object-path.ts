@@ -1,6 +1,7 @@
 // Which objects a path is about: the ids in it, and the collection where it ends.
+
+import type { AnswerHeaders } from '#http-client/answer-handler.ts'
 import type { ObjectKind } from '../call/object-event.ts'
-import type { AnswerHeaders } from '../http/client/answer-handler.ts'
 import { entryOf, PROVIDERS } from '../providers/registry.ts'
 import { JOBS, JOBS_WHEN_RUNNING, NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
 

@@ -1,8 +1,8 @@
 // Whether a call may go on, as far as objects are concerned, and what its answer makes of them.
 
+import type { AnswerHandler } from '#http-client/answer-handler.ts'
 import { foldObjectId, MAX_OBJECT_ID_BYTES, type ObjectEvent } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
-import type { AnswerHandler } from '../http/client/answer-handler.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'

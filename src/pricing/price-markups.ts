@@ -1,4 +1,4 @@
-import { type Decimal, decimalText, multiply, ONE, parseDecimal } from '../domain/decimal.ts'
+import { type Decimal, decimalText, multiply, ONE, parseDecimal } from '#prices/decimal.ts'
 import { isDay, type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { PriceProblem, WrittenEntry } from './overrides/price-overrides-parse.ts'
 

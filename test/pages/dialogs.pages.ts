@@ -1,10 +1,10 @@
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bundledText } from '#prices/bundled-lists.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import type { HeldRow } from '../../src/pricing/history/read-rows.ts'
 import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
-import { bundledText } from '../../src/pricing/sources/catalog-bundle.ts'
 import { startReceiver } from '../alerts/receiver.ts'
 import { type Stand, settled, signIn, startStand, violations } from './stand.ts'
 

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAzureCatalog } from '#prices/azure/azure-catalog.ts'
 import { NO_UNITS, NO_USAGE, type TokenUsage } from '../../src/call/usage.ts'
 import { buildCatalog } from '../../src/pricing/catalog/catalog.ts'
 import { fetchPricePages } from '../../src/pricing/refresh/price-pages.ts'
-import { readAzureCatalog } from '../../src/pricing/sources/azure/azure-catalog.ts'
-import { readAzureMeter } from '../../src/pricing/sources/azure/azure-meters.ts'
 import { catalogOfText } from '../../src/pricing/sources/catalog-file.ts'
 import { mergeSources } from '../../src/pricing/sources/catalog-sources.ts'
 import { type PriceServer, startPriceServer } from './refresh/price-server.ts'
@@ -143,34 +142,6 @@ function priced(
   const count = Math.max(usage.inputTokens ?? 0, usage.outputTokens ?? 0)
   return Number(answer.costPico) / count / 1e6
 }
-
-test('meters are read by the words that Azure spells in many ways, and what is left is the name', () => {
-  expect(readAzureMeter('5.4 mini cd Inp Gl 1M Tokens')).toEqual({
-    name: '54mini',
-    revision: null,
-    key: 'cache_read_mtok',
-    tier: null,
-    place: 'global',
-    isLong: false,
-  })
-  expect(readAzureMeter('gpt-4o-mini-0718-Outp-glbl Tokens')).toMatchObject({
-    name: 'gpt4omini',
-    revision: '0718',
-    key: 'output_mtok',
-  })
-  expect(readAzureMeter('6-astra LongCo Cd Wr Std Gl')).toMatchObject({
-    name: '6astra',
-    key: 'cache_write_mtok',
-    isLong: true,
-  })
-  expect(readAzureMeter('o4-mini 0416 cached Inp DataZone Tokens')).toMatchObject({ place: 'data-zone' })
-  expect(readAzureMeter('text-embedding-3-large-regional Tokens')).toMatchObject({
-    key: 'input_mtok',
-    place: 'regional',
-  })
-  expect(readAzureMeter('chat-latest 08062026 inp Gl')).toMatchObject({ revision: '0806' })
-  expect(readAzureMeter('Provisioned Managed Global Unit')).toBeNull()
-})
 
 test.each<[string, number, string, Partial<TokenUsage>, string | null]>([
   ['the list price', 2.4, 'gpt-5.4', IN, null],

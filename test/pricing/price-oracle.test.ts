@@ -1,6 +1,7 @@
 // @seconds: tens of thousands of calls are priced twice
 import { calcPrice, type Provider } from '@pydantic/genai-prices'
 import { beforeAll, expect, test } from 'vitest'
+import { bundledText } from '#prices/bundled-lists.ts'
 import { BILLED_UNITS, NO_UNITS, TOKEN_CLASSES, type TokenUsage } from '../../src/call/usage.ts'
 import { buildCatalog } from '../../src/pricing/catalog/catalog.ts'
 import { isPlaceless } from '../../src/pricing/places/usual-names.ts'
@@ -8,7 +9,7 @@ import { isLinear, type LinearPrice } from '../../src/pricing/price.ts'
 import { componentsOf } from '../../src/pricing/price-components.ts'
 import { costOfSums, sumsOfCall, type UsageSums } from '../../src/pricing/price-cost.ts'
 import { parseMarkups } from '../../src/pricing/price-markups.ts'
-import { bundledEntries, bundledText } from '../../src/pricing/sources/catalog-bundle.ts'
+import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
 import { rounds } from '../support/rounds.ts'
 import {
   type Deal,

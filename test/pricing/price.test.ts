@@ -10,7 +10,6 @@ import {
   TOKEN_CLASSES,
   type TokenUsage,
 } from '../../src/call/usage.ts'
-import { decimalOf, decimalText, parseDecimal, scaleToInteger } from '../../src/domain/decimal.ts'
 import { buildLinearPrice, buildPartsPrice, buildReportedPrice } from '../../src/pricing/price.ts'
 import { contradiction } from '../../src/pricing/price-contradiction.ts'
 import { costOf, costOfSums, type UsageSums } from '../../src/pricing/price-cost.ts'
@@ -43,46 +42,6 @@ const SONNET: LinearDefinition = {
 function usage(counts: Partial<TokenUsage>): TokenUsage {
   return { ...NO_USAGE, ...counts }
 }
-
-test('a price is read as its decimal text, never as the double', () => {
-  expect(scaleToInteger(decimalOf(0.0375), 1_000_000_000_000n, 1_000_000n)).toBe(37_500n)
-  expect(decimalOf(1e-7)).toEqual({ digits: 1n, scale: 7 })
-  expect(decimalOf(2.5e21)).toEqual({ digits: 2_500_000_000_000_000_000_000n, scale: 0 })
-  expect(decimalOf(0.08333333333333334)).toEqual({ digits: 8_333_333_333_333_334n, scale: 17 })
-  expect(() => decimalOf(-1)).toThrow(RangeError)
-  expect(() => decimalOf(Number.NaN)).toThrow(RangeError)
-})
-
-test('halves are rounded up, once', () => {
-  const pico = (text: string) =>
-    scaleToInteger(parseDecimal(text) ?? { digits: -1n, scale: 0 }, 1_000_000n, 1n)
-  expect(pico('0.0000005')).toBe(1n)
-  expect(pico('0.0000004999999')).toBe(0n)
-  expect(pico('0.0000015')).toBe(2n)
-  expect(pico('3')).toBe(3_000_000n)
-})
-
-test('only plain decimal text is a number, and its shortest form is one text for one number', () => {
-  for (const text of [
-    '',
-    '-1',
-    '+1',
-    '1e3',
-    '.5',
-    '5.',
-    '1,5',
-    '1_000',
-    ' 1',
-    '0x1',
-    'NaN',
-    '1'.repeat(41),
-  ]) {
-    expect(parseDecimal(text), text).toBeNull()
-  }
-  const shortest = (text: string) => decimalText(parseDecimal(text) ?? { digits: -1n, scale: 0 })
-  expect(['1.20', '01.2', '1.2'].map(shortest)).toEqual(['1.2', '1.2', '1.2'])
-  expect(['0.50', '10', '1.000', '0'].map(shortest)).toEqual(['0.5', '10', '1', '0'])
-})
 
 test('every class of a Claude call is billed at its own price, cached tokens not twice', () => {
   // 1,000 plain, 2,000 read, 300 written for 5 minutes, 200 for an hour, 100 out, one search.

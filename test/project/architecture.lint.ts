@@ -1,7 +1,17 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { BENCH_FILES, BENCH_IMPORTS, findCircles, IMPORTS, linesOf, roomOf, SOURCES } from './imports.ts'
+import {
+  BENCH_FILES,
+  BENCH_IMPORTS,
+  findCircles,
+  IMPORTS,
+  LIBRARIES,
+  LIBRARY_FILES,
+  linesOf,
+  roomOf,
+  SOURCES,
+} from './imports.ts'
 
 /** From the lowest to the highest. */
 const ROOMS = [...readFileSync('src/README.md', 'utf8').matchAll(/^\d+\. \[`([\w-]+)`\]/gm)].map(
@@ -18,7 +28,8 @@ function allowedTo(room: string): string[] {
   return [...list.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)
 }
 
-const FOLDERS = [...new Set(SOURCES.map((file) => dirname(file)))].sort()
+const OURS = [...SOURCES, ...LIBRARY_FILES]
+const FOLDERS = [...new Set(OURS.map((file) => dirname(file)))].sort()
 
 test('src/README.md lists every room, and not more than 26', () => {
   expect([...ROOMS].sort()).toEqual([...new Set(SOURCES.map(roomOf))].sort())
@@ -51,6 +62,16 @@ describe.each(ROOMS)('the room %s', (room) => {
   })
 })
 
+test.each(
+  LIBRARIES,
+)('the library %s imports Node’s modules, the packages that it asks for, and itself', (name) => {
+  const { dependencies = {} } = JSON.parse(readFileSync(join('packages', name, 'package.json'), 'utf8'))
+  const others = IMPORTS.filter(({ file }) => file.startsWith(`packages/${name}/`))
+    .map(({ what }) => what)
+    .filter((what) => !what.startsWith('node:') && !what.startsWith(`packages/${name}/`))
+  expect([...new Set(others)].sort()).toEqual(Object.keys(dependencies).sort())
+})
+
 /** What starts programs by their files' names. */
 const STARTERS = [
   ...['package.json', 'Dockerfile', 'docker-compose.yml'],
@@ -63,7 +84,7 @@ const STARTERS = [
 // A stage, a provider or a condition that no list has compiles, and does nothing.
 test('every file is imported, or named by what starts it', () => {
   const imported = new Set(IMPORTS.map(({ what }) => what))
-  const alone = SOURCES.filter((file) => !imported.has(file))
+  const alone = OURS.filter((file) => !imported.has(file))
   const starters = STARTERS.map((file) => [file, readFileSync(file, 'utf8')] as const)
   const isStarted = (file: string) =>
     file.endsWith('/main.ts') ||
@@ -72,7 +93,7 @@ test('every file is imported, or named by what starts it', () => {
 })
 
 test.each([
-  ['src and workers', IMPORTS],
+  ['src, workers and packages', IMPORTS],
   ['bench', BENCH_IMPORTS],
 ])('no files of %s import each other in a circle', (_, imports) => {
   expect(findCircles(imports)).toEqual([])
@@ -113,7 +134,7 @@ test.each(FOLDERS)('%s holds 2 to 20 files', (folder) => {
 
 // A smaller limit would be a target: files would be parted because a number is full, not because an idea is.
 test('no file is over 400 lines', () => {
-  expect([...SOURCES, ...BENCH_FILES].filter((file) => linesOf(file) > 400)).toEqual([])
+  expect([...OURS, ...BENCH_FILES].filter((file) => linesOf(file) > 400)).toEqual([])
 })
 
 /** The folders that may import a package; others use what these offer. */
@@ -153,7 +174,7 @@ test('the domain imports no framework and does no I/O', () => {
 
 test('every exported name is declared once', () => {
   const places = new Map<string, string[]>()
-  for (const file of SOURCES) {
+  for (const file of OURS) {
     const text = readFileSync(file, 'utf8')
     const declared = text.matchAll(
       /^export (?:abstract )?(?:interface|type|class|(?:async )?function\*?|const) (\w+)/gm,

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-const FOLDERS = ['docs', 'src', 'workers', 'test', 'bench']
+const FOLDERS = ['docs', 'src', 'workers', 'packages', 'test', 'bench']
 
 /** Pages that people write; `bench/results` is written by programs. */
 const PAGES = [
@@ -36,7 +36,7 @@ function anchorsIn(page: string): string[] {
 /** Files and folders of ours that a page names in code style: `src/call/usage.ts`. `NAME` is one that is still to be made. */
 function pathsIn(page: string): string[] {
   const named = proseOf(page).matchAll(
-    /`((?:src|workers|test|bench|docs|scripts|examples|deploy)\/[\w./-]*)`/g,
+    /`((?:src|workers|packages|test|bench|docs|scripts|examples|deploy)\/[\w./-]*)`/g,
   )
   return [...named].map(([, path = '']) => path)
 }

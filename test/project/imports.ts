@@ -18,6 +18,10 @@ function filesIn(folders: readonly string[]): readonly string[] {
 
 export const SOURCES = filesIn(['src', 'workers'])
 
+/** The libraries of `packages/`, without their tests. */
+export const LIBRARIES: readonly string[] = readdirSync('packages')
+export const LIBRARY_FILES = filesIn(LIBRARIES.map((name) => join('packages', name, 'src')))
+
 export function linesOf(file: string): number {
   return readFileSync(file, 'utf8').trimEnd().split('\n').length
 }
@@ -31,12 +35,13 @@ function importsOf(files: readonly string[]): readonly Import[] {
       ),
     ].map((match) => {
       const what = match[1] ?? match[2] ?? ''
-      return { file, what: what.startsWith('.') ? relative('.', join(dirname(file), what)) : what }
+      const path = what.replace(/^#([^/]+)/, 'packages/$1/src')
+      return { file, what: what.startsWith('.') ? relative('.', join(dirname(file), what)) : path }
     }),
   )
 }
 
-export const IMPORTS = importsOf(SOURCES)
+export const IMPORTS = importsOf([...SOURCES, ...LIBRARY_FILES])
 export const BENCH_FILES = filesIn(['bench'])
 export const BENCH_IMPORTS = importsOf(BENCH_FILES)
 

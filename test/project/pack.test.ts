@@ -3,7 +3,7 @@ import { lockfileOf } from '../../scripts/pack/lockfile.ts'
 import { stripTypes } from '../../scripts/pack/strip-types.ts'
 import { serversFolder } from '../../src/standalone/servers/servers-folder.ts'
 
-const files = new Set(['src/a/one.ts', 'src/a/two.ts', 'workers/main.ts'])
+const files = new Set(['src/a/one.ts', 'src/a/two.ts', 'workers/main.ts', 'packages/b/src/c.ts'])
 const strip = (text: string) => stripTypes('src/a/one.ts', text, files)
 
 test('the package’s files have lines and columns of the source, and name each other as they are called there', () => {
@@ -11,11 +11,13 @@ test('the package’s files have lines and columns of the source, and name each 
     `import { two, type Two } from './two.ts'`,
     'const thread: URL = new URL("../a/two.ts", import.meta.url)',
     `start('workers/main.ts', 'two.ts is a word')`,
+    `import { c } from '#b/c.ts'`,
   ].join('\n')
   const made = strip(text).split('\n')
   expect(made[0]?.trimEnd()).toMatch(/^import \{ two {0,11},? *\} from '.\/two.js'$/)
   expect(made[1]).toBe('const thread      = new URL("../a/two.js", import.meta.url)')
   expect(made[2]).toBe(`start('workers/main.js', 'two.ts is a word')`)
+  expect(made[3]).toBe(`import { c } from '#b/c.js'`)
 })
 
 test('a file that the package lacks, or a name that is not found, ends the packing', () => {

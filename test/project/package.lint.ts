@@ -38,9 +38,11 @@ test('the lockfile has the optional packages of every platform, so that it insta
 })
 
 test('the lockfile says of the project what npm install writes, so that a fresh clone stays as it is', () => {
-  const { name, version, license, dependencies, optionalDependencies, devDependencies, engines } = manifest
+  const { name, version, license, workspaces, engines } = manifest
+  const { dependencies, optionalDependencies, devDependencies } = manifest
   const written = {
-    ...{ name, version, license, dependencies, optionalDependencies, devDependencies, engines },
+    ...{ name, version, license, workspaces, engines },
+    ...{ dependencies, optionalDependencies, devDependencies },
     hasInstallScript: true,
   }
   expect(lock.packages['']).toEqual(written)
@@ -67,7 +69,7 @@ test('every package is used where it is installed for: by the product, or by tes
     return names.filter((name) => !NOT_IMPORTED.test(name) && !text.includes(name))
   }
   const product = Object.keys({ ...dependencies, ...optionalDependencies })
-  expect(unused(product, ['src', 'workers'])).toEqual([])
+  expect(unused(product, ['src', 'workers', 'packages'])).toEqual([])
   expect(unused(Object.keys(devDependencies), ['test', 'bench', 'scripts', 'pages'])).toEqual([])
 })
 

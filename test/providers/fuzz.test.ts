@@ -4,8 +4,8 @@ import { PROVIDERS, type Provider } from '../../src/providers/registry.ts'
 import { madeResponses } from '../fixtures/made-responses.ts'
 import { heldMemory } from '../support/memory.ts'
 import { rounds } from '../support/rounds.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
-import { seededRandom } from './recordings/judge.ts'
 import { loadRecordings } from './recordings/recordings.ts'
 
 /** `FUZZ_SECONDS` makes it run longer, with a seed of its own each time (`FUZZ_SEED` repeats one). */

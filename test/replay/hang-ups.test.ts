@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { seededRandom } from '../providers/recordings/judge.ts'
 import { busyness } from '../support/patience.ts'
 import {
   eventsIn,
@@ -18,6 +17,7 @@ import {
   tokensIn,
 } from '../support/replay/made-streams.ts'
 import { rounds } from '../support/rounds.ts'
+import { seededRandom } from '../support/seeded-random.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 
 const CLIENTS = rounds({ short: 100, long: 1_000 })

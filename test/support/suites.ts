@@ -46,13 +46,15 @@ export function findTestFiles(): readonly TestFile[] {
       join(dirname(file), match[1] ?? match[2] ?? ''),
     )
     const answer =
-      NEEDS_MORE.test(text) || imported.some((path) => path.startsWith('test/') && needsMore(path))
+      NEEDS_MORE.test(text) || imported.some((path) => /^(?:test|packages)\//.test(path) && needsMore(path))
     known.set(file, answer)
     return answer
   }
-  return readdirSync('test', { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => join('test', name))
+  return ['test', ...readdirSync('packages').map((name) => join('packages', name, 'test'))]
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((path) => path.endsWith('.test.ts'))
     .sort()
     .map((path) => {
       const text = readFileSync(path, 'utf8')

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { decimalOfText, scaleToInteger } from '../../domain/decimal.ts'
+import { decimalOfText, scaleToInteger } from '#prices/decimal.ts'
 import {
   isPathPattern,
   type KeyPathRules,

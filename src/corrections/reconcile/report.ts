@@ -1,4 +1,4 @@
-import { decimalOf, parseDecimal, scaleToInteger } from '../../domain/decimal.ts'
+import { decimalOf, parseDecimal, scaleToInteger } from '#prices/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 
 /** What one side says of one model on one UTC day. `null`: it does not say. */

@@ -1,7 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import type { AnswerController, AnswerHeaders } from '#http-client/answer-handler.ts'
 import { cutAnswer } from '../../http/answer-error.ts'
-import type { AnswerController, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import type { ErrorShape } from '../../http/error-shape.ts'
 import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
 import { costHeaders, replaceLiteLlmHeaders } from '../../litellm/compat/answer-headers.ts'

@@ -1,7 +1,7 @@
+import type { AnswerController, AnswerHandler, AnswerHeaders } from '#http-client/answer-handler.ts'
 import type { CallLedger, CallObserver } from '../../call/call-ports.ts'
 import type { CallRecord, JobUse, Outcome } from '../../call/call-record.ts'
 import { cutAnswer } from '../../http/answer-error.ts'
-import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
 import { GatewayError } from '../../http/errors.ts'
 import type { HeldLimits } from '../../limits/engine/held-limits.ts'
 import type { Limit } from '../../limits/limit.ts'

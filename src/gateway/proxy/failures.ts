@@ -1,12 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+import { type AnswerHeaders, UpstreamError, type UpstreamErrorCode } from '#http-client/answer-handler.ts'
 import type { UpstreamFailure } from '../../call/call-ports.ts'
 import { writeError } from '../../http/answer-error.ts'
-import {
-  type AnswerHeaders,
-  UpstreamError,
-  type UpstreamErrorCode,
-} from '../../http/client/answer-handler.ts'
 import type { ErrorShape } from '../../http/error-shape.ts'
 import { type ErrorName, GatewayError } from '../../http/errors.ts'
 import { refusesCredential } from '../../providers/refused-credential.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import type { AnswerHandler } from '#http-client/answer-handler.ts'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
-import type { AnswerHandler } from '../../http/client/answer-handler.ts'
 import { ListedAnswer } from '../../objects/lists/listed-answer.ts'
 import { entryOf, type Provider } from '../../providers/registry.ts'
 import type { Upstream } from '../routing/upstream-table.ts'

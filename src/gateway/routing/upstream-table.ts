@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { ConnectionPool } from '#http-client/connection-pool.ts'
 import type { RouteConfig } from '../../config/yaml/routes.ts'
-import { ConnectionPool } from '../../http/client/connection-pool.ts'
 import { ownFamily, speaks } from '../../providers/paths/family.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import type { Provider } from '../../providers/registry.ts'

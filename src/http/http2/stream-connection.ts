@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Stream, type ServerStreamResponseOptions } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { ResponseParser } from '../client/response-parser.ts'
+import { ResponseParser } from '#http-client/response-parser.ts'
 import { answerFields } from './answer-fields.ts'
 import type { WrittenHead } from './request-head.ts'
 

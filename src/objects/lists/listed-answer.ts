@@ -1,5 +1,5 @@
 // Holds a list until what is not the client's has been taken out of it.
-import type { AnswerController, AnswerHandler, AnswerHeaders } from '../../http/client/answer-handler.ts'
+import type { AnswerController, AnswerHandler, AnswerHeaders } from '#http-client/answer-handler.ts'
 import { createDecoder } from '../../http/codings/decode.ts'
 
 /** Longest list that is held, content coding undone; the largest page any provider gives is some megabytes. */

@@ -1,3 +1,4 @@
+import { scaleToInteger } from '#prices/decimal.ts'
 import type { PromptLengths, UsagePart } from '../../call/observation.ts'
 import {
   BILLED_UNITS,
@@ -9,7 +10,6 @@ import {
   type TokenUsage,
   UNIT_DIMENSIONS,
 } from '../../call/usage.ts'
-import { scaleToInteger } from '../../domain/decimal.ts'
 import { buildPartsPrice, type FixedPrice, type LinearPrice } from '../price.ts'
 import { contradiction } from '../price-contradiction.ts'
 import { costOf } from '../price-cost.ts'

@@ -1,4 +1,4 @@
-import type { Decimal } from '../../domain/decimal.ts'
+import type { Decimal } from '#prices/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { NameRule } from './catalog-match.ts'
 

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOfText, multiply, scaleToInteger } from '../../domain/decimal.ts'
+import { type Decimal, decimalOfText, multiply, scaleToInteger } from '#prices/decimal.ts'
 import type { AddedRate } from '../corrections/added-rate.ts'
 import type { RateClass, Rates } from '../price-rates.ts'
 import type { CatalogRate, DatedPrices } from './catalog-entries.ts'

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOfText, multiply, ONE } from '../../domain/decimal.ts'
+import { type Decimal, decimalOfText, multiply, ONE } from '#prices/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { findEntry } from '../../providers/registry.ts'
 import { MEDIA_PRICES } from '../corrections/media-price-list.ts'

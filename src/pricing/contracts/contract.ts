@@ -1,4 +1,4 @@
-import { type Decimal, decimalOfText, ONE } from '../../domain/decimal.ts'
+import { type Decimal, decimalOfText, ONE } from '#prices/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { byPrecedence, findOverride, overrideRates } from '../overrides/price-override-match.ts'
 import { OVERRIDE_FIELDS, type OverrideField, type PriceOverride } from '../overrides/price-overrides.ts'

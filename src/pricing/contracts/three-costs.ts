@@ -1,4 +1,4 @@
-import { type Decimal, decimalOfText, ONE } from '../../domain/decimal.ts'
+import { type Decimal, decimalOfText, ONE } from '#prices/decimal.ts'
 import type { Price } from '../price.ts'
 import type { RateClass } from '../price-rates.ts'
 import type { ContractTerms } from './contract.ts'

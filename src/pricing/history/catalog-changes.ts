@@ -1,4 +1,4 @@
-import { decimalText } from '../../domain/decimal.ts'
+import { decimalText } from '#prices/decimal.ts'
 import type { CatalogEntries, CatalogModel, CatalogRate, DatedPrices } from '../catalog/catalog-entries.ts'
 import { CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
 

@@ -1,5 +1,5 @@
+import { type CatalogDocument, type ModelDocument, namesOf, rulesOf } from '#prices/catalog-document.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { type CatalogDocument, type ModelDocument, namesOf, rulesOf } from '../sources/catalog-document.ts'
 import type { ComparedRows } from './row-doubts.ts'
 
 /** In nine months of genai-prices' history, 92 % of the models of any version were in the next one. */

@@ -1,5 +1,5 @@
+import type { PricesDocument, VariantDocument } from '#prices/catalog-document.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
-import type { PricesDocument, VariantDocument } from '../sources/catalog-document.ts'
 
 /**
  * The prices of a model whose list changed: before a day those that were in force then, from that day on the newer

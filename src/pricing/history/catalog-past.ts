@@ -1,13 +1,13 @@
-import type { UtcDay } from '../../domain/utc-day.ts'
-import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { findCatalogModel } from '../catalog/catalog-find.ts'
 import {
   type CatalogDocument,
   type ModelDocument,
   namesOf,
   type PricesDocument,
   type ProviderDocument,
-} from '../sources/catalog-document.ts'
+} from '#prices/catalog-document.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { findCatalogModel } from '../catalog/catalog-find.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { joinPrices, joinVariants } from './catalog-history.ts'
 

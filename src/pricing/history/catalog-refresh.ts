@@ -1,12 +1,12 @@
-import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
-import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { BELIEVED_LISTS, CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
 import {
   type CatalogDocument,
   catalogTextOf,
   namesOf,
   type PricesDocument,
-} from '../sources/catalog-document.ts'
+} from '#prices/catalog-document.ts'
+import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { BELIEVED_LISTS, CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
 import { fileDoubts } from './catalog-doubts.ts'

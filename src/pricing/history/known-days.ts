@@ -1,5 +1,5 @@
+import type { CatalogDocument, ModelDocument } from '#prices/catalog-document.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import type { CatalogDocument, ModelDocument } from '../sources/catalog-document.ts'
 import type { FindPrices } from './catalog-past.ts'
 
 /** What is known of the days on which prices were first seen. */

@@ -1,12 +1,12 @@
-import type { UtcDay } from '../../domain/utc-day.ts'
-import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { findListed, SOLD_AT_MAKERS_PRICES } from '../catalog/catalog-find.ts'
 import type {
   CatalogDocument,
   ModelDocument,
   PricesDocument,
   VariantDocument,
-} from '../sources/catalog-document.ts'
+} from '#prices/catalog-document.ts'
+import type { UtcDay } from '../../domain/utc-day.ts'
+import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { findListed, SOLD_AT_MAKERS_PRICES } from '../catalog/catalog-find.ts'
 import { pricesOn, variantsOn } from './catalog-history.ts'
 import type { HeldRow } from './read-rows.ts'
 

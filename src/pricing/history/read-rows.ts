@@ -1,4 +1,4 @@
-import { type CatalogDocument, catalogDocumentOf, type ModelDocument } from '../sources/catalog-document.ts'
+import { type CatalogDocument, catalogDocumentOf, type ModelDocument } from '#prices/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { excessOf, knownRegexes, wildRuleOf } from './catalog-doubts.ts'
 

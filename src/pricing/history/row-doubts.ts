@@ -1,5 +1,5 @@
+import { type CatalogDocument, namesOf, type PricesDocument } from '#prices/catalog-document.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
-import { type CatalogDocument, namesOf, type PricesDocument } from '../sources/catalog-document.ts'
 import { pricesFrom } from './catalog-history.ts'
 import type { FindBoth } from './catalog-past.ts'
 import { mixedRows, type PriceChange } from './mixed-rows.ts'

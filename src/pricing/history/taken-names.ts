@@ -1,6 +1,6 @@
+import { type ModelDocument, namesOf } from '#prices/catalog-document.ts'
 import { readModelName } from '../../domain/model-name.ts'
 import { compileMatch } from '../catalog/catalog-match.ts'
-import { type ModelDocument, namesOf } from '../sources/catalog-document.ts'
 import type { HeldRow } from './read-rows.ts'
 
 /** As models are called, and no model is. */

@@ -1,4 +1,4 @@
-import { type CatalogDocument, type ModelDocument, namesOf } from '../sources/catalog-document.ts'
+import { type CatalogDocument, type ModelDocument, namesOf } from '#prices/catalog-document.ts'
 import { ABSURD_DOLLARS, amountsOf, PLAIN_TOKENS, type RowDoubt } from './row-doubt.ts'
 
 /** No maker asks six times its list price at any tier for more, or a tenth of it for less. */

@@ -1,8 +1,8 @@
+import type { PricesDocument } from '#prices/catalog-document.ts'
 import type { CatalogEntries, DatedPrices } from '../catalog/catalog-entries.ts'
 import { findListed } from '../catalog/catalog-find.ts'
 import { pricesAt } from '../catalog/catalog-schedule.ts'
 import { agree, sharedClasses } from '../sources/catalog-agreement.ts'
-import type { PricesDocument } from '../sources/catalog-document.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { PLAIN_TOKENS } from './row-doubt.ts'
 

@@ -1,4 +1,10 @@
 import { z } from 'zod'
+import { BUNDLED, bundledText } from '#prices/bundled-lists.ts'
+import {
+  type LiteLlmCatalog,
+  MAX_LITELLM_BYTES,
+  readLiteLlmCatalog,
+} from '#prices/litellm/litellm-catalog.ts'
 import { utcDayOf } from '../../domain/utc-day.ts'
 import { shownCount, shownDocument, shownFlag, shownList, shownText } from '../../operations/answers.ts'
 import { flagField } from '../../operations/fields.ts'
@@ -9,12 +15,6 @@ import { conflict, invalid } from '../../operations/refuse.ts'
 import { findCurrentPriceCatalog, putPriceCatalog } from '../refresh/price-catalogs.ts'
 import { putPriceDoubts } from '../refresh/price-doubts.ts'
 import { catalogOf, judgePrices, putJudged } from '../refresh/take-prices.ts'
-import { BUNDLED, bundledText } from '../sources/catalog-bundle.ts'
-import {
-  type LiteLlmCatalog,
-  MAX_LITELLM_BYTES,
-  readLiteLlmCatalog,
-} from '../sources/litellm/litellm-catalog.ts'
 import { priceCatalogSource, sha256Of } from '../sources/price-catalog-source.ts'
 import { refuseUnreadable } from './update.ts'
 

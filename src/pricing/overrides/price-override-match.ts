@@ -1,4 +1,4 @@
-import { type Decimal, multiply } from '../../domain/decimal.ts'
+import { type Decimal, multiply } from '#prices/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { picoPerOne } from '../catalog/catalog-rates.ts'
 import type { RateClass, Rates } from '../price-rates.ts'

@@ -1,4 +1,4 @@
-import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts'
+import { type Decimal, decimalText, parseDecimal } from '#prices/decimal.ts'
 import { isDay } from '../../domain/utc-day.ts'
 import { PRICED_PROVIDERS } from '../catalog/catalog-providers.ts'
 import { picoPerOne } from '../catalog/catalog-rates.ts'

@@ -1,5 +1,5 @@
+import type { Decimal } from '#prices/decimal.ts'
 import { TOKEN_FIELDS, UNIT_DIMENSIONS } from '../../call/usage.ts'
-import type { Decimal } from '../../domain/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 
 /** Which models an entry is for: one by its exact name, or all whose names begin so. */

@@ -1,3 +1,4 @@
+import { joinParts, joinPlace } from '#prices/tier-names.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { TierPrice } from '../corrections/tier-price.ts'
 import { PLACE_PRICES } from './place-prices.ts'
@@ -37,16 +38,7 @@ export function splitPlace(provider: string, tier: string | null): PlacedTier {
   const [services, places] = [false, true].map((isOne) =>
     tier.split('+').filter((part) => words.has(part) === isOne),
   )
-  return { service: joined(services ?? []), place: joined(places ?? []) }
-}
-
-export function joinPlace(service: string | null, place: string | null): string | null {
-  if (service === null) return place
-  return place === null ? service : joined([...service.split('+'), place])
-}
-
-function joined(parts: readonly string[]): string | null {
-  return parts.length === 0 ? null : [...new Set(parts)].sort().join('+')
+  return { service: joinParts(services ?? []), place: joinParts(places ?? []) }
 }
 
 /**

@@ -1,6 +1,6 @@
+import { BUNDLED, bundledText } from '#prices/bundled-lists.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { acceptRows } from '../history/catalog-refresh.ts'
-import { BUNDLED, bundledText } from '../sources/catalog-bundle.ts'
 import { dayInSource, sha256Of } from '../sources/price-catalog-source.ts'
 import { findCurrentPriceCatalog, putPriceCatalog } from './price-catalogs.ts'
 import { dropPriceDoubts, type PriceDoubt, selectPriceDoubts } from './price-doubts.ts'

@@ -1,7 +1,7 @@
+import type { ModelDocument } from '#prices/catalog-document.ts'
 import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { HeldRow } from '../history/read-rows.ts'
-import type { ModelDocument } from '../sources/catalog-document.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 
 /** A newer price that waits for a person. */

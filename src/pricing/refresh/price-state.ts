@@ -1,5 +1,5 @@
+import { BUNDLED } from '#prices/bundled-lists.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { BUNDLED } from '../sources/catalog-bundle.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
 import { findCurrentSource } from './price-catalogs.ts'
 import { selectPriceDoubts } from './price-doubts.ts'

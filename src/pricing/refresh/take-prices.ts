@@ -1,14 +1,15 @@
+import { readAzureCatalog } from '#prices/azure/azure-catalog.ts'
+import { BUNDLED, bundledText } from '#prices/bundled-lists.ts'
+import { readLiteLlmCatalog } from '#prices/litellm/litellm-catalog.ts'
+import { readModelsDevCatalog } from '#prices/models-dev-catalog.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import type { CatalogChange } from '../history/catalog-changes.ts'
 import { type CatalogInForce, dataDayOfText, judgeRefresh } from '../history/catalog-refresh.ts'
 import { type HeldRow, readCatalog } from '../history/read-rows.ts'
-import { readAzureCatalog } from '../sources/azure/azure-catalog.ts'
-import { BUNDLED, bundledEntries, bundledText } from '../sources/catalog-bundle.ts'
+import { bundledEntries } from '../sources/catalog-bundle.ts'
 import { catalogOfText } from '../sources/catalog-file.ts'
-import { readLiteLlmCatalog } from '../sources/litellm/litellm-catalog.ts'
-import { readModelsDevCatalog } from '../sources/models-dev-catalog.ts'
 import {
   dayInSource,
   type PriceCatalogKind,

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOfText } from '../../domain/decimal.ts'
+import { type Decimal, decimalOfText } from '#prices/decimal.ts'
 import type { PriceDefinition } from '../price-definition.ts'
 import { RATE_CLASSES } from '../price-rates.ts'
 

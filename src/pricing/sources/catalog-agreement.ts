@@ -1,4 +1,4 @@
-import type { Decimal } from '../../domain/decimal.ts'
+import type { Decimal } from '#prices/decimal.ts'
 import type { CatalogRate, DatedPrices } from '../catalog/catalog-entries.ts'
 import { isTokenKey, rateOfKey } from '../catalog/catalog-rates.ts'
 import type { RateClass } from '../price-rates.ts'

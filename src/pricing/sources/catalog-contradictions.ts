@@ -1,4 +1,4 @@
-import { decimalText } from '../../domain/decimal.ts'
+import { decimalText } from '#prices/decimal.ts'
 import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import type { CatalogEntries, CatalogRate } from '../catalog/catalog-entries.ts'
 import { findListed, layersOf } from '../catalog/catalog-find.ts'

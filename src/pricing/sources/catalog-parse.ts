@@ -1,4 +1,5 @@
-import { decimalOf } from '../../domain/decimal.ts'
+import { tierOfWhen } from '#prices/catalog-document.ts'
+import { decimalOf } from '#prices/decimal.ts'
 import { isDay, type UtcDay } from '../../domain/utc-day.ts'
 import type {
   CatalogEntries,
@@ -10,7 +11,6 @@ import type {
   TierVariant,
 } from '../catalog/catalog-entries.ts'
 import { compileMatch } from '../catalog/catalog-match.ts'
-import { tierOfWhen } from './catalog-document.ts'
 
 /**
  * Reads catalog data: an array of providers as in genai-prices' `data.json`, version 2, parsed from JSON or taken

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { type BundledKind, bundledText } from '#prices/bundled-lists.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { type BundledKind, bundledEntries, bundledText } from './catalog-bundle.ts'
+import { bundledEntries } from './catalog-bundle.ts'
 import { correctionProviders, isAzures, isCorrections } from './catalog-corrections.ts'
 import { parseCatalog } from './catalog-parse.ts'
 import { dayInSource } from './price-catalog-source.ts'

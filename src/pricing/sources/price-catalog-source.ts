@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { BundledKind } from '#prices/bundled-lists.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 
 /** Whose data a stored catalog holds, in whose form. */
-export type PriceCatalogKind = 'genai-prices' | 'models.dev' | 'litellm' | 'azure'
+export type PriceCatalogKind = BundledKind
 
 /** The variable that names where the newest data of each is. */
 export const PRICE_URLS = {

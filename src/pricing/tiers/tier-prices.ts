@@ -1,3 +1,4 @@
+import { joinPlace } from '#prices/tier-names.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { CatalogRate } from '../catalog/catalog-entries.ts'
 import { rateOfKey } from '../catalog/catalog-rates.ts'
@@ -7,7 +8,6 @@ import {
   serviceTierFactor,
   type TierFactor,
 } from '../catalog/catalog-service-tiers.ts'
-import { joinPlace } from '../places/place-tiers.ts'
 import type { RateClass } from '../price-rates.ts'
 import { byClass, wholeTier } from '../sources/catalog-agreement.ts'
 import type { MergedPrices, TierListing } from '../sources/catalog-merge.ts'

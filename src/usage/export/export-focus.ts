@@ -1,4 +1,4 @@
-import type { Decimal } from '../../domain/decimal.ts'
+import type { Decimal } from '#prices/decimal.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import type { ContractTerms } from '../../pricing/contracts/contract.ts'

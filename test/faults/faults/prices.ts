@@ -5,7 +5,7 @@ import { chatAnswer, json } from '../../support/upstream.ts'
 import type { Fault } from '../fault.ts'
 
 const DAY_MS = 86_400_000
-const BUNDLED = 'src/pricing/sources/data/genai-prices.json'
+const BUNDLED = 'packages/prices/data/genai-prices.json'
 /** A shell in which it is so many days later. */
 const later = (days: number) => ({
   NODE_OPTIONS: `--import ${pathToFileURL('test/clock/shift-clock.mjs').href}`,

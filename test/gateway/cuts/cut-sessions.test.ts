@@ -17,8 +17,8 @@ import type { Provider } from '../../../src/providers/registry.ts'
 import { selectDialect } from '../../../src/providers/registry.ts'
 import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
 import { madeSessions } from '../../fixtures/sessions.ts'
-import { seededRandom } from '../../providers/recordings/judge.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
 import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
 
 const CUTS = 1000

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { UpstreamError } from '../../../src/http/client/answer-handler.ts'
+import { UpstreamError } from '#http-client/answer-handler.ts'
 import { requestFor } from '../../fixtures/made-response.ts'
 import { madeResponses } from '../../fixtures/made-responses.ts'
 import { clock, digestOf } from './call-world.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test, vi } from 'vitest'
+import { UpstreamError } from '#http-client/answer-handler.ts'
 import { failureCauseOf } from '../../../src/gateway/proxy/failures.ts'
 import { CredentialLog } from '../../../src/gateway/recording/call-log.ts'
-import { UpstreamError } from '../../../src/http/client/answer-handler.ts'
 import { GatewayError } from '../../../src/http/errors.ts'
 
 const log = { error: vi.fn(), info: vi.fn() }

@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import { send } from '../../../packages/http-client/test/taken-answer.ts'
 import { loadGatewayConfig } from '../../../src/config/config.ts'
 import { ReloadableConfig } from '../../../src/gateway/reloadable-config.ts'
 import { createLog } from '../../../src/lib/log.ts'
-import { send } from '../../http/client/taken-answer.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
 afterEach(() => {

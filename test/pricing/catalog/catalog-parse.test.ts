@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { bundledText } from '#prices/bundled-lists.ts'
 import { NO_UNITS, NO_USAGE } from '../../../src/call/usage.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
-import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { readCatalogFile } from '../../../src/pricing/sources/catalog-file.ts'
 import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
 

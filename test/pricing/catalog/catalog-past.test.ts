@@ -1,16 +1,12 @@
 // @seconds: random histories of prices.
 import { expect, test } from 'vitest'
-import { decimalText } from '../../../src/domain/decimal.ts'
+import { bundledText } from '#prices/bundled-lists.ts'
+import { type CatalogDocument, catalogDocumentOf, catalogTextOf } from '#prices/catalog-document.ts'
+import { decimalText } from '#prices/decimal.ts'
 import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'
 import { findCatalogModel } from '../../../src/pricing/catalog/catalog-find.ts'
 import { pricesAt } from '../../../src/pricing/catalog/catalog-schedule.ts'
 import { keepPastPrices } from '../../../src/pricing/history/catalog-past.ts'
-import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
-import {
-  type CatalogDocument,
-  catalogDocumentOf,
-  catalogTextOf,
-} from '../../../src/pricing/sources/catalog-document.ts'
 import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
 import { rounds } from '../../support/rounds.ts'
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { bundledText } from '#prices/bundled-lists.ts'
 import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'
 import {
   acceptRows,
@@ -6,7 +7,6 @@ import {
   inForceFrom,
   judgeRefresh,
 } from '../../../src/pricing/history/catalog-refresh.ts'
-import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { parseCatalog } from '../../../src/pricing/sources/catalog-parse.ts'
 
 const NOW = Date.parse('2026-11-22T12:00:00Z')

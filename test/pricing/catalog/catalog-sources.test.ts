@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { BUNDLED, type BundledKind, bundledText } from '#prices/bundled-lists.ts'
 import { listProvider } from '../../../scripts/prices/models-dev.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { CATALOG_PROVIDER_IDS, OTHER_PROVIDER_IDS } from '../../../src/pricing/catalog/catalog-providers.ts'
-import { BUNDLED, type BundledKind, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { readCatalogFile } from '../../../src/pricing/sources/catalog-file.ts'
 import { bundledCatalog, mergedText, mergeSources } from '../../../src/pricing/sources/catalog-sources.ts'
 

@@ -1,8 +1,9 @@
 // @seconds: the whole of the bundled data is judged several times
 import { expect, test } from 'vitest'
+import { bundledText } from '#prices/bundled-lists.ts'
+import type { CatalogDocument, ModelDocument } from '#prices/catalog-document.ts'
 import { judgeRefresh } from '../../../src/pricing/history/catalog-refresh.ts'
-import { bundledEntries, bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
-import type { CatalogDocument, ModelDocument } from '../../../src/pricing/sources/catalog-document.ts'
+import { bundledEntries } from '../../../src/pricing/sources/catalog-bundle.ts'
 
 const NOW = Date.parse('2026-11-25T12:00:00Z')
 const OTHERS = [bundledEntries('models.dev'), bundledEntries('litellm')]

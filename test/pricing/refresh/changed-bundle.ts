@@ -1,4 +1,4 @@
-import { bundledText } from '../../../src/pricing/sources/catalog-bundle.ts'
+import { bundledText } from '#prices/bundled-lists.ts'
 
 /** The bundled data as text, or `text`, with other prices for a model of openai's, as a newer version might have it. */
 export function changedBundle(model: string, prices: object, text = bundledText()): string {

@@ -2,6 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } fro
 import type { Observation } from '../../../src/call/observation.ts'
 import type { Dialect, RequestContext, ResponseHead, UsageReader } from '../../../src/providers/dialect.ts'
 import { rounds } from '../../support/rounds.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
 
 /** One response, recorded or made by hand, and how to read it. */
 export interface Exchange {
@@ -87,17 +88,6 @@ export function cutsOf(body: Buffer, smallBytes: number): readonly number[] {
   const random = seededRandom(body.length)
   for (let count = 0; count < places; count += 1) cuts.add(Math.floor(random() * body.length))
   return [...cuts]
-}
-
-/** Mulberry32: the same numbers for the same seed, everywhere. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 /** Undoes one content-encoding. */

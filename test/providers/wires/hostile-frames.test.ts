@@ -4,7 +4,7 @@ import { createArraySplitter } from '../../../src/providers/wires/json-array.ts'
 import { createLineSplitter } from '../../../src/providers/wires/ndjson.ts'
 import { createFrameReader } from '../../../src/providers/wires/websocket-frames.ts'
 import { bedrockChunk } from '../../fixtures/event-messages.ts'
-import { seededRandom } from '../recordings/judge.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
 
 const random = seededRandom(6455)
 const below = (limit: number): number => Math.floor(random() * limit)

@@ -1,7 +1,7 @@
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
 import type { PromptFormat } from '../../../src/providers/dialect.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
-import { seededRandom } from '../../providers/recordings/judge.ts'
+import { seededRandom } from '../seeded-random.ts'
 
 /** A streamed answer made up for a test: its events one by one, and what its upstream reports in the end. */
 export interface MadeStream {

@@ -1,4 +1,4 @@
-import type { AnswerHeaders } from '../../../http/client/answer-handler.ts'
+import type { AnswerHeaders } from '#http-client/answer-handler.ts'
 import type { AnswerRates } from '../../admission/rate-headers.ts'
 import type { MapAddress } from '../own-addresses.ts'
 import {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { HeadFields, writeHeadFields } from '../../../http/client/request-head.ts'
+import { HeadFields, writeHeadFields } from '#http-client/request-head.ts'
 import {
   ENDS_HERE,
   IS_LENGTH,

@@ -1,6 +1,6 @@
+import type { AnswerHeaders } from '#http-client/answer-handler.ts'
 import { isObject } from '../../../call/codec/json-checks.ts'
 import type { RetryCause } from '../../../config/yaml/routes.ts'
-import type { AnswerHeaders } from '../../../http/client/answer-handler.ts'
 import { decodedStart, isDecodable } from '../../../http/codings/decoded-start.ts'
 import { createEventStreamReader } from '../../../providers/wires/eventstream.ts'
 

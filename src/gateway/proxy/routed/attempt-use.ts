@@ -1,6 +1,6 @@
+import type { AnswerHeaders } from '#http-client/answer-handler.ts'
 import { attemptIdOf, type JobUse } from '../../../call/call-record.ts'
 import { useOf } from '../../../call/record-fields.ts'
-import type { AnswerHeaders } from '../../../http/client/answer-handler.ts'
 import type { AttemptState } from '../../recording/attempt-state.ts'
 import type { CallContext, CallResult } from '../../recording/call-result.ts'
 import { finalizeCall, finalizeWithEstimate, needsEstimate } from '../../recording/finalize-call.ts'

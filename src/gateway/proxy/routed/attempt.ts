@@ -1,10 +1,10 @@
-import type { RetryCause } from '../../../config/yaml/routes.ts'
 import {
   type AnswerController,
   type AnswerHandler,
   type AnswerHeaders,
   UpstreamError,
-} from '../../../http/client/answer-handler.ts'
+} from '#http-client/answer-handler.ts'
+import type { RetryCause } from '../../../config/yaml/routes.ts'
 import type { AttemptState } from '../../recording/attempt-state.ts'
 import type { AttemptGate } from '../dispatch.ts'
 import type { Exchange, ExchangeContext } from '../exchange.ts'

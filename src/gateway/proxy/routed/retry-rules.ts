@@ -1,5 +1,5 @@
+import { UpstreamError } from '#http-client/answer-handler.ts'
 import type { RetryCause } from '../../../config/yaml/routes.ts'
-import { UpstreamError } from '../../../http/client/answer-handler.ts'
 import { GatewayError } from '../../../http/errors.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import { type HeadFields, writeHeadFields } from '#http-client/request-head.ts'
 import {
   forwardableRequestHeaders,
   type HeaderOptions,
 } from '../../../../src/gateway/proxy/headers/headers.ts'
 import { repeatedHeadFields } from '../../../../src/gateway/proxy/headers/repeated-head.ts'
-import { type HeadFields, writeHeadFields } from '../../../../src/http/client/request-head.ts'
 import { randomFrom } from '../../../ledger/support/random.ts'
 
 const CREDENTIAL = ['authorization', 'Bearer ours'] as const

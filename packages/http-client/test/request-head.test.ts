@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { buildRequestHead, findHeaderName } from '../../../src/http/client/request-head.ts'
+import { buildRequestHead, findHeaderName } from '../src/request-head.ts'
 
 const HOST = ['host', 'upstream']
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ResponseParser } from '../../../src/http/client/response-parser.ts'
+import { ResponseParser } from '../src/response-parser.ts'
 import { type Parsed, parse } from './parsed.ts'
 
 const PLAIN = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello'

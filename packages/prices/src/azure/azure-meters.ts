@@ -1,4 +1,4 @@
-/** What a meter of Azure's retail price list is the price of. */
+/** The class of tokens that a meter of Azure's retail price list is the price of. */
 export interface AzureMeter {
   /** The model's name as {@link azureNameOf} writes it. */
   readonly name: string
@@ -9,7 +9,7 @@ export interface AzureMeter {
   /** `null`: standard. */
   readonly tier: 'batch' | 'priority' | 'flex' | null
   readonly place: 'global' | 'data-zone' | 'regional'
-  /** Of calls whose prompt is over {@link LONG_PROMPT_TOKENS}. */
+  /** It is of calls whose prompt is over {@link LONG_PROMPT_TOKENS}. */
   readonly isLong: boolean
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { seededRandom } from '../../providers/recordings/judge.ts'
-import { rounds } from '../../support/rounds.ts'
+import { rounds } from '../../../test/support/rounds.ts'
+import { seededRandom } from '../../../test/support/seeded-random.ts'
 import { cut, damage, makeAnswer } from './made-answers.ts'
 import { askNode } from './node-oracle.ts'
 import { type Parsed, parse } from './parsed.ts'

@@ -95,7 +95,7 @@ export interface ModelsDevReading {
   /** In the form of genai-prices' `data.json`; `null`: it cannot be read. */
   readonly text: string | null
   readonly problems: readonly string[]
-  /** What was left out, and why. */
+  /** Models that were left out, and why. */
   readonly unread: readonly { readonly provider: string; readonly model: string; readonly why: string }[]
 }
 

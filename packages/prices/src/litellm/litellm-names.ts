@@ -1,4 +1,4 @@
-/** Where a model of LiteLLM's price list stands in ours, and under which names calls ask for it. */
+/** The place in our lists of a model of LiteLLM's, and under which names calls ask for it. */
 export interface LiteLlmPlace {
   /** The catalog's provider. */
   readonly providerId: string
@@ -9,7 +9,7 @@ export interface LiteLlmPlace {
 
 interface Naming {
   readonly providerId: string
-  /** What LiteLLM puts before the provider's own name; the first that fits is taken off. */
+  /** The prefixes that LiteLLM puts before the provider's own name; the first that fits is taken off. */
   readonly prefixes: readonly string[]
   /** Names there have slashes of their own; elsewhere what has one is a size, a region or a commitment. */
   readonly hasSlashes?: true

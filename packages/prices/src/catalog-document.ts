@@ -1,4 +1,5 @@
-import type { UtcDay } from '../../domain/utc-day.ts'
+/** A calendar day in UTC, written YYYY-MM-DD. */
+type Day = string
 
 /** A price catalog as it is written: what `parseCatalog` reads, and nothing else. */
 export type CatalogDocument = readonly ProviderDocument[]
@@ -7,7 +8,7 @@ export interface ProviderDocument {
   readonly id: string
   readonly fallback_model_providers?: readonly string[]
   /** As `CatalogModel.knownSince`, for models that say no day of their own. */
-  readonly known_since?: UtcDay
+  readonly known_since?: Day
   readonly models: readonly ModelDocument[]
 }
 
@@ -20,11 +21,11 @@ export interface ModelDocument {
   /** Prices at service tiers, as genai-prices writes them: of each class the first that is in force counts. */
   readonly price_variants?: readonly VariantDocument[]
   /** The first day on which its source no longer had it: its prices are the last that were known. */
-  readonly gone_since?: UtcDay
+  readonly gone_since?: Day
   /** No model, but a name that has been another model's since then. */
-  readonly moved_since?: UtcDay
+  readonly moved_since?: Day
   /** As `CatalogModel.knownSince`. */
-  readonly known_since?: UtcDay
+  readonly known_since?: Day
   /** As `CatalogModel.sellsFor`. */
   readonly sells_for?: string
 }
@@ -41,7 +42,7 @@ export interface VariantDocument extends PricesDocument {
 
 /** A beginning, hours of the day, or hours of the day from a beginning on. */
 export interface ConstraintDocument {
-  readonly start_date?: UtcDay
+  readonly start_date?: Day
   readonly start_time?: string
   readonly end_time?: string
 }
@@ -112,7 +113,7 @@ function modelOf(value: unknown): ModelDocument {
 }
 
 /**
- * Of a model as it is written, the prices at tiers that calls can have. LiteLLM's list, as releases before kept it, has
+ * The prices at tiers that calls can have, of a model as it is written. LiteLLM's list, as releases before kept it, has
  * them by their name under `service_tiers`.
  */
 function variantsOf(model: unknown): readonly VariantDocument[] {

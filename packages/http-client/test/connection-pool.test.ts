@@ -3,9 +3,9 @@ import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
-import type { WaitingLimits } from '../../../src/http/client/connection.ts'
-import { ConnectionPool } from '../../../src/http/client/connection-pool.ts'
-import { busyness } from '../../support/patience.ts'
+import { busyness } from '../../../test/support/patience.ts'
+import type { WaitingLimits } from '../src/connection.ts'
+import { ConnectionPool } from '../src/connection-pool.ts'
 import { send } from './taken-answer.ts'
 import { answerOf, startUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 
@@ -118,7 +118,7 @@ test('with 2000 streams open, a request meets one connection and no more', async
   expect(server.sockets).toHaveLength(2_001)
   // Every connection that a request meets is asked this.
   const connections = server.sockets.length
-  const { Connection } = await import('../../../src/http/client/connection.ts')
+  const { Connection } = await import('../src/connection.ts')
   const asked = vi.spyOn(Connection.prototype, 'isOpen', 'get')
   for (let i = 0; i < 10; i++) await send(pool).ended
   // Once when it is taken, once before it is written to; the clock's turn looks at the free one.

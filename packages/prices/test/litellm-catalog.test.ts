@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readLiteLlmCatalog } from '../../../src/pricing/sources/litellm/litellm-catalog.ts'
+import { readLiteLlmCatalog } from '../src/litellm/litellm-catalog.ts'
 
 interface Model {
   readonly id: string

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { decimalOf, decimalText, multiply } from '../../../domain/decimal.ts'
-import type { UtcDay } from '../../../domain/utc-day.ts'
-import { joinPlace } from '../../places/place-tiers.ts'
+import { decimalOf, decimalText, multiply } from '../decimal.ts'
+import { joinPlace } from '../tier-names.ts'
 import { type AzureMeter, azureNameOf, LONG_PROMPT_TOKENS, readAzureMeter } from './azure-meters.ts'
 
 /** The longest known has 50 characters; looking at one takes the square of its length. */
@@ -136,7 +135,7 @@ interface Cell {
   readonly key: Key
   readonly tier: string | null
   readonly isLong: boolean
-  readonly byDay: Map<UtcDay, number>
+  readonly byDay: Map<string, number>
   /** Two meters say two prices since the same day. */
   isDisputed: boolean
 }
@@ -212,7 +211,7 @@ type Rate = number | { readonly base: number; readonly tiers: readonly { start: 
 /** Whole prices from each day on which any of them changes, the oldest first. */
 function datedPrices(
   cells: readonly Cell[],
-): readonly { constraint: { start_date: UtcDay }; prices: Readonly<Record<string, Rate>> }[] {
+): readonly { constraint: { start_date: string }; prices: Readonly<Record<string, Rate>> }[] {
   const days = [...new Set(cells.flatMap(({ byDay }) => [...byDay.keys()]))].sort()
   return days.flatMap((day) => {
     const prices: Record<string, Rate> = {}
@@ -228,7 +227,7 @@ function datedPrices(
   })
 }
 
-function priceOn({ byDay }: Cell, day: UtcDay): number | null {
+function priceOn({ byDay }: Cell, day: string): number | null {
   const since = [...byDay.keys()].filter((from) => from <= day).sort()
   const last = since.at(-1)
   return last === undefined ? null : (byDay.get(last) ?? null)

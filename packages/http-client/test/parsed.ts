@@ -1,5 +1,5 @@
-import type { AnswerHeaders } from '../../../src/http/client/answer-handler.ts'
-import { ResponseParser } from '../../../src/http/client/response-parser.ts'
+import type { AnswerHeaders } from '../src/answer-handler.ts'
+import { ResponseParser } from '../src/response-parser.ts'
 
 /** All that a parser said of one answer. */
 export interface Parsed {

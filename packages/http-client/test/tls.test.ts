@@ -11,11 +11,11 @@ import {
 } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { ConnectionPool } from '../../../src/http/client/connection-pool.ts'
+import { ConnectionPool } from '../src/connection-pool.ts'
 import { send } from './taken-answer.ts'
 
 const fixture = (name: string) =>
-  readFileSync(fileURLToPath(new URL(`../../fixtures/tls/${name}`, import.meta.url)), 'utf8')
+  readFileSync(fileURLToPath(new URL(`../../../test/fixtures/tls/${name}`, import.meta.url)), 'utf8')
 
 const authorities = getCACertificates()
 let server: Server

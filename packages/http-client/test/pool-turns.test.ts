@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { ConnectionPool } from '../../../src/http/client/connection-pool.ts'
+import { ConnectionPool } from '../src/connection-pool.ts'
 import { send, TakenAnswer } from './taken-answer.ts'
 import { answerOf, startUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOf, decimalText, multiply } from '../../../domain/decimal.ts'
+import { type Decimal, decimalOf, decimalText, multiply } from '../decimal.ts'
 
 /** A price as catalog data has it: US dollars for a million, a thousand or an hour, more above some sizes of prompt. */
 export type ListedRate =
@@ -55,7 +55,7 @@ interface Cell {
 }
 
 /**
- * What an entry of LiteLLM's list costs, at the standard tier and at others. A price of 0 counts as none: the
+ * The prices of an entry of LiteLLM's list, at the standard tier and at others. A price of 0 counts as none: the
  * list has it for what is free and for what is unknown. What cannot be a price is reported.
  *
  * @param name Of the model, as its host calls it.
@@ -131,7 +131,7 @@ function cellOf(cells: Cells, tier: string, key: string): Cell {
   return cell
 }
 
-/** Of which class's tokens others are a part. */
+/** The class whose tokens others are a part of. */
 const PART_OF: ReadonlyMap<string, string> = new Map([
   ['cache_read_mtok', 'input_mtok'],
   ['cache_write_mtok', 'input_mtok'],
@@ -161,7 +161,7 @@ function ratesOf(cells: ReadonlyMap<string, Cell> = new Map()): Record<string, L
   )
 }
 
-/** What is not billed by tokens. Where tokens are, pictures, seconds and characters are another measure of these. */
+/** Prices of all but tokens. Where tokens are, pictures, seconds and characters are another measure of these. */
 function readUnits(
   entry: Fields,
   mode: string,

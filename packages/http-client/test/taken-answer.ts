@@ -1,10 +1,6 @@
-import type {
-  AnswerController,
-  AnswerHandler,
-  AnswerHeaders,
-} from '../../../src/http/client/answer-handler.ts'
-import type { ConnectionPool } from '../../../src/http/client/connection-pool.ts'
-import type { RequestToSend } from '../../../src/http/client/upstream-request.ts'
+import type { AnswerController, AnswerHandler, AnswerHeaders } from '../src/answer-handler.ts'
+import type { ConnectionPool } from '../src/connection-pool.ts'
+import type { RequestToSend } from '../src/upstream-request.ts'
 
 /** Takes an answer, and keeps all that it was called with. */
 export class TakenAnswer implements AnswerHandler {

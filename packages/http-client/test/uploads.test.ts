@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { ConnectionPool } from '../../../src/http/client/connection-pool.ts'
+import { ConnectionPool } from '../src/connection-pool.ts'
 import { send } from './taken-answer.ts'
 import { answerOf, startUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 

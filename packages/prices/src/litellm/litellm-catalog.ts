@@ -19,7 +19,7 @@ export interface LiteLlmReading {
   readonly catalog: LiteLlmCatalog | null
   /** With any, there is no catalog. */
   readonly problems: readonly string[]
-  /** What was left out, and why. */
+  /** Models that were left out, and why. */
   readonly unread: readonly { readonly name: string; readonly why: string }[]
 }
 
