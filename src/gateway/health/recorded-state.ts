@@ -7,6 +7,7 @@ import {
   RECORD_PRICES_MS,
   type RecordedPrices,
   recordGatewayPrices,
+  recordGatewayStopped,
 } from '../../pricing/refresh/gateway-prices.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { deleteGatewayJournal, LATE_MS, recordGatewayJournal } from '../../store/ledger/gateway-journals.ts'
@@ -90,6 +91,7 @@ export function recordPrices(
     async stop() {
       clearInterval(timer)
       await recording
+      await withinDeadline(recordGatewayStopped(pool, gateway), LAST_MS).catch(() => {})
     },
   }
 }

@@ -24,7 +24,7 @@ export interface RecordedPrices {
   catalogText(): string
 }
 
-/** A gateway that has not said for so long what it prices by has stopped. Three times as long as between its words. */
+/** A gateway that has not said for so long what it prices by was killed. Three times as long as between its words. */
 const RUNNING_SECONDS = 180
 /** How often a gateway says it. */
 export const RECORD_PRICES_MS = 60_000
@@ -70,6 +70,14 @@ export async function recordGatewayPrices(
       [gateway, hash, JSON.stringify(upstreams)],
     )
   })
+}
+
+/** Has the prices of a gateway that stops be those of one that ran: it is the last where no other runs. */
+export async function recordGatewayStopped(pool: Postgres, gateway: string): Promise<void> {
+  await pool.query(
+    `update ${SCHEMA}.gateway_prices set at = now() - make_interval(secs => $2) where gateway = $1`,
+    [gateway, RUNNING_SECONDS],
+  )
 }
 
 /** The text of a catalog that some gateway or repricing used; `null`: none did. */

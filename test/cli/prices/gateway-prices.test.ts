@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bundledText } from '#prices/bundled-lists.ts'
 import { loadGatewayConfig } from '../../../src/config/config.ts'
+import { recordPrices } from '../../../src/gateway/health/recorded-state.ts'
+import { createLog } from '../../../src/lib/log.ts'
 import { buildPriceConfiguration, nameConfiguration } from '../../../src/pricing/price-configuration.ts'
 import { recordGatewayPrices, selectGatewayPrices } from '../../../src/pricing/refresh/gateway-prices.ts'
 import type { RepricingSettings } from '../../../src/pricing/repricing/repricing-scope.ts'
 import { bundledCatalog } from '../../../src/pricing/sources/catalog-sources.ts'
+import { openPostgres } from '../../../src/store/connection/postgres.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
@@ -282,4 +285,33 @@ test('two configurations that price alike have one name, however they are writte
   const one = written(['a'], ['model', 'm'], ['input', '1'])
   expect(written(['a', 'b'], ['input', '1'], ['model', 'm'])).toBe(one)
   expect(written(['a'], ['input', '2'], ['model', 'm'])).not.toBe(one)
+})
+
+test('a gateway that stopped is not asked for its prices while another runs, and is the last one otherwise', async () => {
+  const database = await createTestDatabase()
+  const log = createLog('silent', 'test')
+  const pool = openPostgres(database.url, {
+    max: 2,
+    statementTimeoutMs: 10_000,
+    applicationName: 'test',
+    log,
+  })
+  try {
+    const prices = (factor: string) => () => ({
+      configuration: configurationOf({ ...NOTHING, markups: [{ line: 1, client: 'c1', factor }] }),
+      upstreams: [],
+      catalogText: () => bundledText(),
+    })
+    const running = async () => (await selectGatewayPrices(pool)).map(({ gateway }) => gateway)
+    const first = recordPrices(pool, 'host:1', prices('2'), log)
+    const second = recordPrices(pool, 'host:2', prices('3'), log)
+    await expect.poll(running).toEqual(['host:1', 'host:2'])
+    await first.stop()
+    expect(await running()).toEqual(['host:2'])
+    await second.stop()
+    expect(await running()).toEqual(['host:2'])
+  } finally {
+    await pool.end()
+    await database.drop()
+  }
 })
