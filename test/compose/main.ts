@@ -7,12 +7,13 @@ import { checkRestore } from './restore.ts'
 import { type ComposeStack, composeStack, missingEngine, readRights } from './stack.ts'
 import { makeCalls, type Traffic } from './traffic.ts'
 import { checkUpgrade } from './upgrade.ts'
+import { checkWatch } from './watch.ts'
 
 /**
  * The production form on a real engine: the stack of docker-compose.yml comes up with three gateways, its containers are
  * hardened, its limits hold and its alerts arrive, and of 1,500 calls through a kill -9 of a gateway and a rolling restart
  * every one that was served is counted. `deploy/roll.sh` fails none of 2,500, and the documentation's commands bring back
- * what was destroyed.
+ * what was destroyed. Prometheus of the profile `watch` finds all of it, and so does Grafana, where there are images.
  *
  *     npm run test:compose                # builds the images first
  *     npm run test:compose -- --no-build  # takes those that are there
@@ -49,6 +50,7 @@ try {
   await checkOperatorsListener(stack)
   await checkLimits(stack, `http://127.0.0.1:${port}`)
   await checkCounting(stack)
+  await checkWatch(stack)
   await checkRestore(stack, `http://127.0.0.1:${port}`)
   // Of what was restored: an upgrade finds its keys.
   await checkUpgrade(stack, `http://127.0.0.1:${port}`)
@@ -56,7 +58,7 @@ try {
   console.error(await stack.compose('logs', '--tail', '20').catch(String))
   throw error
 } finally {
-  await stack.compose('down', '--volumes', '--timeout', '60')
+  await stack.compose('--profile', 'watch', 'down', '--volumes', '--timeout', '60')
 }
 
 async function checkHardening({ compose, docker, containers }: ComposeStack): Promise<void> {
