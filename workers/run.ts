@@ -6,14 +6,18 @@ import {
   type KafkaConfig,
   loadJobFetchConfig,
   loadKafkaConfig,
+  loadMetricsExport,
   loadPriceRefreshConfig,
   loadWorkerConfig,
   loadWorkerListenConfig,
+  type MetricsExportConfig,
   type PriceRefreshConfig,
   type WorkerConfig,
   type WorkerListenConfig,
 } from '../src/config/config.ts'
 import { createLog } from '../src/lib/log.ts'
+import { VERSION } from '../src/lib/version.ts'
+import { openSending } from '../src/metrics/otlp/open-sending.ts'
 import { checkKafkaClient } from './kafka/kafka-broker.ts'
 import { startWorkers } from './workers.ts'
 
@@ -24,6 +28,7 @@ interface MainConfig extends WorkerConfig {
   readonly priceRefresh: PriceRefreshConfig | null
   readonly kafka: KafkaConfig | null
   readonly listen: WorkerListenConfig | null
+  readonly metricsExport: MetricsExportConfig | null
 }
 
 function loadConfig(): MainConfig {
@@ -36,6 +41,7 @@ function loadConfig(): MainConfig {
       priceRefresh: loadPriceRefreshConfig(process.env),
       kafka,
       listen: loadWorkerListenConfig(process.env),
+      metricsExport: loadMetricsExport(process.env),
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -46,15 +52,23 @@ function loadConfig(): MainConfig {
 
 const config = loadConfig()
 const log = createLog(config.logLevel, 'worker')
-const { listen } = config
+const { listen, metricsExport } = config
 const workers = startWorkers({ ...config, log })
 // Loaded only where it is used: it takes 20 ms of a start. Without the address that it is to have, it ends.
+const metrics =
+  listen === null && metricsExport === null
+    ? null
+    : await import('../src/metrics/rollup-metrics.ts').then(({ buildWorkerMetrics }) =>
+        buildWorkerMetrics({ ...workers.view, version: VERSION }),
+      )
 const listener =
-  listen === null
+  listen === null || metrics === null
     ? null
     : await import('../src/operator/worker-listener.ts').then(({ listenForOperators }) =>
-        listenForOperators({ ...listen, view: workers.view, log }),
+        listenForOperators({ ...listen, metrics, problem: workers.view.problem, log }),
       )
+const sending =
+  metrics === null ? null : await openSending(metricsExport, 'tallygate-worker', metrics.figures, log)
 
 let countedBefore = 0
 setInterval(() => {
@@ -66,7 +80,7 @@ setInterval(() => {
 closeWithGrace({ delay: config.shutdownGraceMs, logger: console }, async ({ signal, err }) => {
   if (err) log.error({ event: 'worker.crashed', err }, 'the worker ends because of an error')
   else log.info({ event: 'worker.stopping', signal }, 'the worker ends')
-  await listener?.close()
+  await Promise.all([listener?.close(), sending?.close()])
   await workers.close()
 })
 

@@ -4,7 +4,7 @@ export { ENVIRONMENT, type Environment, type EnvironmentVariable } from './envir
 export { type GatewayConfig, loadGatewayConfig } from './gateway-config.ts'
 export { type KafkaConfig, loadKafkaConfig } from './kafka-config.ts'
 export { loadPriceRefreshConfig, type PriceRefreshConfig } from './price-refresh-config.ts'
-export type { TracingConfig } from './tracing-config.ts'
+export { loadMetricsExport, type MetricsExportConfig, type TracingConfig } from './telemetry-config.ts'
 export { ConfigError } from './variables.ts'
 export {
   CLOSING_MS,

@@ -251,13 +251,18 @@ export const ENVIRONMENT = [
   {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     meaning:
-      'a collector of OpenTelemetry, `http://collector:4318`: gateways send spans of calls there; unset: nowhere',
+      'a collector of OpenTelemetry, `http://collector:4318`: gateways send spans of calls there, gateways and workers metrics; unset: nowhere',
     default: null,
   },
   {
     name: 'OTEL_EXPORTER_OTLP_HEADERS',
     meaning: 'headers for it, `name=value` and more after commas, percent-encoded',
     default: null,
+  },
+  {
+    name: 'OTEL_METRICS_EXPORTER',
+    meaning: '`none`: metrics are not sent there',
+    default: 'otlp',
   },
   { name: 'OTEL_SERVICE_NAME', meaning: 'the name of the gateways there', default: 'tallygate' },
   {
@@ -276,7 +281,11 @@ export const ENVIRONMENT = [
     meaning: 'the part of traces that `traceidratio` sends, from 0 to 1',
     default: '1',
   },
-  { name: 'OTEL_SDK_DISABLED', meaning: '`true`: no spans are made, whatever else is set', default: 'false' },
+  {
+    name: 'OTEL_SDK_DISABLED',
+    meaning: '`true`: nothing is sent there, whatever else is set',
+    default: 'false',
+  },
   { name: 'LOG_LEVEL', meaning: 'pino level; calls are logged one line each at `debug`', default: 'info' },
 ] as const satisfies readonly EnvironmentVariable[]
 

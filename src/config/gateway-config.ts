@@ -9,7 +9,12 @@ import { placesOfUpstreams } from '../pricing/places/upstream-places.ts'
 import { type PriceMarkup, parseMarkups } from '../pricing/price-markups.ts'
 import { type RepricingSettings, settingsOf } from '../pricing/repricing/repricing-scope.ts'
 import { type Environment, type EnvironmentName, readVariable } from './environment.ts'
-import { readTracing, type TracingConfig } from './tracing-config.ts'
+import {
+  type MetricsExportConfig,
+  readMetricsExport,
+  readTracing,
+  type TracingConfig,
+} from './telemetry-config.ts'
 import {
   ConfigError,
   choice,
@@ -82,6 +87,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly portalEmbedOrigins: readonly string[]
   /** `null`: no spans are made. */
   readonly tracing: TracingConfig | null
+  /** `null`: metrics are sent nowhere. */
+  readonly metricsExport: MetricsExportConfig | null
   /** Clients that metrics name; 0: none. */
   readonly metricsClients: number
   readonly onClientAbort: 'cancel' | 'drain'
@@ -157,6 +164,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
   const prices = parsePrices(file, upstreams)
   const tls = readTlsFiles(env, problems)
   const tracing = readTracing(env, problems)
+  const metricsExport = readMetricsExport(env, problems)
   if (values !== null) problems.push(...sharedPorts(values))
   if (values?.PORTAL_EMBED_ORIGINS?.includes('*') === true)
     problems.push('PORTAL_EMBED_ORIGINS: must name the origins: with * any page could show it in its own')
@@ -169,6 +177,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     ...prices,
     tls,
     tracing,
+    metricsExport,
     databaseReadUrl: values.DATABASE_READ_URL,
     host: values.HOST,
     port: values.PORT,

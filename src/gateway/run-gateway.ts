@@ -16,6 +16,7 @@ import type { Activity } from '../lib/idle-memory.ts'
 import type { Logger } from '../lib/log.ts'
 import { VERSION } from '../lib/version.ts'
 import { openLimits } from '../limits/open-limits.ts'
+import { openSending } from '../metrics/otlp/open-sending.ts'
 import { ObjectIndex } from '../objects/object-index.ts'
 import { Objects } from '../objects/objects.ts'
 import { recordObjects } from '../objects/record-objects.ts'
@@ -202,7 +203,8 @@ export async function runGateway(
     pool: lanes.reports,
     replica: reports.state,
   })
-  const tracing = await openTracing(config.tracing, log)
+  const tracing = await openTracing(config.tracing, metrics.callTraced, log)
+  const sending = await openSending(config.metricsExport, 'tallygate', metrics.figures, log)
   const observer = upstreamHealth.watch(logCalls(metrics.observer, log))
   const unattended = new Unattended()
   const objects = new Objects(
@@ -374,7 +376,7 @@ export async function runGateway(
       redisWatch.stop()
       ownCalls.close()
       redis.disconnect()
-      const spansSent = tracing?.close()
+      const telemetrySent = Promise.all([tracing?.close(), sending?.close()])
       const storesClosed = (async () => {
         // First: a process that does not say that it stops is taken for one that was killed.
         await announced.stop()
@@ -392,7 +394,7 @@ export async function runGateway(
           'Postgres or Redis did not close their connections in time',
         )
       })
-      await spansSent
+      await telemetrySent
     },
   }
 }

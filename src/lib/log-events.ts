@@ -181,7 +181,7 @@ export const LOG_EVENTS = {
   'verify.requests_differ': 'committed offsets and totals differ in the number of requests',
   'verify.row_differs': 'one total differs from what it is made of',
 
-  'tracing.failed': 'spans of calls could not be sent to the collector; calls are not held up',
+  'tracing.failed': 'spans or metrics could not be sent to the collector; calls are not held up',
 
   'worker.crashed': 'the worker ends because of an error',
   'worker.prefix_claimed': 'the Redis prefix belongs to the database of this worker now',

@@ -48,18 +48,17 @@ export class CallCounts implements CallObserver {
   callStarted(): void {}
 
   callEnded(record: CallRecord): void {
-    const upstreams = within(this.upstreams, record.provider)
-    let upstream = upstreams.get(record.upstream)
-    if (upstream === undefined) {
-      upstream = new UpstreamCounts()
-      upstreams.set(record.upstream, upstream)
-    }
-    upstream.add(record)
+    this.#countsOfUpstream(record).add(record)
     this.#countsOfModel(record).add(record)
     this.#clients?.add(record)
     if (record.suspect === true) addOne(this.suspects, record.provider)
     if (record.costDiffers === true) addOne(this.costDifferences, record.provider)
     if (record.partlyUnpriced === true) addOne(this.partlyUnpriced, record.provider)
+  }
+
+  /** The trace of a call that ended is sent. */
+  callTraced(record: CallRecord): void {
+    this.#countsOfUpstream(record).point(record, Date.now())
   }
 
   attemptFailed({ provider, upstream }: OpenCall, reason: string): void {
@@ -90,6 +89,15 @@ export class CallCounts implements CallObserver {
 
   callFailed(): void {
     this.failures += 1
+  }
+
+  #countsOfUpstream(record: CallRecord): UpstreamCounts {
+    const upstreams = within(this.upstreams, record.provider)
+    const found = upstreams.get(record.upstream)
+    if (found !== undefined) return found
+    const made = new UpstreamCounts()
+    upstreams.set(record.upstream, made)
+    return made
   }
 
   #countsOfModel(record: CallRecord): ModelCounts {

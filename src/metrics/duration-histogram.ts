@@ -1,5 +1,5 @@
 import { Histogram, type Registry } from 'prom-client'
-import type { Cumulated } from './latency-counts.ts'
+import type { Cumulated, Exemplar } from './latency-counts.ts'
 
 /** One histogram of a family, with its labels. */
 interface LabelledDurations<Label extends string> {
@@ -43,18 +43,24 @@ export class DurationHistogram<Label extends string> extends Histogram<Label> {
   }
 
   #valuesOf({ labels, durations }: LabelledDurations<Label>) {
-    const { shown, count, sumSeconds } = durations
-    const bucket = (le: number | string, value: number) => ({
+    const { shown, longest, count, sumSeconds } = durations
+    const bucket = (le: number | string, value: number, exemplar: Exemplar | undefined) => ({
       metricName: `${this.#name}_bucket`,
       labels: { le },
       sharedLabels: labels,
       value,
+      ...(exemplar === undefined ? {} : { exemplar: shownExemplar(exemplar) }),
     })
     return [
-      ...shown.map((one) => bucket(one.seconds, one.count)),
-      bucket('+Inf', count),
+      ...shown.map((one) => bucket(one.seconds, one.count, one.exemplar)),
+      bucket('+Inf', count, longest),
       { metricName: `${this.#name}_sum`, labels: {}, sharedLabels: labels, value: sumSeconds },
       { metricName: `${this.#name}_count`, labels: {}, sharedLabels: labels, value: count },
     ]
   }
+}
+
+/** As the library writes it behind a bucket, in OpenMetrics alone. */
+function shownExemplar({ traceId, us, atMs }: Exemplar) {
+  return { labelSet: { trace_id: traceId }, value: us / 1_000_000, timestamp: atMs / 1_000 }
 }

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { CallObserver } from '../call/call-ports.ts'
-import type { OpenCall } from '../call/call-record.ts'
+import type { CallRecord, OpenCall } from '../call/call-record.ts'
 import type { StateGauge } from '../domain/conditions/condition.ts'
 import type { ProcessState } from '../domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../keys/key-directory.ts'
@@ -8,9 +8,10 @@ import type { LedgerStats } from '../ledger/ledger.ts'
 import { CallCounts } from './call-counts.ts'
 import { showCalls } from './call-metrics.ts'
 import { ClientCounts, showClients } from './client-counts.ts'
+import type { ProcessMetrics } from './figures.ts'
 import type { OwnTimeCounts } from './latency-counts.ts'
 import { addOne } from './model-counts.ts'
-import { sharedRender } from './shared-metrics.ts'
+import { CONTENT_TYPES, sharedRender } from './shared-metrics.ts'
 import {
   type CollisionCount,
   type LimitFigures,
@@ -70,6 +71,8 @@ export interface GatewayMetricsOptions {
   readonly state: () => ProcessState
   /** Version of this release. */
   readonly version: string
+  /** Calls have traces that are sent, so latencies point to them. */
+  readonly isTraced: boolean
 }
 
 /** METRICS_CLIENTS, above 0, and the names of clients by their ids. */
@@ -86,8 +89,20 @@ export interface Metrics {
   readonly ownTime: Pick<OwnTimeCounts, 'add'>
   /** A request was refused, and its client is not known. `reason` is a word of ours. */
   refusedRequest(reason: string): void
+  /** The trace of a call that `observer` received is sent. */
+  callTraced(record: CallRecord): void
   readonly contentType: string
   /** In Prometheus's text format, of all processes together; `null`: one of them does not answer. */
+  render(): Promise<string | null>
+  /** The same as OpenMetrics, where latencies point to the traces of calls; `null`: none is sent. */
+  readonly traced: MetricsPage | null
+  /** Those of this process alone. */
+  figures(): Promise<ProcessMetrics>
+}
+
+/** Figures as a scrape gets them. */
+interface MetricsPage {
+  readonly contentType: string
   render(): Promise<string | null>
 }
 
@@ -113,6 +128,7 @@ export function buildMetrics({
   gauges,
   state,
   version,
+  isTraced,
 }: GatewayMetricsOptions): Metrics {
   const registry = new Registry()
   const clientCounts = clients === null ? null : new ClientCounts(clients.most)
@@ -133,12 +149,16 @@ export function buildMetrics({
   showCircuits(registry, circuits)
   showStates(registry, gauges, state)
   showProgram(registry, version)
+  const render = sharedRender(registry)
   return {
     observer: counts,
     ownTime: counts.ownTime,
     refusedRequest: (reason) => addOne(counts.refusedRequests, reason),
-    contentType: registry.contentType,
-    render: sharedRender(registry),
+    callTraced: (record) => counts.callTraced(record),
+    contentType: CONTENT_TYPES.prometheus,
+    render: () => render('prometheus'),
+    traced: isTraced ? { contentType: CONTENT_TYPES.openmetrics, render: () => render('openmetrics') } : null,
+    figures: () => registry.getMetricsAsJSON(),
   }
 }
 

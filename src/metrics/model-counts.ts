@@ -40,6 +40,13 @@ export class UpstreamCounts {
     if (record.ttftUs !== null) this.firstByte.add(record.ttftUs)
   }
 
+  /** Its durations point to its trace. */
+  point({ traceId, webSocket, latencyUs, ttftUs }: CallRecord, atMs: number): void {
+    if (traceId === undefined || webSocket) return
+    if (latencyUs !== null) this.latency.point({ traceId, us: latencyUs, atMs })
+    if (ttftUs !== null) this.firstByte.point({ traceId, us: ttftUs, atMs })
+  }
+
   /** The combinations that occurred. */
   *calls(): Generator<{ outcome: string; status_class: string; usage_source: string; count: number }> {
     let index = 0

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client'
+import type { ProcessMetrics } from './figures.ts'
 import { lastKnown } from './last-known.ts'
 import { showProgram } from './metrics.ts'
 
@@ -55,11 +56,14 @@ const SUMS: readonly SumCounter[] = [
   ],
 ]
 
-/** The metrics of a worker, in a registry of their own. No label names a client, a key or a model. */
-export function buildWorkerMetrics({ sums, lags, problem, version }: WorkerMetricsOptions): {
+export interface WorkerMetrics {
   readonly contentType: string
   render(): Promise<string>
-} {
+  figures(): Promise<ProcessMetrics>
+}
+
+/** The metrics of a worker, in a registry of their own. No label names a client, a key or a model. */
+export function buildWorkerMetrics({ sums, lags, problem, version }: WorkerMetricsOptions): WorkerMetrics {
   const registry = new Registry()
   for (const [name, help, read] of SUMS) {
     new Counter({
@@ -104,5 +108,9 @@ export function buildWorkerMetrics({ sums, lags, problem, version }: WorkerMetri
     },
   })
   showProgram(registry, version)
-  return { contentType: registry.contentType, render: () => registry.metrics() }
+  return {
+    contentType: registry.contentType,
+    render: () => registry.metrics(),
+    figures: () => registry.getMetricsAsJSON(),
+  }
 }

@@ -1,8 +1,14 @@
 import cluster, { type Worker } from 'node:cluster'
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
+import { AggregatorRegistry, Registry } from 'prom-client'
+import { type ProcessMetrics, renderOpenMetrics } from './figures.ts'
 
-/** The metrics of a process, as they travel between processes. */
-type Figures = MetricObjectWithValues<MetricValue<string>>[]
+/** The formats of `/metrics`. OpenMetrics alone shows the traces of calls. */
+export type MetricsFormat = 'prometheus' | 'openmetrics'
+
+export const CONTENT_TYPES: Readonly<Record<MetricsFormat, string>> = {
+  prometheus: Registry.PROMETHEUS_CONTENT_TYPE,
+  openmetrics: Registry.OPENMETRICS_CONTENT_TYPE,
+}
 
 /** The time limit of a process for all, and of the primary for those of one. */
 const ASKED = 'tallygate:metrics?'
@@ -14,7 +20,13 @@ const ANSWERED_OF_ONE = 'tallygate:metrics of one'
 const ANSWER_MS = 5_000
 
 interface Asked {
-  readonly type: typeof ASKED | typeof ASKED_OF_ONE
+  readonly type: typeof ASKED
+  readonly id: number
+  readonly format: MetricsFormat
+}
+
+interface AskedOfOne {
+  readonly type: typeof ASKED_OF_ONE
   readonly id: number
 }
 
@@ -28,13 +40,13 @@ interface Answered {
 interface AnsweredOfOne {
   readonly type: typeof ANSWERED_OF_ONE
   readonly id: number
-  readonly figures: Figures
+  readonly figures: ProcessMetrics
 }
 
 /** A process that was asked. */
 interface WaitedFor {
   readonly worker: number
-  readonly resolve: (figures: Figures) => void
+  readonly resolve: (figures: ProcessMetrics) => void
   readonly reject: (error: Error) => void
 }
 
@@ -46,14 +58,14 @@ interface WaitedFor {
  */
 export function collectMetrics(processes: () => readonly Worker[]): void {
   const waiting = new Map<number, WaitedFor>()
-  const lastOf = new Map<number, Figures>()
-  let ofEnded: Figures = []
+  const lastOf = new Map<number, ProcessMetrics>()
+  let ofEnded: ProcessMetrics = []
   let next = 0
 
-  async function figuresOf(worker: Worker): Promise<Figures> {
+  async function figuresOf(worker: Worker): Promise<ProcessMetrics> {
     const id = next
     next += 1
-    const { promise, resolve, reject } = Promise.withResolvers<Figures>()
+    const { promise, resolve, reject } = Promise.withResolvers<ProcessMetrics>()
     const timer = setTimeout(() => reject(new Error('no answer')), ANSWER_MS)
     waiting.set(id, { worker: worker.id, resolve, reject })
     try {
@@ -67,18 +79,20 @@ export function collectMetrics(processes: () => readonly Worker[]): void {
     }
   }
 
-  async function sum(): Promise<string> {
+  async function sum(format: MetricsFormat): Promise<string> {
     // As of now: one that ends after it has answered would be in both, and the next sum would fall.
     const ended = ofEnded
     const figures = await Promise.all(processes().map(figuresOf))
-    return await AggregatorRegistry.aggregate([...figures, ended]).metrics()
+    const all = [...figures, ended]
+    if (format === 'openmetrics') return await renderOpenMetrics(all)
+    return await AggregatorRegistry.aggregate(all).metrics()
   }
 
   cluster.on('message', (worker: Worker, message: unknown) => {
     if (isOf<AnsweredOfOne>(message, ANSWERED_OF_ONE)) waiting.get(message.id)?.resolve(message.figures)
     if (!isOf<Asked>(message, ASKED)) return
     const answer = (text: string | null) => send(worker, { type: ANSWERED, id: message.id, text })
-    sum().then(answer, () => answer(null))
+    sum(message.format).then(answer, () => answer(null))
   })
   cluster.on('exit', (worker) => {
     for (const one of waiting.values()) if (one.worker === worker.id) one.reject(new Error('it ended'))
@@ -98,8 +112,15 @@ export function collectMetrics(processes: () => readonly Worker[]): void {
  * Renders `registry`. Where several processes share the operator's port it renders the sums of all of them, since a
  * scrape may reach any one; `null`: one of them does not answer, and a part of the sum would look like a restart.
  */
-export function sharedRender(registry: Registry): () => Promise<string | null> {
-  if (!cluster.isWorker) return () => registry.metrics()
+export function sharedRender(registry: Registry): (format?: MetricsFormat) => Promise<string | null> {
+  if (!cluster.isWorker) {
+    return async (format = 'prometheus') => {
+      if (format === 'prometheus') return await registry.metrics()
+      // One process alone shows those too that are left out of sums.
+      const figures = await registry.getMetricsAsJSON()
+      return await renderOpenMetrics([figures.map((one) => ({ ...one, aggregator: 'first' }))])
+    }
+  }
   const waiting = new Map<number, (text: string | null) => void>()
   let next = 0
   process.on('message', (message: unknown) => {
@@ -107,22 +128,22 @@ export function sharedRender(registry: Registry): () => Promise<string | null> {
       waiting.get(message.id)?.(message.text)
       waiting.delete(message.id)
     }
-    if (!isOf<Asked>(message, ASKED_OF_ONE)) return
-    const answer = (figures: Figures) =>
+    if (!isOf<AskedOfOne>(message, ASKED_OF_ONE)) return
+    const answer = (figures: ProcessMetrics) =>
       process.send?.({ type: ANSWERED_OF_ONE, id: message.id, figures } satisfies AnsweredOfOne)
     registry.getMetricsAsJSON().then(answer, () => {}) // without an answer there is no sum
   })
-  return async () => {
+  return async (format = 'prometheus') => {
     const id = next
     next += 1
     return await new Promise<string | null>((resolve) => {
       waiting.set(id, resolve)
-      process.send?.({ type: ASKED, id } satisfies Asked)
+      process.send?.({ type: ASKED, id, format } satisfies Asked)
     })
   }
 }
 
-function send(worker: Worker, message: Asked | Answered): void {
+function send(worker: Worker, message: AskedOfOne | Answered): void {
   if (worker.isConnected()) worker.send(message)
 }
 

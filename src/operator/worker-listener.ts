@@ -1,14 +1,14 @@
 import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
 import { health, NO_SCHEMAS, requireHost } from '../http/listener.ts'
-import { VERSION } from '../lib/version.ts'
-import { buildWorkerMetrics, type WorkerMetricsOptions } from '../metrics/rollup-metrics.ts'
-import { metrics } from './metrics.ts'
+import { type MetricsOptions, metrics } from './metrics.ts'
 
 export interface WorkerListenerOptions {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
-  readonly view: Omit<WorkerMetricsOptions, 'version'>
+  /** What the worker cannot do now, in a sentence; `null`: it is well. */
+  readonly problem: () => Promise<string | null>
+  readonly metrics: MetricsOptions
   readonly log: NonNullable<FastifyServerOptions['loggerInstance']>
 }
 
@@ -25,11 +25,11 @@ export async function listenForOperators(options: WorkerListenerOptions): Promis
   readonly port: number
   close(): Promise<void>
 }> {
-  const { host, port, view, log } = options
+  const { host, port, problem, log } = options
   let advice: string | null = 'the stores were not asked yet'
   let isStopped = false
   const check = async (): Promise<void> => {
-    advice = await view.problem().catch((error: unknown) => String(error))
+    advice = await problem().catch((error: unknown) => String(error))
   }
   const app = Fastify({
     schemaController: NO_SCHEMAS,
@@ -49,7 +49,7 @@ export async function listenForOperators(options: WorkerListenerOptions): Promis
     degraded: advice === null ? [] : ['counting'],
     ...(advice === null ? {} : { advice: [advice] }),
   }))
-  metrics(app, buildWorkerMetrics({ ...view, version: VERSION }))
+  metrics(app, options.metrics)
   await app.listen({ host, port })
   const address = app.server.address()
   return {

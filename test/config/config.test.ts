@@ -8,6 +8,7 @@ import {
   ENVIRONMENT,
   type Environment,
   loadGatewayConfig,
+  loadMetricsExport,
   loadWorkerConfig,
 } from '../../src/config/config.ts'
 import { NO_PATHS } from '../../src/config/yaml/config-file.ts'
@@ -99,6 +100,7 @@ test('what is required is enough, and everything else has the default of the con
     metricsClients: 0,
     keyNetworks: 'peer',
     tracing: null,
+    metricsExport: null,
     onClientAbort: 'cancel',
     journalKeepSeconds: 300,
     onJournalFull: 'refuse',
@@ -740,7 +742,7 @@ describe('HTTPS', () => {
   })
 })
 
-test('spans go where the variables of OpenTelemetry say, and nowhere where they say nothing or so', () => {
+test('spans and metrics go where the variables of OpenTelemetry say, and nowhere where they say nothing or so', () => {
   const OTEL_EXPORTER_OTLP_ENDPOINT = 'http://collector:4318/'
   const tracing = (env: Environment) => loadGatewayConfig({ ...MINIMAL, ...env }).tracing
   expect(tracing({ OTEL_EXPORTER_OTLP_ENDPOINT })).toEqual({
@@ -760,13 +762,34 @@ test('spans go where the variables of OpenTelemetry say, and nowhere where they 
   })
   expect(tracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' })).toBeNull()
   expect(tracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_EXPORTER: 'none' })).toBeNull()
+  const metrics = (env: Environment) => loadGatewayConfig({ ...MINIMAL, ...env }).metricsExport
+  expect(metrics({ OTEL_EXPORTER_OTLP_ENDPOINT })).toEqual({
+    url: 'http://collector:4318/v1/metrics',
+    eachMs: 60_000,
+    withinMs: 30_000,
+  })
+  const often = { OTEL_METRIC_EXPORT_INTERVAL: '1000' }
+  expect(loadMetricsExport({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'https://x/y', ...often })).toEqual({
+    url: 'https://x/y',
+    eachMs: 1_000,
+    withinMs: 1_000,
+  })
+  expect(metrics({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://x/y' })).toBeNull()
+  expect(metrics({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_SDK_DISABLED: 'true' })).toBeNull()
+  expect(metrics({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_METRICS_EXPORTER: 'none' })).toBeNull()
+  expect(metrics({})).toBeNull()
   const wrong = {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+  }
+  const named = (env: Environment) =>
+    problemsOf({ ...MINIMAL, ...env }).map((problem) => problem.split(':')[0])
+  expect(named(wrong)).toEqual(Object.keys(wrong))
+  const odd = {
     OTEL_TRACES_SAMPLER: 'sometimes',
     OTEL_TRACES_SAMPLER_ARG: '2',
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: 'delta',
+    OTEL_METRIC_EXPORT_INTERVAL: '0',
   }
-  expect(problemsOf({ ...MINIMAL, ...wrong }).map((problem) => problem.split(':')[0])).toEqual(
-    Object.keys(wrong),
-  )
+  expect(named({ OTEL_EXPORTER_OTLP_ENDPOINT, ...odd })).toEqual(Object.keys(odd))
 })

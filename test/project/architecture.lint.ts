@@ -154,6 +154,7 @@ const HOMES: Readonly<Record<string, RegExp>> = {
   pino: /^src\/lib\//,
   'prom-client': /^src\/metrics\//,
   '@opentelemetry/sdk-trace': /^src\/gateway\/tracing\//,
+  '@opentelemetry/sdk-metrics': /^src\/metrics\/otlp\//,
 }
 
 test.each(Object.entries(HOMES))('%s is imported only by its home', (name, home) => {

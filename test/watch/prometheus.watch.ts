@@ -1,18 +1,20 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { DASHBOARDS } from '../../scripts/watch/rendered-files.ts'
 import { loadWorkerConfig } from '../../src/config/config.ts'
 import { createLog } from '../../src/lib/log.ts'
+import { VERSION } from '../../src/lib/version.ts'
+import { buildWorkerMetrics } from '../../src/metrics/rollup-metrics.ts'
 import { listenForOperators } from '../../src/operator/worker-listener.ts'
-import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { startWorkers } from '../../workers/workers.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../support/upstream.ts'
 import { findPrometheus, type PrometheusPrograms } from './support/programs.ts'
+import { startPrometheus } from './support/prometheus.ts'
 
 const ADMIN_TOKEN = 'token-of-the-test'
 const log = createLog('silent', 'test')
@@ -36,13 +38,24 @@ beforeAll(async () => {
   ends.push(() => stack.stop())
   const workers = startWorkers({ ...loadWorkerConfig(stack.env), log })
   ends.push(() => workers.close())
-  const listener = await listenForOperators({ host: '127.0.0.1', port: 0, view: workers.view, log })
+  const metrics = buildWorkerMetrics({ ...workers.view, version: VERSION })
+  const listener = await listenForOperators({
+    host: '127.0.0.1',
+    port: 0,
+    metrics,
+    problem: workers.view.problem,
+    log,
+  })
   ends.push(() => listener.close())
   client = await stack.addClient('acme')
   await set({ client: 'acme', kind: 'budget', per: 'day', limit: '1000' })
   await set({ client: 'acme', kind: 'requests', limit: '3', model: 'gpt-4o' })
   const targets = { tallygate: stack.gateway.adminAddress.port, 'tallygate-worker': listener.port }
-  prometheusUrl = await startPrometheus(targets)
+  const prometheus = await startPrometheus(folder, targets, {
+    rules: [resolve('deploy/prometheus/rules.yml')],
+  })
+  ends.push(() => prometheus.stop())
+  prometheusUrl = prometheus.url
 })
 
 afterAll(async () => {
@@ -57,38 +70,6 @@ async function set(limit: object): Promise<void> {
     body: JSON.stringify(limit),
   })
   expect(answer.status, await answer.text()).toBe(200)
-}
-
-/** A Prometheus that scrapes every second, with our rules. */
-async function startPrometheus(targets: Readonly<Record<string, number>>): Promise<string> {
-  const port = await findFreePort()
-  const config = {
-    global: { scrape_interval: '1s', evaluation_interval: '1s' },
-    rule_files: [resolve('deploy/prometheus/rules.yml')],
-    scrape_configs: Object.entries(targets).map(([job_name, at]) => ({
-      job_name,
-      static_configs: [{ targets: [`127.0.0.1:${at}`] }],
-    })),
-  }
-  writeFileSync(join(folder, 'prometheus.yml'), JSON.stringify(config))
-  const child = spawn(
-    programs.prometheus,
-    [
-      `--config.file=${join(folder, 'prometheus.yml')}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`,
-      '--log.level=warn',
-    ],
-    { stdio: 'ignore' },
-  )
-  const ended = new Promise((resolveEnd) => child.once('exit', resolveEnd))
-  ends.push(async () => {
-    child.kill('SIGKILL')
-    await ended
-  })
-  const url = `http://127.0.0.1:${port}`
-  await vi.waitFor(async () => expect((await fetch(`${url}/-/ready`)).status).toBe(200))
-  return url
 }
 
 const vector = z.object({

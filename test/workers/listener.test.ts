@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createLog } from '../../src/lib/log.ts'
+import { buildWorkerMetrics } from '../../src/metrics/rollup-metrics.ts'
 import { listenForOperators } from '../../src/operator/worker-listener.ts'
 
 const SUMS = { counted: 12, corrupt: 1, deadLetters: 2, callsSkipped: 3, gaps: 4 }
@@ -14,11 +15,13 @@ beforeEach(async () => {
   listener = await listenForOperators({
     host: '127.0.0.1',
     port: 0,
-    view: {
+    problem: async () => problem,
+    metrics: buildWorkerMetrics({
       sums: () => SUMS,
       lags: async () => [{ shard: 'tallygate:calls', entries: 7, oldestMs: 1_500 }],
       problem: async () => problem,
-    },
+      version: '1.2.3',
+    }),
     log: createLog('silent', 'test'),
   })
 })

@@ -60,5 +60,6 @@ export function buildGatewayMetrics(parts: GatewayMetricsPorts): Metrics {
     gauges: CONDITIONS.flatMap(({ gauges }) => gauges ?? []),
     state: parts.state,
     version: VERSION,
+    isTraced: config.tracing !== null,
   })
 }

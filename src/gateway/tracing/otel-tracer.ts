@@ -1,8 +1,6 @@
-import { hostname } from 'node:os'
 import type { Span, SpanContext, Tracer } from '@opentelemetry/api'
 import * as api from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
-import * as resources from '@opentelemetry/resources'
 import * as sdk from '@opentelemetry/sdk-trace'
 import type { UpstreamFailure } from '../../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../../call/call-record.ts'
@@ -10,8 +8,8 @@ import type { TracingConfig } from '../../config/config.ts'
 import { ERRORS, type ErrorName } from '../../http/errors.ts'
 import { settledWithin } from '../../lib/deadline.ts'
 import type { Logger } from '../../lib/log.ts'
-import { atMostEvery } from '../../lib/repeat.ts'
 import { VERSION } from '../../lib/version.ts'
+import { complainTo, describeProcess } from '../../metrics/otlp/process-resource.ts'
 import {
   type AttemptedUpstream,
   type AttemptSpan,
@@ -24,32 +22,17 @@ import { attributesOf, nameOfCall, operationOf, present } from './span-attribute
 
 /** Spans at the end of a process wait no longer than this for the collector. */
 const LAST_MS = 1_000
-const COMPLAIN_EACH_MS = 60_000
 
 /**
  * Sends spans to a collector by OTLP over HTTP. Loaded only where tracing is on. Spans wait in memory, 2,048 of them at most (OTEL_BSP_MAX_QUEUE_SIZE), and are dropped beyond that: a collector
  * that is away, or hangs, holds up no call.
  */
-export function openOtelTracer(config: TracingConfig, log: Logger): Tracing {
-  const gate = atMostEvery(COMPLAIN_EACH_MS)
-  const complain = (message: string) => {
-    if (gate.passes())
-      log.warn({ event: 'tracing.failed', reason: message.slice(0, 500) }, 'spans were not sent')
-  }
-  const ignore = () => {}
-  api.diag.setLogger(
-    { error: complain, warn: complain, info: ignore, debug: ignore, verbose: ignore },
-    { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true },
-  )
-  const { resourceAttributesEnvDetector, serviceNameEnvDetector } = resources
-  const named = resources.resourceFromAttributes({
-    'service.name': 'tallygate',
-    'service.version': VERSION,
-    'service.instance.id': `${hostname()}:${process.pid}`,
-  })
-  const own = resources.detectResources({
-    detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector],
-  })
+export function openOtelTracer(
+  config: TracingConfig,
+  sent: (record: CallRecord) => void,
+  log: Logger,
+): Tracing {
+  complainTo(log)
   const ratio = () => new sdk.TraceIdRatioBasedSampler(config.ratio)
   const root = {
     always_on: () => new sdk.AlwaysOnSampler(),
@@ -57,7 +40,7 @@ export function openOtelTracer(config: TracingConfig, log: Logger): Tracing {
     traceidratio: ratio,
   }
   const provider = new sdk.TracerProvider({
-    resource: resources.defaultResource().merge(named).merge(own),
+    resource: describeProcess('tallygate'),
     sampler: config.followsParent
       ? new sdk.ParentBasedSampler({ root: root[config.sampler]() })
       : root[config.sampler](),
@@ -72,7 +55,7 @@ export function openOtelTracer(config: TracingConfig, log: Logger): Tracing {
   })
   const tracer = provider.getTracer('tallygate', VERSION)
   return {
-    tracer: { begin: (request) => new TracedCall(tracer, request) },
+    tracer: { begin: (request) => new TracedCall(tracer, sent, request) },
     close: () => settledWithin(provider.shutdown(), LAST_MS),
   }
 }
@@ -84,11 +67,17 @@ function epochMs(monotonicMs: number): number {
 
 class TracedCall implements CallSpan {
   readonly #tracer: Tracer
+  readonly #sent: (record: CallRecord) => void
   readonly #span: Span
   readonly #method: string
 
-  constructor(tracer: Tracer, { method, headers, arrivedAt }: TracedRequest) {
+  constructor(
+    tracer: Tracer,
+    sent: (record: CallRecord) => void,
+    { method, headers, arrivedAt }: TracedRequest,
+  ) {
     this.#tracer = tracer
+    this.#sent = sent
     this.#method = method
     this.#span = tracer.startSpan(
       method,
@@ -129,6 +118,7 @@ class TracedCall implements CallSpan {
         span.setStatus({ code: api.SpanStatusCode.ERROR })
         span.setAttribute('error.type', record.status === null ? record.outcome : `${record.status}`)
       }
+      this.#sent(record)
     }
     span.end(epochMs(performance.now()))
   }

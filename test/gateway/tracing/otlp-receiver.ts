@@ -16,6 +16,8 @@ export interface ReceivedSpan {
 export interface OtlpReceiver {
   readonly url: string
   readonly spans: ReceivedSpan[]
+  /** The last sum of all points of each metric that is a sum, by name. */
+  readonly sums: Map<string, number>
   /** From now on it takes requests and answers none. */
   hang(): void
   close(): Promise<void>
@@ -24,18 +26,23 @@ export interface OtlpReceiver {
 /** What a collector is to an exporter: OTLP over HTTP, in protocol buffers. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = []
+  const sums = new Map<string, number>()
   let isHanging = false
   const server = createServer(async (request, response) => {
     const body = await buffer(request)
-    if (isHanging || request.url !== '/v1/traces') return
+    if (isHanging) return
     for (const resource of submessages(body, 1))
-      for (const scope of submessages(resource, 2)) spans.push(...submessages(scope, 2).map(spanFrom))
+      for (const scope of submessages(resource, 2))
+        for (const one of submessages(scope, 2))
+          if (request.url === '/v1/traces') spans.push(spanFrom(one))
+          else for (const [name, sum] of sumsIn(one)) sums.set(name, sum)
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
+    sums,
     hang() {
       isHanging = true
     },
@@ -100,6 +107,14 @@ function spanFrom(message: Buffer): ReceivedSpan {
     kind: Number(kind),
     attributes: Object.fromEntries(submessages(message, 9).map(attributeFrom)),
   }
+}
+
+function sumsIn(metric: Buffer): readonly (readonly [string, number])[] {
+  const name = submessages(metric, 1)[0]?.toString() ?? ''
+  return submessages(metric, 7).map((sum) => {
+    const values = submessages(sum, 1).flatMap((point) => submessages(point, 4))
+    return [name, values.reduce((total, value) => total + value.readDoubleLE(), 0)]
+  })
 }
 
 function attributeFrom(message: Buffer): readonly [string, string | number | boolean] {

@@ -17,7 +17,11 @@ let client: TestClient
 beforeAll(async () => {
   receiver = await startOtlpReceiver()
   upstream = await startUpstream()
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_BSP_SCHEDULE_DELAY: '20' }
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_BSP_SCHEDULE_DELAY: '20',
+    OTEL_METRIC_EXPORT_INTERVAL: '50',
+  }
   traced = await startStack(upstream.url, { env })
   plain = await startStack(upstream.url)
   client = await traced.addClient('acme')
@@ -115,6 +119,38 @@ test('without tracing the client’s context passes untouched; the trace is on t
     .toMatchObject([{ trace_id: TRACE }, { trace_id: null }])
   const ofTraced = await traced.calls(client)
   expect(ofTraced[0]).toMatchObject({ trace_id: TRACE })
+})
+
+test('where spans are sent, latencies point to traces for who reads OpenMetrics, and metrics are sent too', async () => {
+  const traceId = 'a'.repeat(32)
+  const page = async ({ gateway }: TestStack, accept: string) => {
+    const answer = await fetch(`http://127.0.0.1:${gateway.adminAddress.port}/metrics`, {
+      headers: { accept },
+    })
+    return { type: answer.headers.get('content-type'), text: await answer.text() }
+  }
+  const asked = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5'
+  await call(traced, client.key, { traceparent: `00-${traceId}-${CLIENT_SPAN}-01` })
+  const shown = await page(traced, asked)
+  expect(shown.type, shown.text.slice(0, 500)).toMatch(/^application\/openmetrics-text/)
+  for (const name of ['call_duration', 'call_first_byte'])
+    expect(shown.text).toMatch(
+      new RegExp(
+        `^tallygate_${name}_seconds_bucket\\{.*\\} \\d+ # \\{trace_id="${traceId}"\\} [\\d.]+ [\\d.]+$`,
+        'm',
+      ),
+    )
+  expect(shown.text).toMatch(/^tallygate_calls_total\{/m)
+  expect(shown.text).toMatch(/# EOF\n$/)
+  await call(traced, client.key, { traceparent: `00-${'b'.repeat(32)}-${CLIENT_SPAN}-00` })
+  expect((await page(traced, asked)).text).not.toContain('b'.repeat(32))
+  expect((await page(traced, 'text/plain')).text).not.toContain(traceId)
+  expect((await page(plain, asked)).type).toMatch(/^text\/plain/)
+  const counted = () => receiver.sums.get('tallygate_calls_total') ?? 0
+  await expect.poll(counted).toBeGreaterThan(1)
+  // What the gateway counted and shows, no more and no less.
+  const total = [...(await page(traced, 'text/plain')).text.matchAll(/^tallygate_calls_total\{.*\} (\d+)$/gm)]
+  await expect.poll(counted).toBe(total.reduce((sum, [, value]) => sum + Number(value), 0))
 })
 
 test('a collector that answers nothing holds up no call', async () => {

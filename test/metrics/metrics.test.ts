@@ -6,7 +6,7 @@ import { CONDITIONS } from '../../src/doctor/conditions.ts'
 import type { ProcessState } from '../../src/domain/conditions/process-state.ts'
 import type { KeyDirectoryStats } from '../../src/keys/key-directory.ts'
 import type { LedgerStats } from '../../src/ledger/ledger.ts'
-import { buildMetrics, type Metrics } from '../../src/metrics/metrics.ts'
+import { buildMetrics, type GatewayMetricsOptions, type Metrics } from '../../src/metrics/metrics.ts'
 import type { CollisionCount } from '../../src/metrics/state-metrics.ts'
 import type { KafkaBacklog, PriceFreshness, WaitingJobs } from '../../src/metrics/worker-metrics.ts'
 import { metrics as metricsRoute } from '../../src/operator/metrics.ts'
@@ -101,7 +101,11 @@ beforeEach(() => {
   jobs = []
   kafka = null
   keys = { keys: 12, storeReachable: true, staleMs: 250 }
-  metrics = buildMetrics({
+  metrics = buildWith({})
+})
+
+function buildWith(changes: Partial<GatewayMetricsOptions>): Metrics {
+  return buildMetrics({
     knowsModel: (_call, model) => model.startsWith('gpt-') || model.startsWith('listed'),
     ledger: () => LEDGER,
     keys: () => keys,
@@ -115,8 +119,10 @@ beforeEach(() => {
     ...STORES,
     limits: LIMITS,
     version: '1.2.3',
+    isTraced: false,
+    ...changes,
   })
-})
+}
 
 interface Sample {
   readonly name: string
@@ -171,6 +177,28 @@ test('the page is Prometheus text with a type and a meaning for every family', a
     expect(families.has(name) || families.has(family), name).toBe(true)
     expect(body).toMatch(new RegExp(`^# HELP ${families.has(name) ? name : family} \\S`, 'm'))
   }
+})
+
+test('where calls are traced, all of it is OpenMetrics too, and to nobody else', async () => {
+  const traceId = 'a'.repeat(32)
+  const traced = buildWith({ isTraced: true })
+  traced.observer.callEnded(RECORD)
+  traced.callTraced({ ...RECORD, traceId })
+  const app = Fastify()
+  metricsRoute(app, traced)
+  const page = (accept: string) => app.inject({ url: '/metrics', headers: { accept } })
+  const { headers, body, statusCode } = await page(
+    'application/openmetrics-text;version=1.0.0,text/plain;q=0.5',
+  )
+  expect({ statusCode, body }).toMatchObject({ statusCode: 200 })
+  expect(headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
+  expect(body).toContain(`} 1 # {trace_id="${traceId}"} 0.0015 `)
+  expect(body).toContain(`} 1 # {trace_id="${traceId}"} 0.0009 `)
+  const plain = await page('text/plain')
+  expect(plain.headers['content-type']).toMatch(/^text\/plain/)
+  const withoutTraces = body.replace(/ # \{.*$/gm, '').replace(/# EOF\n$/, '')
+  const names = (samples: readonly Sample[]) => samples.map(({ name }) => name).sort()
+  expect(names(parse(withoutTraces))).toEqual(names(parse(plain.body)))
 })
 
 test('a call is counted once, by how it ended', async () => {
@@ -297,6 +325,7 @@ test('ids of responses that came twice are shown, and what was last known while 
     ...STORES,
     limits: LIMITS,
     version: '1',
+    isTraced: false,
   })
   const line = `${name}{upstream="ollama"} 3`
   expect(await other.render()).toContain(line)
@@ -415,6 +444,7 @@ test('two processes in one have registries of their own', async () => {
     ...STORES,
     limits: LIMITS,
     version: '1',
+    isTraced: false,
   })
   metrics.observer.callEnded(RECORD)
   expect(await other.render()).not.toMatch(/^tallygate_calls_total\{/m)
@@ -470,6 +500,7 @@ test('clients are named only where it is asked for, those that cost most, and ne
     clients: { most: 2, selectNames: async (ids) => new Map(ids.map((id) => [id, `name of ${id}`])) },
     limits: LIMITS,
     version: '1',
+    isTraced: false,
   })
   const call = (clientId: string, costPico: string) =>
     named.observer.callEnded({ ...RECORD, clientId, costPico })
