@@ -3,7 +3,9 @@
  * messages may be reworded. `area.what`, and what has happened.
  */
 export const LOG_EVENTS = {
-  'admin.applied': 'the operator applied a declaration of clients, keys, limits, alerts and contracts',
+  'admin.applied':
+    'the operator applied a declaration of clients, keys, limits, alerts, contracts and charges',
+  'admin.charge_changed': 'the operator set, removed or shared out what is charged beside calls',
   'admin.client_changed': 'the operator renamed, disabled or enabled a client',
   'admin.client_created': 'the operator created a client',
   'admin.value_erased': 'the operator had the value of an axis erased',

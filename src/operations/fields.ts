@@ -4,6 +4,7 @@ import { DURATION_FORM, parseDurationSeconds } from '../domain/duration.ts'
 import { MAX_NAME_LENGTH, MODEL_NAME_FORM, MODEL_PATTERN_FORM, NAME_FORM } from '../domain/names.ts'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS } from '../domain/period.ts'
 import { isDay } from '../domain/utc-day.ts'
+import { isMonth } from '../domain/utc-month.ts'
 import { VALUE } from './read-input.ts'
 import { CURSOR_RULE } from './refuse.ts'
 
@@ -166,6 +167,14 @@ export function dayField(description: string) {
     .string('must be a day')
     .refine(isReportDay, 'must be a day that exists, from 1970 to 2999, such as 2026-01-31')
     .meta({ description, format: 'date', pattern: REPORT_DAY_FORM.source, [VALUE]: 'day' })
+}
+
+/** A calendar month in UTC that exists. */
+export function monthField(description = 'YYYY-MM, UTC.') {
+  return z
+    .string('must be a text')
+    .refine(isMonth, 'must be a month that exists, such as 2026-01')
+    .meta({ description, pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$', [VALUE]: 'month' })
 }
 
 /** One of these. */

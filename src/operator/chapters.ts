@@ -65,6 +65,7 @@ import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
 import { showGroupStatement } from '../statements/group-statement.ts'
 import { STATEMENTS_CHAPTER, type StatementPorts } from '../statements/operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
+import { CHARGE_CHAPTER } from '../usage/operations/charges.ts'
 import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { ownCalls } from '../usage/operations/own-calls.ts'
 import { exportOwnUsage, ownUsage } from '../usage/operations/own-usage.ts'
@@ -163,6 +164,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
     ],
   },
   CONTRACT_CHAPTER,
+  CHARGE_CHAPTER,
   {
     words: 'adjustment',
     about: 'Corrections of cost, each with its reason.',

@@ -120,17 +120,21 @@ function sumOf(amounts: readonly string[]): bigint {
 function wrongSums({
   lines,
   corrections,
+  charges = [],
   carried,
   cost_usd,
+  charges_usd = '0',
   total_usd,
   rounded_usd,
 }: StatementDocument): string[] {
   const sum = (amounts: readonly { readonly amount_usd: string }[]) =>
     sumOf(amounts.map(({ amount_usd }) => amount_usd))
   const costPico = sum(lines) + sum(corrections)
-  const totalPico = costPico + sum(carried)
+  const chargesPico = sum(charges)
+  const totalPico = costPico + chargesPico + sum(carried)
   const wrong: string[] = []
   if (costPico !== parseUsdText(cost_usd)) wrong.push('Its lines and corrections do not add up to its cost.')
+  if (chargesPico !== parseUsdText(charges_usd)) wrong.push('Its charges do not add up to their sum.')
   if (totalPico !== parseUsdText(total_usd)) wrong.push('Its parts do not add up to its total.')
   if (roundToCents(totalPico) !== parseUsdText(rounded_usd)) wrong.push('Its total is not rounded to cents.')
   return wrong

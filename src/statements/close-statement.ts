@@ -78,7 +78,7 @@ export async function selectClosed(
  * Freezes a client's month. What changes its calls' cost from now on is carried over to the next month.
  *
  * @param accepted What may still change it, and is taken as it is.
- * @throws {GatewayError} `conflict`: it or a later month is closed, or an earlier one that has usage is not.
+ * @throws {GatewayError} `conflict`: it or a later month is closed, or an earlier one that has usage or charges is not.
  */
 export async function closeStatement(
   pool: Postgres,
@@ -108,13 +108,15 @@ export async function closeStatement(
     )
     const signed = signText(document, how.pepper)
     const carried = statement.carried.map((it) => ({ month: it.month, pico: it.amountPico.toString() }))
+    const charges = Object.fromEntries(statement.charges.map((it) => [it.id, it.amountPico.toString()]))
     const { rows } = await session.query<ClosedRow>(
       `insert into ${SCHEMA}.statements
-         (client_id, month, document, sha256, signature, public_key, cost_pico, carried, closed_by)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ${COLUMNS}`,
+         (client_id, month, document, sha256, signature, public_key, cost_pico, carried, charges,
+          closed_by)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) returning ${COLUMNS}`,
       [
         ...[client.id, month, document, signed.sha256, signed.signature, signed.publicKey],
-        ...[statement.costPico.toString(), JSON.stringify(carried), how.who],
+        ...[statement.costPico.toString(), JSON.stringify(carried), JSON.stringify(charges), how.who],
       ],
     )
     const [closed] = rows.map(closedFrom)
@@ -141,7 +143,7 @@ async function findPrevious(
   if (last !== null && last >= month)
     throw conflict(`The statements of ${client.name} are closed up to ${last}.`, 'month')
   if (open !== null && open < month)
-    throw conflict(`${client.name} has usage in ${open}, which is not closed yet.`, 'month')
+    throw conflict(`${client.name} has usage or charges in ${open}, which is not closed yet.`, 'month')
   return last === null ? null : await findClosed(session, client.id, last)
 }
 

@@ -293,6 +293,9 @@ function statementText({ statement, provisional, sha256 }: StatedMonth): string 
     ...statement.corrections.map(({ id, kind, why, amount_usd }) =>
       rowOf(`${kind} ${id}: ${why}`, amount_usd),
     ),
+    ...(statement.charges ?? []).map(({ category, service, from, to, reason, amount_usd }) =>
+      rowOf(`${category}: ${service}, ${from === to ? from : `${from} to ${to}`} (${reason})`, amount_usd),
+    ),
     ...statement.carried.map(({ month, amount_usd }) => rowOf(`since ${month} was closed`, amount_usd)),
     rowOf('total', statement.total_usd),
     rowOf('rounded', statement.rounded_usd),

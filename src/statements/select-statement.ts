@@ -8,6 +8,7 @@ import { SCHEMA } from '../store/connection/schema.ts'
 import { costLinesOf } from '../usage/cost-lines.ts'
 import { sumsFrom } from '../usage/daily-row.ts'
 import { selectPrices } from '../usage/price-definitions.ts'
+import { selectOpenCharges } from './select-charges.ts'
 import type {
   Statement,
   StatementCarry,
@@ -43,12 +44,15 @@ from ${SCHEMA}.adjustment_entries u join ${SCHEMA}.adjustments a on a.id = u.adj
 ${SCOPES[of]} and u.day between $2 and $3
 group by a.id having sum(u.pico) <> 0 order by a.id`
 
-/** The last month that is closed, and the first behind it that has usage. */
+/** The last month that is closed, and the first behind it that has usage or charges. */
 const SELECT_MONTHS = `
-select last, (
-  select to_char(min(day), 'YYYY-MM') from ${SCHEMA}.daily_usage
-  where client_id = $1 and day >= coalesce(to_date(last, 'YYYY-MM') + interval '1 month', '-infinity')) as open
-from (select max(month) as last from ${SCHEMA}.statements where client_id = $1) closed`
+select last, to_char(least(
+  (select min(day) from ${SCHEMA}.daily_usage where client_id = $1 and day >= since),
+  (select min(from_day) from ${SCHEMA}.charges where client_id = $1 and removed_at is null and from_day >= since)),
+  'YYYY-MM') as open
+from (
+  select max(month) as last, coalesce(to_date(max(month), 'YYYY-MM') + interval '1 month', '-infinity') as since
+  from ${SCHEMA}.statements where client_id = $1) closed`
 
 /** By closed month: what its calls cost now, less what was stated for it, in its statement and in later ones. */
 const SELECT_CARRIED = `
@@ -83,14 +87,21 @@ export async function readStatement(
   month: UtcMonth,
 ): Promise<Statement> {
   const stated = await readStated(session, 'client', client.id, month)
-  const carried = await selectCarried(session, client.id, month)
+  const { last, open } = await selectClosedMonths(session, client.id)
+  const isOver = last !== null && month <= last
+  const isNext = !isOver && (open === null || open >= month)
+  const carried = last !== null && isNext ? await selectCarried(session, client.id, last) : []
+  const charges = isOver ? [] : await selectOpenCharges(session, client.id, month, isNext)
+  const chargesPico = charges.reduce((sum, { amountPico }) => sum + amountPico, 0n)
   return {
     ...stated,
     clientId: client.id,
     client: client.name,
     month,
     carried,
-    totalPico: carried.reduce((sum, { amountPico }) => sum + amountPico, stated.costPico),
+    charges,
+    chargesPico,
+    totalPico: carried.reduce((sum, { amountPico }) => sum + amountPico, stated.costPico + chargesPico),
   }
 }
 
@@ -155,7 +166,7 @@ async function selectCorrections(
 /** Which months of a client are closed: `null` where there is none. */
 export interface ClosedMonths {
   readonly last: UtcMonth | null
-  /** The first month with usage behind it. */
+  /** The first month with usage or charges behind it. */
   readonly open: UtcMonth | null
 }
 
@@ -168,10 +179,8 @@ export async function selectClosedMonths(session: PostgresSession, clientId: str
 async function selectCarried(
   session: PostgresSession,
   clientId: string,
-  month: UtcMonth,
+  last: UtcMonth,
 ): Promise<readonly StatementCarry[]> {
-  const { last, open } = await selectClosedMonths(session, clientId)
-  if (last === null || month <= last || (open !== null && open < month)) return []
   const { rows } = await session.query<{ month: UtcMonth; pico: string }>(SELECT_CARRIED, [
     clientId,
     daysOfMonth(last).to,

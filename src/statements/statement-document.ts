@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { picoToUsdText } from '../domain/pico-usd.ts'
-import { isMonth } from '../domain/utc-month.ts'
 import {
   shownCount,
+  shownDay,
   shownDocument,
   shownList,
   shownMoment,
   shownText,
   shownTextOrNull,
 } from '../operations/answers.ts'
-import { VALUE } from '../operations/read-input.ts'
+import { monthField } from '../operations/fields.ts'
 import type { OpenEndName } from './open-ends.ts'
 import { roundToCents, type Statement } from './statement.ts'
 import type { StatedReceipts } from './statement-receipts.ts'
@@ -64,7 +64,9 @@ export const PARTS = {
 
 /** A statement as JSON. What is hashed and signed has exactly these fields in this order. */
 export const STATEMENT = shownDocument('Statement', {
-  version: z.union([z.literal(1), z.literal(2)]).describe('2: with `receipts`.'),
+  version: z
+    .union([z.literal(1), z.literal(2), z.literal(3)])
+    .describe('2: with `receipts`. 3: with `charges`, too.'),
   client: shownText('The name of the client.'),
   client_id: shownText('The id of the client.'),
   month: shownText('YYYY-MM, UTC.'),
@@ -72,13 +74,29 @@ export const STATEMENT = shownDocument('Statement', {
   requests: shownCount('Calls that were served.'),
   lines: PARTS.lines,
   corrections: PARTS.corrections,
+  charges: shownList(
+    shownDocument('StatementCharge', {
+      id: shownText('The id of the charge.'),
+      name: shownText('Its name.'),
+      category: shownText('What it is, such as credit or tax.'),
+      service: shownText('What it is for.'),
+      from: shownDay('The first UTC day.'),
+      to: shownDay('The last UTC day.'),
+      quantity: shownTextOrNull('How many, as decimal text. null: not said.'),
+      unit: shownTextOrNull('Of what. null: not said.'),
+      reason: shownText('Where it comes from, or why it is charged.'),
+      amount_usd: usd(),
+    }),
+    'What is charged beside calls, less what statements before have of it. Left out before version 3.',
+  ).optional(),
   carried: shownList(
     shownDocument('StatementCarry', { month: shownText('YYYY-MM, UTC.'), amount_usd: usd() }),
     'What came to months after they were closed.',
   ),
   unpriced: PARTS.unpriced,
   cost_usd: usd('The sum of lines and corrections, which is what usage says of the month.'),
-  total_usd: usd('With what is carried over.'),
+  charges_usd: usd('The sum of charges. Left out before version 3.').optional(),
+  total_usd: usd('With charges, and what is carried over.'),
   rounded_usd: usd('The total in whole cents, halves away from zero: the only rounding.'),
   accepted: shownList(shownText('A reason.'), 'What might still have changed it when it was closed.'),
   closed_at: shownTextOrNull('When it was closed. null: it is not.'),
@@ -99,10 +117,7 @@ export const OPEN_END = shownDocument('OpenEnd', {
   says: shownText('What it is, and what to do.'),
 })
 
-export const MONTH = z
-  .string('must be a text')
-  .refine(isMonth, 'must be a month that exists, such as 2026-01')
-  .meta({ description: 'YYYY-MM, UTC.', pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$', [VALUE]: 'month' })
+export const MONTH = monthField()
 
 /** A month as it is shown, and as a file that can be checked. */
 export const STATED = shownDocument('StatedMonth', {
@@ -129,7 +144,7 @@ export interface Closing {
 export function statementDocument(statement: Statement, closing: Closing | null): StatementDocument {
   const { lines, corrections, unpriced } = partsDocument(statement)
   return {
-    version: 2,
+    version: 3,
     client: statement.client,
     client_id: statement.clientId,
     month: statement.month,
@@ -137,12 +152,19 @@ export function statementDocument(statement: Statement, closing: Closing | null)
     requests: Number(statement.requests),
     lines,
     corrections,
+    charges: statement.charges.map(({ amountPico, ...charge }) => ({
+      ...{ id: charge.id, name: charge.name, category: charge.category, service: charge.service },
+      ...{ from: charge.from, to: charge.to, quantity: charge.quantity, unit: charge.unit },
+      reason: charge.reason,
+      amount_usd: picoToUsdText(amountPico),
+    })),
     carried: statement.carried.map(({ month, amountPico }) => ({
       month,
       amount_usd: picoToUsdText(amountPico),
     })),
     unpriced,
     cost_usd: picoToUsdText(statement.costPico),
+    charges_usd: picoToUsdText(statement.chargesPico),
     total_usd: picoToUsdText(statement.totalPico),
     rounded_usd: picoToUsdText(roundToCents(statement.totalPico)),
     accepted: [...(closing?.accepted ?? [])],

@@ -1,3 +1,4 @@
+import type { UtcDay } from '../domain/utc-day.ts'
 import type { UtcMonth } from '../domain/utc-month.ts'
 import type { Price } from '../pricing/price.ts'
 import type { CostLine } from '../usage/cost-lines.ts'
@@ -18,6 +19,22 @@ export interface StatementCorrection {
   readonly kind: string
   readonly at: Date
   readonly why: string
+  readonly amountPico: bigint
+}
+
+/** What is charged beside calls: what no closed statement has of it yet. */
+export interface StatementCharge {
+  readonly id: string
+  readonly name: string
+  readonly category: string
+  readonly service: string
+  readonly from: UtcDay
+  readonly to: UtcDay
+  /** Decimal text, and of what; `null`: not said. */
+  readonly quantity: string | null
+  readonly unit: string | null
+  readonly reason: string
+  /** Below 0: a credit, or what was taken back since another statement had it. */
   readonly amountPico: bigint
 }
 
@@ -43,12 +60,14 @@ export interface Statement {
   readonly requests: bigint
   readonly lines: readonly StatementLine[]
   readonly corrections: readonly StatementCorrection[]
+  readonly charges: readonly StatementCharge[]
   readonly carried: readonly StatementCarry[]
   /** Named, not charged. */
   readonly unpriced: readonly UnpricedCalls[]
   /** The sum of lines and corrections: what `GET /v1/usage` says of these days. 1e-12 USD. */
   readonly costPico: bigint
-  /** With what is carried over. */
+  readonly chargesPico: bigint
+  /** With charges, and what is carried over. */
   readonly totalPico: bigint
 }
 

@@ -20,6 +20,8 @@ const document = statementDocument(
       },
     ],
     corrections: [],
+    charges: [],
+    chargesPico: 0n,
     carried: [],
     unpriced: [],
     costPico: 5_000_000_000n,

@@ -157,7 +157,7 @@ test('months are closed in their order, each once', async () => {
   await count(call('2026-08-10'), call('2026-09-10'))
   const close = (month: string) => closeStatement(ledger.pool, client, month, HOW)
   await expect(close('2026-09')).rejects.toThrow(
-    `${client.name} has usage in 2026-08, which is not closed yet.`,
+    `${client.name} has usage or charges in 2026-08, which is not closed yet.`,
   )
   const both = await Promise.allSettled([close('2026-08'), close('2026-08')])
   expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])

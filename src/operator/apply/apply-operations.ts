@@ -19,7 +19,8 @@ import type { Ports } from '../../operations/ports.ts'
 import { checkTogether } from '../../operations/read-input.ts'
 import { conflict } from '../../operations/refuse.ts'
 import type { KeptContract } from '../../pricing/contracts/contracts-table.ts'
-import { type FindReference, readDeclared } from './declared.ts'
+import type { Charge } from '../../usage/charges/charge.ts'
+import { type Declared, type FindReference, readDeclared } from './declared.ts'
 import { type ApplyPlan, type ApplyStep, declaredKeyPlace, nameOfPlan, planApply } from './plan.ts'
 
 /** What these operations use beside what the operations of their steps do. */
@@ -32,7 +33,7 @@ const MOST_BYTES = 1024 * 1024
 
 const CHANGE = z.strictObject({
   action: shownChoice(['create', 'change', 'remove'], 'What is done. Nothing is removed without prune.'),
-  what: shownChoice(['client', 'key', 'limit', 'receiver', 'contract'], 'Of what.'),
+  what: shownChoice(['client', 'key', 'limit', 'receiver', 'contract', 'charge'], 'Of what.'),
   name: shownText('Its name: acme, acme/production, acme: budget per month.'),
   detail: shownTextOrNull('From what to what. null: the name says it.'),
 })
@@ -62,7 +63,7 @@ const INPUT = {
   document: z
     .string('must be a text')
     .max(MOST_BYTES, 'must be at most 1 MiB')
-    .describe('YAML with clients, defaults, alerts and contracts, as docs/apply.md has them.'),
+    .describe('YAML with clients, defaults, alerts, contracts and charges, as docs/apply.md has them.'),
   prune: flagField(
     'What is there and not in the file goes: keys are revoked, clients disabled. Only in sections that the file has.',
   ).default(false),
@@ -85,6 +86,14 @@ export function applyChapters<Has extends ApplyPorts>(
     checkTogether(chosen, input)
     const done = await runOperation(chosen, ports, input, actor)
     return done instanceof Part ? done.answer : done
+  }
+
+  /** Those of the months of declared charges. */
+  async function chargesOf(ports: Has, { charges = [] }: Declared, actor: Actor) {
+    const found: { readonly charge: Charge }[] = []
+    for (const month of new Set(charges.map(({ from }) => from.slice(0, 7))))
+      found.push(...((await run(ports, 'charges.list', { month }, actor)) as typeof found))
+    return found
   }
 
   async function plan(
@@ -116,6 +125,7 @@ export function applyChapters<Has extends ApplyPorts>(
         declared.contracts === undefined
           ? []
           : ((await run(ports, 'contracts.list', {}, actor)) as readonly KeptContract[]),
+      charges: await chargesOf(ports, declared, actor),
     }
     return planApply(declared, standing, prune, ports.now())
   }

@@ -8,6 +8,7 @@ import type { InputOf, OperationFields } from '../../operations/operation.ts'
 import { parseFields } from '../../operations/read-input.ts'
 import { invalid } from '../../operations/refuse.ts'
 import { CONTRACT_FIELDS } from '../../pricing/operations/contracts.ts'
+import { CHARGE_FIELDS } from '../../usage/operations/charges.ts'
 
 /** What a file declares: each item has the fields of the operation that makes it, but for those its place says. */
 const { client: _ofKey, ...KEY } = createKeyOperation.input
@@ -30,12 +31,14 @@ const fieldsOf = (receiver: OperationFields) => ({
     .optional(),
   alerts: z.array(z.strictObject(receiver), 'must be a list').optional(),
   contracts: z.array(z.strictObject(CONTRACT_FIELDS), 'must be a list').optional(),
+  charges: z.array(z.strictObject(CHARGE_FIELDS), 'must be a list').optional(),
 })
 
 export type DeclaredClient = InputOf<typeof CLIENT>
 export type DeclaredKey = NonNullable<DeclaredClient['keys']>[number]
 export type DeclaredLimit = NonNullable<DeclaredClient['limits']>[number]
 export type DeclaredContract = InputOf<typeof CONTRACT_FIELDS>
+export type DeclaredCharge = InputOf<typeof CHARGE_FIELDS>
 export interface DeclaredReceiver {
   readonly url: string
   readonly on: readonly string[]
@@ -51,6 +54,7 @@ export interface Declared {
   readonly defaults?: { readonly limits?: readonly DeclaredLimit[] }
   readonly alerts?: readonly DeclaredReceiver[]
   readonly contracts?: readonly DeclaredContract[]
+  readonly charges?: readonly DeclaredCharge[]
 }
 
 /** Gives the text that a reference such as `${NAME}` or `file:/path` stands for. @throws {Error} Where there is none. */
@@ -115,6 +119,10 @@ export function readDeclared(
     if (key !== undefined) throw invalid(`defaults.limits.${index}.key`, 'needs a client')
   refuseDoubles('defaults.limits', (defaults.limits ?? []).map(sortOf))
   refuseDoubles('contracts', (declared.contracts ?? []).map(callsOf))
+  refuseDoubles(
+    'charges',
+    (declared.charges ?? []).map(({ name }) => name),
+  )
   return declared
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AlertReceiver } from '../../alerts/receivers.ts'
+import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { Client } from '../../keys/clients.ts'
 import type { StoredKey } from '../../keys/keys.ts'
 import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
@@ -7,9 +8,12 @@ import { readAmount } from '../../limits/operations/limit-terms.ts'
 import { conflict } from '../../operations/refuse.ts'
 import type { KeptContract, NewContract } from '../../pricing/contracts/contracts-table.ts'
 import { contractOf } from '../../pricing/operations/contracts.ts'
+import type { Charge, NewCharge } from '../../usage/charges/charge.ts'
+import { newChargeOf } from '../../usage/operations/charges.ts'
 import {
   callsOf,
   type Declared,
+  type DeclaredCharge,
   type DeclaredContract,
   type DeclaredLimit,
   type DeclaredReceiver,
@@ -24,6 +28,8 @@ export interface PresentState {
   readonly limits: readonly LimitDocument[]
   readonly receivers: readonly AlertReceiver[]
   readonly contracts: readonly KeptContract[]
+  /** Of the months that declared charges are of. */
+  readonly charges: readonly { readonly charge: Charge }[]
 }
 
 /** The ids of keys by `declaredKeyPlace`: those of the plan are known once they are made. */
@@ -37,7 +43,7 @@ export function declaredKeyPlace(client: unknown, name: unknown): string {
 /** One operation to run. */
 export interface ApplyStep {
   readonly action: 'create' | 'change' | 'remove'
-  readonly what: 'client' | 'key' | 'limit' | 'receiver' | 'contract'
+  readonly what: 'client' | 'key' | 'limit' | 'receiver' | 'contract' | 'charge'
   readonly name: string
   /** From what to what, in words; `null`: the name says it. */
   readonly detail: string | null
@@ -107,6 +113,13 @@ export function planApply(
   }
   if (declared.alerts !== undefined) planReceivers(declared.alerts, standing.receivers, steps, gone)
   if (declared.contracts !== undefined) planContracts(declared.contracts, standing.contracts, steps, gone)
+  if (declared.charges !== undefined)
+    planCharges(
+      declared.charges,
+      standing.charges.map(({ charge }) => charge),
+      steps,
+      gone,
+    )
   if (declared.clients !== undefined)
     for (const { name, disabled } of standing.clients)
       if (!disabled && !declared.clients.some((client) => client.name === name))
@@ -251,6 +264,48 @@ function planContracts(
   }
   for (const [name, { id }] of left)
     gone.push(step('remove', 'contract', name, 'contracts.remove', () => ({ id })))
+}
+
+/** Parts that were shared out go with what they are parts of. */
+function planCharges(
+  wanted: readonly DeclaredCharge[],
+  standing: readonly Charge[],
+  steps: ApplyStep[],
+  gone: ApplyStep[],
+): void {
+  const own = standing.filter(({ sharedFrom }) => sharedFrom === null)
+  for (const charge of wanted) {
+    const { name, client = null } = charge
+    const there = own.find((one) => one.name === name)
+    const after = sayCharge(newChargeOf(charge, null), client)
+    const before = there === undefined ? null : sayCharge(there, there.client)
+    if (before === after) continue
+    const action = before === null ? 'create' : 'change'
+    steps.push({
+      ...step(action, 'charge', name, 'charges.set', () => ({ ...charge })),
+      detail: before === null ? after : `${before} -> ${after}`,
+    })
+  }
+  for (const { name } of own)
+    if (!wanted.some((charge) => charge.name === name))
+      gone.push(step('remove', 'charge', name, 'charges.remove', () => ({ name })))
+}
+
+/** All that a charge says, in words. */
+function sayCharge(charge: NewCharge, client: string | null): string {
+  const { category, service, from, to, upstream, model, quantity, unit, capacityTokens, reason } = charge
+  const amount = `${picoToUsdText(charge.amountPico)} USD`
+  const said = [
+    category,
+    service,
+    from === to ? from : `${from} to ${to}`,
+    upstream,
+    model,
+    client,
+    quantity,
+    unit,
+  ]
+  return [...said, capacityTokens, amount, reason].filter((one) => one !== null).join(', ')
 }
 
 /** What a contract says is paid, in words. */

@@ -91,7 +91,7 @@ function columnsOf(version: FocusVersion): readonly Column[] {
 }
 
 /** One charge, as text. Without a value: null. */
-type FocusCharge = Readonly<Partial<Record<Column, string>>>
+export type FocusCharge = Readonly<Partial<Record<Column, string>>>
 
 export function focusHeader(version: FocusVersion): string {
   return csvLine(columnsOf(version))
@@ -133,6 +133,11 @@ export function focusRows(row: FocusDay, priced: FocusPrices, version: FocusVers
     ...correction(row, priced, false),
     ...correction(row, priced, true),
   ]
+  return focusText(charges, version)
+}
+
+/** Charges as lines of CSV. */
+export function focusText(charges: readonly FocusCharge[], version: FocusVersion): string {
   const columns = columnsOf(version)
   return charges
     .map((charge) => csvLine(columns.map((column) => charge[REPEATED[column] ?? column] ?? '')))
@@ -232,7 +237,7 @@ function correction(row: FocusDay, { price, all, terms }: FocusPrices, isLater: 
 }
 
 /** What every charge says; a correction has neither quantity nor SKU. */
-function base(row: FocusDay, pico: bigint, costs: OperatorCosts): FocusCharge {
+export function base(row: FocusDay, pico: bigint, costs: OperatorCosts): FocusCharge {
   const contracted = picoToUsdText(costs.contractedPico)
   const upstream = row.upstream === '' ? 'tallygate' : row.upstream
   const provider = providerOf(row)

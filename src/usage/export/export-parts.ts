@@ -9,6 +9,7 @@ import { selectCallDays } from '../calls/call-partitions.ts'
 import { selectUsageDays } from '../days/usage-days.ts'
 import { readEvents, selectDaysWithCalls } from '../events/read-events.ts'
 import { selectPricesAndParts } from '../price-definitions.ts'
+import { readFocusCharges } from './export-charges.ts'
 import {
   AXIS_COLUMNS,
   csvHeader,
@@ -17,7 +18,7 @@ import {
   type ExportedRow,
   jsonLine,
 } from './export-columns.ts'
-import { type FocusVersion, focusHeader, focusRows } from './export-focus.ts'
+import { type FocusVersion, focusHeader, focusRows, focusText } from './export-focus.ts'
 import { type ExportPage, type ExportScope, readDays, readLines } from './export-rows.ts'
 
 export type ExportFormat = 'csv' | 'jsonl' | 'focus' | 'cloudevents'
@@ -101,6 +102,8 @@ async function* inFocus(
     })
     yield { where: day, text: text.join(''), rows: rows.length }
   }
+  const charges = await readFocusCharges(pool, scope)
+  if (charges.length > 0) yield { where: scope.to, text: focusText(charges, version), rows: charges.length }
 }
 
 /** Without this check, days whose single calls were deleted would be absent silently. */

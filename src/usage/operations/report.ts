@@ -21,8 +21,7 @@ import type { Ports } from '../../operations/ports.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { badCursor, invalid, noClient } from '../../operations/refuse.ts'
 import { renderTable } from '../../operations/table.ts'
-import type { OperatorCosts } from '../../pricing/contracts/three-costs.ts'
-import { type Report, readReport } from '../report/read-report.ts'
+import { type Report, type ReportCosts, readReport } from '../report/read-report.ts'
 import { REPORT, renderReport } from '../report/render-report.ts'
 import {
   hasLatencies,
@@ -233,8 +232,13 @@ function textOf({ query, totals, rows, costs }: Report): string {
           },
         ]),
   ]
-  const costCells = (one: OperatorCosts | undefined) =>
-    one === undefined ? [] : [picoToUsdText(one.listPico), picoToUsdText(one.contractedPico)]
+  const costCells = (one: ReportCosts | undefined) =>
+    one === undefined
+      ? []
+      : [
+          ...[picoToUsdText(one.listPico), picoToUsdText(one.contractedPico)],
+          one.other === null ? '' : picoToUsdText(one.other.otherPico),
+        ]
   const shown = rows.map(({ names, ...figures }, place) => [
     ...names.map(({ id, name }) => name ?? (id === '' ? '(none)' : id)),
     ...columns.map(({ cell }) => cell(figures)),
@@ -247,7 +251,7 @@ function textOf({ query, totals, rows, costs }: Report): string {
   ]
   const headings = [
     ...columns.map(({ heading }) => heading),
-    ...(costs === null ? [] : ['LIST USD', 'CONTRACTED USD']),
+    ...(costs === null ? [] : ['LIST USD', 'CONTRACTED USD', 'OTHER USD']),
   ]
   return [
     `${period.fromDay} to ${period.toDay}, UTC${before === null ? '' : `, beside ${before.fromDay} to ${before.toDay}`}`,

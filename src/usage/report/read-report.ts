@@ -8,6 +8,7 @@ import { inSnapshot, type Postgres, type PostgresSession } from '../../store/con
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { ALL_COMMITTED } from '../../store/ledger/committed-offsets.ts'
 import { selectCosts } from '../costs/select-costs.ts'
+import { NO_OTHER, type OtherCosts, selectOtherCosts } from '../costs/select-other-costs.ts'
 import { selectSummarised } from '../summaries/summarised.ts'
 import { placeOf, withoutMoves } from './group-source.ts'
 import { type Interval, REPORT_SUMS, type ReportQuery, reportCursorBehind } from './report-query.ts'
@@ -37,7 +38,7 @@ export interface Report {
   readonly totals: ReportTotals
   readonly rows: readonly ReportRow[]
   /** What the operator pays for all, and for each of the rows; `null`: it was not asked for. */
-  readonly costs: { readonly totals: OperatorCosts; readonly rows: readonly OperatorCosts[] } | null
+  readonly costs: { readonly totals: ReportCosts; readonly rows: readonly ReportCosts[] } | null
   /** `null`: it was not asked for, or the answer goes on behind a cursor. */
   readonly series: {
     /** The first days of its places, rising. */
@@ -46,6 +47,11 @@ export interface Report {
     /** All that no group of these has. */
     readonly other: readonly ReportSums[]
   } | null
+}
+
+/** What the operator pays, and what is charged beside calls; `null`: that is not kept by what the report is about. */
+export interface ReportCosts extends OperatorCosts {
+  readonly other: OtherCosts | null
 }
 
 /** `tag` names all that the answer is made of: where it is the same, so is the answer. */
@@ -103,12 +109,22 @@ async function readCosts(
   const contracts = await readContracts(session)
   const only = filtersOf({ filters })
   const whole = await selectCosts(session, { period, by: [], only }, contracts)
-  const totals = whole.get('') ?? NO_COSTS
+  const other = await selectOtherCosts(session, { period, groupBy, filters })
+  const totals = { ...(whole.get('') ?? NO_COSTS), other: other?.totals ?? null }
   if (rows.length === 0) return { totals, rows: [] }
   const by = fieldsAmong(groupBy)
   const shown = { fields: by, ids: rows.map(({ end }) => end.ids) }
   const found = await selectCosts(session, { period, by, only: [...only, shown] }, contracts)
-  return { totals, rows: rows.map(({ end }) => found.get(end.ids.join('\0')) ?? NO_COSTS) }
+  return {
+    totals,
+    rows: rows.map(({ end }) => {
+      const name = end.ids.join('\0')
+      return {
+        ...(found.get(name) ?? NO_COSTS),
+        other: other === null ? null : (other.byGroup.get(name) ?? NO_OTHER),
+      }
+    }),
+  }
 }
 
 /** Every group of a period, on each of its days, on one snapshot. */
@@ -142,6 +158,7 @@ select concat_ws(' ', ${ALL_COMMITTED},
     (select concat(count(*), '-', sum(xmin::text::bigint)) from ${SCHEMA}.adjustments),
     (select count(*) from ${SCHEMA}.prices),
     (select concat(count(*), '-', sum(xmin::text::bigint)) from ${SCHEMA}.contracts),
+    (select concat(count(*), '-', sum(xmin::text::bigint)) from ${SCHEMA}.charges),
     (select version from ${SCHEMA}.key_version),
     (select sum(calls) from ${SCHEMA}.refusals where day between $1 and $2),
     (select sum(calls) from ${SCHEMA}.refused_calls where day between $1 and $2)) as state,

@@ -11,9 +11,8 @@ import {
   shownText,
   shownTextOrNull,
 } from '../../operations/answers.ts'
-import type { OperatorCosts } from '../../pricing/contracts/three-costs.ts'
 import { averageMs } from '../query/usage-figures.ts'
-import type { Report } from './read-report.ts'
+import type { Report, ReportCosts } from './read-report.ts'
 import {
   dimensionOf,
   type Percentile,
@@ -70,7 +69,11 @@ const FIGURES = {
   costs: shownDocument('ReportCosts', {
     list_usd: shownText('By public lists, without markups, corrections of prices included.'),
     contracted_usd: shownText('By your contracts with providers, which is what you pay.'),
-    billed_usd: shownText('What clients pay: cost_usd_text.'),
+    billed_usd: shownText('What clients pay for calls: cost_usd_text.'),
+    other_usd: shownTextOrNull(
+      'What is charged beside calls, by its first day. null: not kept by what the report is about.',
+    ),
+    unassigned_usd: shownTextOrNull('Of that, what no client pays: yours. null: likewise.'),
   })
     .optional()
     .describe('US dollars as exact decimal text. Only with costs.'),
@@ -165,13 +168,15 @@ export function renderReport({ query, asOf, totals, rows, costs, series }: Repor
   }
 }
 
-function costsOf(costs: OperatorCosts | undefined, { now }: ReportTotals) {
+function costsOf(costs: ReportCosts | undefined, { now }: ReportTotals) {
   if (costs === undefined) return {}
   return {
     costs: {
       list_usd: picoToUsdText(costs.listPico),
       contracted_usd: picoToUsdText(costs.contractedPico),
       billed_usd: picoToUsdText(now.costPico),
+      other_usd: costs.other === null ? null : picoToUsdText(costs.other.otherPico),
+      unassigned_usd: costs.other === null ? null : picoToUsdText(costs.other.unassignedPico),
     },
   }
 }
