@@ -111,7 +111,7 @@ test('defaults hold for clients without a like limit, and lists come in parts', 
   }
 })
 
-test('refused calls are counted by client and reason', async () => {
+test('refused calls are counted by client and reason, those of one client, and the most of them', async () => {
   const { pool } = operator
   await newClient('refused')
   const { rows } = await pool.query<{ id: string }>(`select id from tallygate.clients where name = 'refused'`)
@@ -129,6 +129,10 @@ test('refused calls are counted by client and reason', async () => {
     { key: 'key_1', model: 'gpt-4o', limit: '7', calls: 3 },
   ])
   expect((await operator.ask('/admin/v1/refused')).document).toEqual([{ calls: 8 }])
+  await newClient('never refused')
+  const of = async (query: string) => (await operator.ask(`/admin/v1/refused?${query}`)).document
+  expect(await of('client=never%20refused')).toEqual([{ calls: 0 }])
+  expect(await of('client=refused&group_by=reason&limit=1')).toEqual([{ reason: 'requests', calls: 5 }])
 })
 
 test('the budget nearest its end comes first, though 100 were made before it, and lists have 100 items by default', async () => {
@@ -230,6 +234,8 @@ test('clients, keys and limits that are not there are not found, and nothing was
     ['GET', '/limits/history?cursor=x', undefined, 400],
     ['GET', '/refused?group_by=upstream', undefined, 400],
     ['GET', '/refused?days=0', undefined, 400],
+    ['GET', '/refused?client=missing', undefined, 404],
+    ['GET', '/refused?limit=0', undefined, 400],
     ['DELETE', '/limits/999999', undefined, 404],
     ['DELETE', '/limits/x', undefined, 404],
     ['PUT', '/limits/999999', { limit: 1 }, 404],

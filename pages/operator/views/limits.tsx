@@ -58,12 +58,10 @@ export function LimitsView() {
       <Part<readonly Refused[]>
         title="Refused calls"
         path="refused"
-        choices={{ days, group_by: 'client,reason' }}
+        choices={{ client, days, group_by: 'client,reason', limit: 50 }}
         actions={<QueryChoice label="Days" name="days" values={['1', '7', '30']} chosen={days} />}
       >
-        {(refused) => (
-          <RefusedTable refused={refused.filter((one) => client === undefined || one.client === client)} />
-        )}
+        {(refused) => <RefusedTable refused={refused} />}
       </Part>
       <Part<readonly LimitChange[]>
         title="Who changed which"

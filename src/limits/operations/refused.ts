@@ -1,8 +1,10 @@
 import { periodOf } from '../../domain/period.ts'
+import { findClient } from '../../keys/clients.ts'
 import { shownList } from '../../operations/answers.ts'
-import { daysField, groupsField } from '../../operations/fields.ts'
+import { clientField, daysField, groupsField, LIST_PART, LISTED_ROWS } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
+import { noClient } from '../../operations/refuse.ts'
 import { REFUSED_GROUPS, selectRefusedCalls } from '../table/refused-calls.ts'
 import { REFUSED_CALLS } from './limit-answers.ts'
 
@@ -10,13 +12,16 @@ export const listRefused = operation({
   name: 'limits.refused',
   summary: 'Shows calls that were refused before they went upstream, most calls first. They are in no usage.',
   role: 'read',
-  http: { method: 'GET', path: '/refused', id: 'listRefused' },
+  http: { method: 'GET', path: '/refused', id: 'listRefused', rows: LISTED_ROWS },
   input: {
+    client: clientField().optional(),
     days: daysField(),
     group_by: groupsField(REFUSED_GROUPS, 'Counts the calls apart. Without it: one sum.').optional(),
+    limit: LIST_PART.limit,
   },
   answer: shownList(REFUSED_CALLS),
   gives: 'The sums.',
+  errors: ['not_found'],
   command: {
     words: 'limits refused',
     print: {
@@ -34,7 +39,10 @@ export const listRefused = operation({
   },
   async run({ pool, now }: Ports, asked) {
     const groups = REFUSED_GROUPS.filter((group) => asked.group_by?.includes(group) === true)
-    const sums = await selectRefusedCalls(pool, periodOf(asked.days, now()), groups)
+    const { client, days, limit = null } = asked
+    const found = client === undefined ? null : await findClient(pool, client)
+    if (client !== undefined && found === null) throw noClient(client)
+    const sums = await selectRefusedCalls(pool, periodOf(days, now()), groups, found?.id ?? null, limit)
     return sums.map((sum) => ({
       ...Object.fromEntries(groups.map((group) => [group, sum[group] ?? ''])),
       calls: Number(sum.calls),

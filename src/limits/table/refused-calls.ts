@@ -58,12 +58,14 @@ const EXPRESSIONS: Readonly<Record<RefusedGroup, string>> = {
  * The refused calls of some UTC days, both included, most calls first. Empty groups: one row over everything.
  *
  * @param clientId `null`: of all clients.
+ * @param most `null`: all sums.
  */
 export async function selectRefusedCalls(
   pool: Postgres,
   { fromDay, toDay }: Period,
   groups: readonly RefusedGroup[],
   clientId: string | null = null,
+  most: number | null = null,
 ): Promise<readonly RefusedSum[]> {
   const selected = REFUSED_GROUPS.map((group) =>
     groups.includes(group) ? `${EXPRESSIONS[group]} as "${group}"` : `null as "${group}"`,
@@ -73,8 +75,8 @@ export async function selectRefusedCalls(
     `select ${selected.join(', ')}, coalesce(sum(r.calls), 0)::text as calls
      from ${ALL_REFUSALS} r left join ${SCHEMA}.clients c on c.id = r.client_id
      where r.day between $1 and $2 and ($3::text is null or r.client_id = $3) ${grouping === '' ? '' : `group by ${grouping}`}
-     order by sum(r.calls) desc${grouping === '' ? '' : `, ${grouping}`}`,
-    [fromDay, toDay, clientId],
+     order by sum(r.calls) desc${grouping === '' ? '' : `, ${grouping}`} limit $4`,
+    [fromDay, toDay, clientId, most],
   )
   return rows.map((row) => ({ ...row, calls: BigInt(row.calls) }))
 }
