@@ -23,6 +23,9 @@ const OPENAI_USAGE = [
   'audio_transcriptions',
   'vector_stores',
   'code_interpreter_sessions',
+  'decisions',
+  'file_search_calls',
+  'web_search_calls',
 ] as const
 
 const OPENAI: ReportNames = {
