@@ -1,4 +1,5 @@
 import { LATENCY_BOUNDS_US } from '../../../src/domain/latency.ts'
+import type { Period } from '../../../src/domain/period.ts'
 import { picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import type { PostgresSession } from '../../../src/store/connection/postgres.ts'
 import type { Report } from '../../../src/usage/report/read-report.ts'
@@ -28,22 +29,6 @@ export interface PlainRows {
   readonly chainOf: (clientId: string, day: string) => readonly string[]
 }
 
-export async function selectPlainRows(
-  session: PostgresSession,
-  chainOf: PlainRows['chainOf'] = () => [],
-): Promise<PlainRows> {
-  const all = async (text: string) => (await session.query<Row>(text)).rows
-  return {
-    usage: await all('select * from tallygate.daily_usage'),
-    latency: await all(
-      `select day, client_id, model, array_to_string(tallygate.latency_counts(buckets), ',') as buckets,
-         array_to_string(tallygate.latency_counts(first_bytes), ',') as first from tallygate.daily_latency`,
-    ),
-    refused: await all('select * from tallygate.refusals'),
-    chainOf,
-  }
-}
-
 const COUNTS = [
   'requests',
   'errors',
@@ -56,6 +41,34 @@ const COUNTS = [
   'latency_us_sum',
   'latency_count',
 ] as const
+const USAGE = [
+  ...['day', ...Object.values(COLUMN), ...COUNTS],
+  ...['unpriced', 'priced_later', 'cost_pico', 'adjusted_pico'],
+]
+
+/** @param days Absent: all that there are. */
+export async function selectPlainRows(
+  session: PostgresSession,
+  chainOf: PlainRows['chainOf'] = () => [],
+  days?: Period,
+): Promise<PlainRows> {
+  const all = async (text: string) =>
+    (
+      await session.query<Row>(`${text} where day between $1 and $2`, [
+        days?.fromDay ?? '-infinity',
+        days?.toDay ?? 'infinity',
+      ])
+    ).rows
+  return {
+    usage: await all(`select ${USAGE.join(', ')} from tallygate.daily_usage`),
+    latency: await all(
+      `select day, client_id, model, array_to_string(tallygate.latency_counts(buckets), ',') as buckets,
+         array_to_string(tallygate.latency_counts(first_bytes), ',') as first from tallygate.daily_latency`,
+    ),
+    refused: await all('select * from tallygate.refusals'),
+    chainOf,
+  }
+}
 
 /** Axes have a test of their own. */
 function columnOf(group: ReportGroup): string {
@@ -70,11 +83,39 @@ function idIn({ chainOf }: PlainRows, row: Row, group: ReportGroup, within: stri
   return chain[Math.max(0, place - 1)] ?? ''
 }
 
+/** What rows of a group, or all of them, add up to so far. */
+class PlainSums {
+  costPico = 0n
+  beforePico = 0n
+  readonly counts = [...COUNTS.map(() => 0n), 0n]
+  refused = 0n
+  readonly buckets = new Array<number>(LATENCY_BOUNDS_US.length + 1).fill(0)
+  readonly first = new Array<number>(LATENCY_BOUNDS_US.length + 1).fill(0)
+
+  add(row: Row): void {
+    this.costPico += costOf(row)
+    for (const [place, column] of COUNTS.entries()) this.#count(place, numberOf(row[column]))
+    this.#count(COUNTS.length, numberOf(row.unpriced) - numberOf(row.priced_later))
+  }
+
+  addTimes(row: Row): void {
+    for (const [sums, counts] of [
+      [this.buckets, row.buckets],
+      [this.first, row.first],
+    ] as const)
+      for (const [place, count] of (counts ?? '').split(',').entries())
+        sums[place] = (sums[place] ?? 0) + Number(count)
+  }
+
+  #count(place: number, more: bigint): void {
+    this.counts[place] = (this.counts[place] ?? 0n) + more
+  }
+}
+
 /** The report that these rows make: its totals, and its groups by their ids. */
 export function plainReport(rows: PlainRows, query: ReportQuery) {
   const { period, before, groupBy, filters } = query
-  const within = ({ fromDay, toDay }: ReportQuery['period'], row: Row) =>
-    fromDay <= (row.day ?? '') && (row.day ?? '') <= toDay
+  const within = ({ fromDay, toDay }: Period, { day }: Row) => fromDay <= (day ?? '') && (day ?? '') <= toDay
   const top = filters.find(({ group }) => group === 'group')?.ids[0]
   const isOfFilters = (row: Row) =>
     filters.every(({ group, ids }) =>
@@ -82,52 +123,50 @@ export function plainReport(rows: PlainRows, query: ReportQuery) {
         ? rows.chainOf(row.client_id ?? '', row.day ?? '').includes(ids[0] ?? '')
         : ids.includes(row[columnOf(group)] ?? ''),
     )
-  const filtered = {
-    usage: rows.usage.filter(isOfFilters),
-    latency: rows.latency.filter(isOfFilters),
-    refused: rows.refused.filter(isOfFilters),
-  }
   const groups = [...groupBy, ...filters.map(({ group }) => group)]
   const hasRefused = !groups.includes('upstream')
   const hasLatencies = groups.every((group) => ['client', 'model', 'group'].includes(group))
   const nameOf = (row: Row) => groupBy.map((group) => idIn(rows, row, group, top)).join('\0')
-  const figures = (isOf: (row: Row) => boolean): PlainFigures => {
-    const now = filtered.usage.filter((row) => within(period, row) && isOf(row))
-    const then = filtered.usage.filter((row) => before !== null && within(before, row) && isOf(row))
-    const latency = filtered.latency.filter((row) => within(period, row) && isOf(row))
-    const refused = filtered.refused.filter((row) => within(period, row) && isOf(row))
-    return {
-      cost: picoToUsdText(costOf(now)),
-      counts: [
-        ...COUNTS.map((column) => sum(now, (row) => row[column])),
-        sum(now, (row) => row.unpriced) - sum(now, (row) => row.priced_later),
-      ],
-      before: before === null ? null : picoToUsdText(costOf(then)),
-      refused: hasRefused ? sum(refused, (row) => row.calls) : null,
-      places: [
-        ['buckets', 0.5],
-        ['buckets', 0.95],
-        ['first', 0.5],
-        ['first', 0.95],
-      ].map(([name, share]) => (hasLatencies ? placeOf(latency, `${name}`, Number(share)) : null)),
-    }
+  const all = new PlainSums()
+  const byName = new Map<string, PlainSums>()
+  const byDay = new Map<string, { cost: bigint; requests: bigint }>()
+  const sumsOf = (row: Row): readonly PlainSums[] => {
+    if (groupBy.length === 0) return [all]
+    const name = nameOf(row)
+    const own = byName.get(name) ?? new PlainSums()
+    byName.set(name, own)
+    return [all, own]
   }
-  const names = new Set(
-    groupBy.length === 0
-      ? []
-      : [
-          ...filtered.usage.filter((row) => within(period, row) || (before !== null && within(before, row))),
-          ...(hasRefused ? filtered.refused.filter((row) => within(period, row)) : []),
-        ].map(nameOf),
-  )
+  for (const row of rows.usage.filter(isOfFilters)) {
+    const day = byDay.get(row.day ?? '') ?? { cost: 0n, requests: 0n }
+    byDay.set(row.day ?? '', {
+      cost: day.cost + costOf(row),
+      requests: day.requests + numberOf(row.requests),
+    })
+    if (within(period, row)) for (const sums of sumsOf(row)) sums.add(row)
+    else if (before !== null && within(before, row))
+      for (const sums of sumsOf(row)) sums.beforePico += costOf(row)
+  }
+  if (hasRefused)
+    for (const row of rows.refused.filter(isOfFilters))
+      if (within(period, row)) for (const sums of sumsOf(row)) sums.refused += numberOf(row.calls)
+  for (const row of hasLatencies ? rows.latency.filter(isOfFilters) : [])
+    if (within(period, row)) {
+      all.addTimes(row)
+      byName.get(nameOf(row))?.addTimes(row)
+    }
+  const figures = ({ costPico, counts, beforePico, refused, buckets, first }: PlainSums): PlainFigures => ({
+    cost: picoToUsdText(costPico),
+    counts,
+    before: before === null ? null : picoToUsdText(beforePico),
+    refused: hasRefused ? refused : null,
+    places: [placeOf(buckets, 0.5), placeOf(buckets, 0.95), placeOf(first, 0.5), placeOf(first, 0.95)],
+  })
   return {
-    totals: figures(() => true),
-    groups: new Map([...names].map((name) => [name, figures((row) => nameOf(row) === name)])),
+    totals: figures(all),
+    groups: new Map([...byName].map(([name, sums]) => [name, figures(sums)])),
     /** Of a day, in pico-USD and calls. */
-    ofDay(day: string) {
-      const of = filtered.usage.filter((row) => row.day === day)
-      return { cost: costOf(of), requests: sum(of, (row) => row.requests) }
-    },
+    ofDay: (day: string) => byDay.get(day) ?? { cost: 0n, requests: 0n },
   }
 }
 
@@ -159,19 +198,16 @@ export function nameOfRow({ end }: Report['rows'][number]): string {
   return end.ids.join('\0')
 }
 
-function sum(rows: readonly Row[], of: (row: Row) => string | null | undefined): bigint {
-  return rows.reduce((all, row) => all + BigInt(of(row) ?? '0'), 0n)
+function numberOf(text: string | null | undefined): bigint {
+  return BigInt(text ?? '0')
 }
 
-function costOf(rows: readonly Row[]): bigint {
-  return sum(rows, (row) => row.cost_pico) + sum(rows, (row) => row.adjusted_pico)
+function costOf(row: Row): bigint {
+  return numberOf(row.cost_pico) + numberOf(row.adjusted_pico)
 }
 
-function placeOf(rows: readonly Row[], histogram: string, share: number): number | null {
-  const counts = new Array<number>(LATENCY_BOUNDS_US.length + 1).fill(0)
-  for (const row of rows)
-    for (const [place, count] of (row[histogram] ?? '').split(',').entries())
-      counts[place] = (counts[place] ?? 0) + Number(count)
+/** `null`: no call has such a time, or they are not kept so. */
+function placeOf(counts: readonly number[], share: number): number | null {
   const all = counts.reduce((left, right) => left + right, 0)
   let within = 0
   for (const [place, count] of counts.entries()) {

@@ -1,5 +1,4 @@
 // @long: hundreds of reports while calls, corrections, repricings and sums are written
-import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rebuildDay } from '../../../src/corrections/rebuild.ts'
@@ -16,8 +15,9 @@ import { addRecords, DAYS, FIRST_DAY, record, step, take } from '../summaries/ra
 import { expectExactOn, reportQuery } from './random-reports.ts'
 
 const SEED = Number(process.env.REPORTS_SEED ?? 4_711)
-/** `REPORTS=2000` takes some ten minutes. */
 const REPORTS = Number(process.env.REPORTS ?? 250)
+/** So many changes a report at most: more would only keep the reader from its turn. */
+const CHANGES_A_REPORT = 3
 /** Days of `random-usage.ts` lie months back; those that a repricing and a rebuild need have single calls. */
 const LATELY = 5
 
@@ -36,9 +36,15 @@ function lately(query: ReportQuery): ReportQuery {
 }
 
 test(`${REPORTS} reports are exact while all of it is written, and one that is held is the one that is read`, async () => {
-  const state = { isOver: false, isQuiet: false, changes: 0 }
+  const state = { isOver: false, isQuiet: false, changes: 0, reports: 0 }
+  let turn = Promise.withResolvers<void>()
+  const next = () => {
+    turn.resolve()
+    turn = Promise.withResolvers()
+  }
   const untilWanted = async () => {
-    while (state.isQuiet && !state.isOver) await setImmediate()
+    const isAhead = () => state.changes > state.reports * CHANGES_A_REPORT
+    while ((state.isQuiet || isAhead()) && !state.isOver) await turn.promise
   }
   const drawn = fc.sample(fc.tuple(step, fc.array(record, { minLength: 1, maxLength: 8 })), {
     seed: SEED,
@@ -47,8 +53,8 @@ test(`${REPORTS} reports are exact while all of it is written, and one that is h
   const writer = async (from: number) => {
     for (let index = from; !state.isOver; index += 2) {
       await untilWanted()
-      const [next, records] = drawn[index % drawn.length] ?? []
-      if (next !== undefined && next.kind !== 'close all') await take(ledger, next)
+      const [change, records] = drawn[index % drawn.length] ?? []
+      if (change !== undefined && change.kind !== 'close all') await take(ledger, change)
       const day = addDays(today, -(index % LATELY))
       // As new calls: ids that were counted before count again only under other numbers.
       const fresh = (records ?? []).map((one) => ({
@@ -76,6 +82,8 @@ test(`${REPORTS} reports are exact while all of it is written, and one that is h
     let same = 0
     for (const [index, query] of queries.entries()) {
       state.isQuiet = index % 16 >= 12
+      state.reports = index + 1
+      next()
       await inSnapshot(ledger.pool, async (session) => {
         await expectExactOn(session, index % 2 === 0 ? query : lately(query))
       })
@@ -100,6 +108,7 @@ test(`${REPORTS} reports are exact while all of it is written, and one that is h
   const writing = [writer(0), writer(1), corrector()]
   const same = await reader().finally(() => {
     state.isOver = true
+    next()
   })
   await Promise.all(writing)
   // Enough was written, and enough was held, to say so.
