@@ -10,6 +10,9 @@ export interface Filling {
   readonly days: number
   /** Single calls in all, over the newest days; 0: none. */
   readonly calls: number
+  /** Absent: as many as `KEYS_PER_CLIENT`, each with all models. */
+  readonly keys?: number
+  readonly models?: number
 }
 
 /** What a filled database holds. */
@@ -111,7 +114,7 @@ const keyId = (client: string, key: string) =>
   `'key_' || substr(md5('key ' || ${client} || ' ' || ${key}), 1, 20)`
 
 /** Clients, their keys and prices; those that are there already stay. */
-async function fillNames(pool: Postgres, { clients }: Filling): Promise<void> {
+async function fillNames(pool: Postgres, { clients, keys = KEYS_PER_CLIENT }: Filling): Promise<void> {
   await pool.query(
     `insert into tallygate.clients (id, name, version)
      select ${clientId('c')}, 'client ' || c, 0 from generate_series(1, $1::int) c on conflict do nothing`,
@@ -121,8 +124,8 @@ async function fillNames(pool: Postgres, { clients }: Filling): Promise<void> {
     `insert into tallygate.keys (id, client_id, name, prefix, digest, pepper_id, version)
      select ${keyId('c', 'k')}, ${clientId('c')}, 'key ' || k, 'tg_',
        sha256(convert_to(c || ' ' || k, 'UTF8')), 'bench', 0
-     from generate_series(1, $1::int) c, generate_series(1, ${KEYS_PER_CLIENT}) k on conflict do nothing`,
-    [clients],
+     from generate_series(1, $1::int) c, generate_series(1, $2::int) k on conflict do nothing`,
+    [clients, keys],
   )
   await pool.query(
     `insert into tallygate.prices (price_id, definition)
@@ -160,7 +163,11 @@ const FIGURES: Readonly<Record<string, string>> = {
 }
 
 /** A day's totals, its rows in random order, as they would come in over the day. */
-async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promise<void> {
+async function fillDay(
+  pool: Postgres,
+  day: string,
+  { clients, keys = KEYS_PER_CLIENT, models = MODELS.length }: Filling,
+): Promise<void> {
   const { rows } = await pool.query<{ name: string; isNeeded: boolean }>(
     `select column_name as name, column_default is null and is_nullable = 'NO' as "isNeeded"
      from information_schema.columns
@@ -177,8 +184,7 @@ async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promi
      select ${columns.map(({ figure }) => figure).join(', ')}
      from (
        select c, k, m, 1 + (random() * ${MOST_CALLS_OF_ROW})::int as r, random() * 1000 < ($5::int[])[m] as is_unpriced
-       from generate_series(1, $2::int) c, generate_series(1, ${KEYS_PER_CLIENT}) k,
-         generate_series(1, ${MODELS.length}) m offset 0) f
+       from generate_series(1, $2::int) c, generate_series(1, $6::int) k, generate_series(1, $7::int) m offset 0) f
      order by md5($1 || ' ' || c || ' ' || k || ' ' || m)`,
     [
       day,
@@ -186,6 +192,8 @@ async function fillDay(pool: Postgres, day: string, { clients }: Filling): Promi
       MODELS.map(({ model }) => model),
       MODELS.map(priceIdOf),
       MODELS.map(({ unpriced }) => unpriced),
+      keys,
+      models,
     ],
   )
 }

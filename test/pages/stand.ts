@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
 import axe from 'axe-core'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { loadGatewayConfig } from '../../src/config/config.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
@@ -11,13 +10,13 @@ import { startWorkers } from '../../workers/workers.ts'
 import { addDailyUsage } from '../operator/support/daily-usage.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream } from '../support/upstream.ts'
+import { launchChromium } from './chromium.ts'
 
 export const ADMIN_TOKEN = 'a-token-of-the-operator-long-enough-to-be-none'
 /** Names that are markup, a formula, or would turn the line around. */
 export const NAMES = ['acme', '<img src=x onerror=alert(1)>', '=1+2', 'evil\u202ecilam', 'initech'] as const
 const MODELS = ['gpt-4o-mini', 'gpt-4o', 'o3-<b>bold</b>'] as const
 const DAYS = 62
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /** A gateway with two months of usage, and a browser before its pages. */
 export interface Stand {
@@ -30,9 +29,6 @@ export interface Stand {
 }
 
 export async function startStand(): Promise<Stand> {
-  const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place))
-  if (executablePath === undefined)
-    throw new Error('there is no Chromium: install one, or name it in CHROMIUM')
   const upstream = await startUpstream()
   const stack = await startStack(upstream.url, { env: { PORTAL_PORT: '0', ADMIN_TOKEN }, workers: false })
   const clients: TestClient[] = []
@@ -42,10 +38,7 @@ export async function startStand(): Promise<Stand> {
   const config = loadGatewayConfig(stack.env)
   const workers = startWorkers({ ...config, log: createLog(config.logLevel, 'test') })
   await call(stack, clients)
-  const browser = await chromium.launch({
-    executablePath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-  })
+  const browser = await launchChromium()
   return {
     stack,
     clients,

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { watchWire } from './chromium.ts'
 import { ADMIN_TOKEN, NAMES, type Stand, settled, signIn, startStand, violations } from './stand.ts'
 
 const VIEWS = [
@@ -251,26 +252,16 @@ test('a part that fails says so alone, and a wrong token is named', async () => 
   await context.close()
 })
 
-test('the first chart is there after at most 7 requests and 120 KB', async () => {
+test('the first figures, chart and table are there after at most 5 requests and 120 KB', async () => {
   const { context, page } = await stand.open()
-  await page.goto(stand.operatorUrl)
-  await page.getByLabel('Admin token').fill(ADMIN_TOKEN)
-  const requests: string[] = []
-  let bytes = 0
-  const session = await context.newCDPSession(page)
-  await session.send('Network.enable')
-  session.on('Network.requestWillBeSent', ({ request }) => requests.push(request.url))
-  session.on('Network.loadingFinished', ({ encodedDataLength }) => {
-    bytes += encodedDataLength
-  })
-  await page.reload()
-  await page.getByLabel('Admin token').fill(ADMIN_TOKEN)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.locator('.chart svg').first().waitFor()
-  // Those of the parts behind the chart are asked after it, and may be under way by now.
-  const own = requests.findIndex((url) => url.includes('/admin/v1/report?') && url.includes('interval=day'))
+  const wire = await watchWire(page)
+  await signIn(stand, page)
+  const first = page.locator('section.card').first()
+  for (const part of ['.tiles', '.chart svg', 'tbody tr']) await first.locator(part).first().waitFor()
+  // Those of the parts behind it are asked after it, and may be under way by now.
+  const own = wire.urls.findIndex((url) => url.includes('/admin/v1/report?') && url.includes('interval=day'))
   expect(own).toBeGreaterThan(0)
-  expect(own + 1).toBeLessThanOrEqual(7)
-  expect(bytes).toBeLessThan(120_000)
+  expect(wire.urls.slice(0, own + 1).length).toBeLessThanOrEqual(5)
+  expect(wire.answers.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThan(120_000)
   await context.close()
 })
