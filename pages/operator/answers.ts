@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import type { ReceiverSchema } from '../../src/alerts/operations.ts'
+import type { listAxes } from '../../src/corrections/operations/axes.ts'
 import type { repriceOperation } from '../../src/corrections/operations/reprice.ts'
+import type { verifyOperation } from '../../src/corrections/operations/verify.ts'
 import type { doctorOperation, listProcesses } from '../../src/doctor/health-operations.ts'
 import type { listClientsOperation } from '../../src/keys/operations/clients.ts'
 import type { listKeysOperation } from '../../src/keys/operations/keys.ts'
@@ -25,6 +27,8 @@ type RowOf<Operation extends { readonly answer: z.ZodType<readonly unknown[]> }>
 
 export type Report = AnswerOf<typeof reportOperation>
 export type ReportRow = Report['rows'][number]
+export type Axis = RowOf<typeof listAxes>
+export type Verification = AnswerOf<typeof verifyOperation>
 export type Client = RowOf<typeof listClientsOperation>
 export type Key = RowOf<typeof listKeysOperation>
 export type Network = RowOf<typeof listNetworksOperation>

@@ -1,17 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
-
 /** Set beside a token that came of a sign-in: it is ended at the gateway, too. */
 const SIGNED_IN = 'tallygate-signed-in'
 
 /** The way to the company's identity provider, where there is one. */
 export function SignInLink() {
-  const [isOffered, setOffered] = useState(false)
-  useEffect(() => {
-    void fetch('sign-in/offer')
-      .then(async (response) => setOffered(response.ok && (await response.json()).offered === true))
-      .catch(() => {})
-  }, [])
-  return isOffered ? (
+  // The gateway says so in the page itself: a request of its own would stand before the first figures.
+  return document.getElementById('page')?.dataset.signIn !== undefined ? (
     <>
       <a href="sign-in">Sign in with the company's account</a>, or with a token:{' '}
     </>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useRef, useState } from 'preact/hooks'
+import { type Choices, withChoices } from './address.ts'
 import { NotSignedIn, sentenceOf } from './asker.ts'
 import { useTools } from './context.tsx'
 import type { Option } from './controls.tsx'
@@ -19,7 +20,8 @@ export interface FormField {
 interface ActionProps<Answer> {
   /** The button that opens it, and the title. */
   readonly label: string
-  readonly method?: 'POST' | 'PUT' | 'DELETE'
+  /** A GET changes nothing, and its fields are its query. */
+  readonly method?: 'POST' | 'PUT' | 'DELETE' | 'GET'
   readonly path: string
   readonly fields?: readonly FormField[]
   /** What is sent whatever the fields say. */
@@ -53,13 +55,14 @@ export function Action<Answer>(props: ActionProps<Answer>) {
   async function send(form: HTMLFormElement): Promise<void> {
     setState({ ...CLOSED, isOpen: true, isUnderWay: true })
     try {
-      const body = { ...fixed, ...bodyOf(form, fields) }
+      const said = { ...fixed, ...bodyOf(form, fields) }
+      const isQuery = method === 'GET'
       const answer = (await api.change(
         method,
-        path,
-        Object.keys(body).length === 0 ? undefined : body,
+        isQuery ? withChoices(path, said as Choices) : path,
+        isQuery || Object.keys(said).length === 0 ? undefined : said,
       )) as Answer
-      asker.wake()
+      if (!isQuery) asker.wake()
       onDone?.(answer)
       if (shows === undefined) dialog.current?.close()
       else setState({ ...CLOSED, isOpen: true, answer })

@@ -2,6 +2,8 @@ import { type Answer, NotSignedIn } from './asker.ts'
 
 /** Longer than the gateway takes to answer that Postgres takes too long. */
 const LIMIT_MS = 30_000
+/** A repricing or a verification may read millions of calls. */
+const LONG_MS = 900_000
 /** Answers that are kept, to be asked whether they still hold. */
 const KEPT = 60
 const PRINTABLE = /^[\x21-\x7e]+$/
@@ -55,10 +57,11 @@ export class Api {
     return answer
   }
 
-  /** Changes something; `undefined` is sent without a body. */
+  /** Changes something, or does what takes long; `undefined` is sent without a body. */
   async change(method: string, url: string, body?: object): Promise<unknown> {
     const response = await this.#send(url, {
       method,
+      signal: AbortSignal.timeout(LONG_MS),
       ...(body === undefined
         ? {}
         : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
@@ -87,11 +90,11 @@ export class Api {
 
   async #fetch(url: string, options: RequestInit, bearer: string): Promise<Response> {
     const response = await fetch(`${this.#base}/${url}`, {
+      signal: AbortSignal.timeout(LIMIT_MS),
       ...options,
       headers: { ...options.headers, authorization: `Bearer ${bearer}` },
       cache: 'no-store',
       credentials: 'omit',
-      signal: AbortSignal.timeout(LIMIT_MS),
     })
     if (response.ok || response.status === 304) return response
     const { error }: { readonly error: { readonly message: string } } = await response.json()

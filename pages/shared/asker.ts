@@ -34,6 +34,8 @@ interface Part {
   waitMs: number
   timer: Timer
   isAsked: boolean
+  /** Something was changed while it was asked: its answer may be from before, so it is asked once more. */
+  isOutdated: boolean
 }
 
 const LONGEST_MS = 300_000
@@ -73,7 +75,15 @@ export class Asker {
   }
 
   #begin(url: string, everyMs: number): Part {
-    const part: Part = { url, takers: new Set(), everyMs, waitMs: everyMs, timer: 0, isAsked: false }
+    const part: Part = {
+      url,
+      takers: new Set(),
+      everyMs,
+      waitMs: everyMs,
+      timer: 0,
+      isAsked: false,
+      isOutdated: false,
+    }
     this.#parts.set(url, part)
     this.#due(part)
     return part
@@ -81,7 +91,10 @@ export class Asker {
 
   /** All parts, now: something was changed, or somebody looks again. */
   wake(): void {
-    for (const part of this.#parts.values()) this.#due(part)
+    for (const part of this.#parts.values()) {
+      part.isOutdated = part.isAsked
+      this.#due(part)
+    }
   }
 
   #due(part: Part): void {
@@ -119,7 +132,10 @@ export class Asker {
     }
     this.#asking -= 1
     part.isAsked = false
-    if (isOpen() && isSeen()) part.timer = setTimer(() => this.#due(part), part.waitMs)
+    if (isOpen() && part.isOutdated) {
+      part.isOutdated = false
+      this.#due(part)
+    } else if (isOpen() && isSeen()) part.timer = setTimer(() => this.#due(part), part.waitMs)
     this.#next()
   }
 }

@@ -47,6 +47,7 @@ export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptio
     },
     inspectLedger: () => inspectLedger({ pool: needed().pool, ...needed().locations }),
     ownJournals: () => null,
+    configuredAxes: null,
     findPrices: (order) => findPrices(servers?.pool ?? null, cli.env, options, order),
     findOfferedPrices: (path) => findOfferedPrices(cli.env, path),
     findAdminKey: (name) => cli.env[name] || null,

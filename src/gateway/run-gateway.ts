@@ -296,6 +296,7 @@ export async function runGateway(
     announceKeyChange: () => void announceKeyChange(config.redisUrl, config.redisPrefix, log),
     peppers: config.keyPepper,
     journalDir: config.journalDir,
+    axes: config.axes?.list ?? [],
     baseUrl: `${config.tls === null ? 'http' : 'https'}://localhost:${config.port}${config.basePath}`,
     version: VERSION,
   })

@@ -39,6 +39,8 @@ export interface AdminOptions {
   readonly ledgerStats: () => LedgerStats
   /** The prices in use now. */
   readonly prices: () => Pick<PricesInForce, 'config' | 'configuration'>
+  /** The axes of the configuration; absent: none. */
+  readonly axes?: AllPorts['configuredAxes']
   /** Where newer price data is, and the keys of organizations' admins. */
   readonly env: Environment
   /**
@@ -125,6 +127,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
   const ports: AllPorts = {
     inspectLedger: () => inspectLedger({ pool, redisUrl, journalDir }),
     ownJournals: options.ledgerStats,
+    configuredAxes: options.axes ?? null,
     findPrices,
     findOfferedPrices: (path) => findOfferedPrices(options.env, path),
     findAdminKey: (name) => options.env[name] || null,

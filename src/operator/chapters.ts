@@ -5,7 +5,7 @@ import {
   listAdjustmentsOperation,
   listRulesOperation,
 } from '../corrections/operations/adjustments.ts'
-import { AXES_CHAPTER } from '../corrections/operations/axes.ts'
+import { AXES_CHAPTER, type AxisPorts } from '../corrections/operations/axes.ts'
 import { RECONCILE_CHAPTER, type ReconcilePorts } from '../corrections/operations/reconcile.ts'
 import { repriceOperation } from '../corrections/operations/reprice.ts'
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
@@ -83,6 +83,7 @@ export interface AllPorts
     DoctorPorts,
     UsagePorts,
     ReportPorts,
+    AxisPorts,
     UnpricedPorts,
     UpdatePorts,
     ReconcilePorts,

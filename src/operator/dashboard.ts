@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { NO_PARAMETERS } from '../http/listener.ts'
 import { type PageFile, servePage } from './page.ts'
 
 const TYPES = { html: 'text/html', css: 'text/css', svg: 'image/svg+xml', js: 'text/javascript' } as const
@@ -16,13 +15,15 @@ export function pageFile(name: string): PageFile {
 
 /**
  * `GET /dashboard`: the operator's page. It contains no figures: its script asks `/admin/v1` with the
- * operator's token. It asks `GET /sign-in/offer` whether people sign in beside.
+ * operator's token.
+ *
+ * @param offersSignIn Whether people sign in beside: an attribute in the page says so.
  */
 export function dashboard(app: FastifyInstance, offersSignIn: boolean): void {
-  app.get('/sign-in/offer', NO_PARAMETERS, async () => ({ offered: offersSignIn }))
+  const offering = (text: string) => text.replace('id="page"', 'id="page" data-sign-in')
   servePage(app, {
     path: '/dashboard',
-    page: pageFile('operator.html'),
+    page: { ...pageFile('operator.html'), ...(offersSignIn ? { edit: offering } : {}) },
     files: ['operator.js', 'style.css', 'icon.svg'].map(pageFile),
   })
 }

@@ -8,6 +8,8 @@ export interface PageFile {
   readonly name: string
   readonly type: string
   readonly url: URL
+  /** What is served in the place of the text of the file; absent: that text. */
+  readonly edit?: (text: string) => string
 }
 
 interface Page {
@@ -37,13 +39,15 @@ function securityPolicy(ancestors: string): string {
   ].join('; ')
 }
 
+const asItIs = (text: string) => text
+
 /** Serves a page and what it loads: these files, and nothing else of their folders. */
 export function servePage(app: FastifyInstance, { path, page, files, embedOrigins = [] }: Page): void {
   const isEmbedded = embedOrigins.length > 0
   const policy = securityPolicy(isEmbedded ? embedOrigins.join(' ') : "'none'")
   const served = [{ ...page, at: path }, ...files.map((file) => ({ ...file, at: `${path}/${file.name}` }))]
-  for (const { at, type, url } of served) {
-    const content = readFileSync(url)
+  for (const { at, type, url, edit = asItIs } of served) {
+    const content = edit(readFileSync(url, 'utf8'))
     const etag = `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
     app.get(at, NO_PARAMETERS, async (request, reply) => {
       reply.header('cache-control', 'no-cache').header('etag', etag)

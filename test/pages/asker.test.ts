@@ -84,6 +84,21 @@ test('a part that hangs holds back no other', async () => {
   await until(() => page.taken).toEqual(['b', 'c', 'slow'])
 })
 
+test('what was changed while a part was asked is asked for once more, at once', async () => {
+  const held = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const page = open(['a'], () => held[page.asked.length - 1]?.promise ?? Promise.resolve())
+  expect(page.asked).toEqual(['a'])
+  page.asker.wake()
+  page.asker.wake()
+  expect(page.asked).toEqual(['a'])
+  held[0]?.resolve()
+  await until(() => page.asked).toEqual(['a', 'a'])
+  expect(page.waits()).toEqual([])
+  held[1]?.resolve()
+  await until(() => page.waits()).toEqual([10_000])
+  expect(page.asked).toEqual(['a', 'a'])
+})
+
 test('what is asked alike is asked once, however many parts show its answer', async () => {
   const page = open(['a', 'a'], async (name) => name)
   await until(() => page.taken).toEqual(['a', 'a'])

@@ -4,7 +4,7 @@ import { parseAxes } from '../../src/call/axes.ts'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { addCredit } from '../../src/corrections/adjustments.ts'
 import { eraseValue } from '../../src/corrections/erase-value.ts'
-import { AXES_CHAPTER } from '../../src/corrections/operations/axes.ts'
+import { AXES_CHAPTER, listAxes } from '../../src/corrections/operations/axes.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { reprice } from '../../src/corrections/reprice.ts'
 import { verifyLedger } from '../../src/corrections/verify.ts'
@@ -259,7 +259,20 @@ async function dropDay(day: UtcDay): Promise<void> {
   }
 }
 
-const erase = AXES_CHAPTER.operations[0]
+const erase = AXES_CHAPTER.operations.find(({ name }) => name === 'axes.erase')
+
+test('axes that calls have values on, and those that are configured, are listed by name', async () => {
+  await count([recordOf({ ...DRAWN, user: 'ann', team: 'red', session: 's1' })], 1)
+  const configuredAxes = [
+    { name: 'session', totals: false },
+    { name: 'team', totals: true },
+  ]
+  expect(await listAxes.run({ pool: ledger.pool, configuredAxes } as never, {}, 'ann', {} as never)).toEqual([
+    { name: 'session', totals: false },
+    { name: 'team', totals: true },
+    { name: 'user', totals: true },
+  ])
+})
 
 test('names that totals are found by cannot be erased', async () => {
   const users = ['ann', 'bob', 'cy', 'dee', null] as const

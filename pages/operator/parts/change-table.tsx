@@ -1,10 +1,7 @@
 import { type Choices, linkTo } from '../../shared/address.ts'
-import { Usd } from '../../shared/figures.tsx'
-import { changeText } from '../../shared/format.ts'
-import { Name, Part } from '../../shared/part.tsx'
-import { Table } from '../../shared/table.tsx'
+import { Part } from '../../shared/part.tsx'
 import type { Report } from '../answers.ts'
-import { groupOf } from '../names.ts'
+import { CostTable } from './cost-table.tsx'
 
 interface ChangeTableProps {
   readonly title: string
@@ -22,35 +19,14 @@ export function ChangeTable({ title, choices, order }: ChangeTableProps) {
       actions={<a href={linkTo('explore', { ...choices, sort: 'change', order })}>All clients</a>}
     >
       {({ rows, period }) => (
-        <Table
+        <CostTable
           label={title}
           empty="No client did."
-          rows={rows.filter(({ before }) => (order === 'desc' ? 1 : -1) * (before?.change_usd ?? 0) > 0)}
-          columns={[
-            {
-              heading: 'Client',
-              kind: 'text',
-              cell: (row) => {
-                const { name, id } = groupOf(row, 'client')
-                return (
-                  <a href={linkTo('explore', { ...period, client: id, group_by: 'model' })}>
-                    <Name of={name} />
-                  </a>
-                )
-              },
-            },
-            { heading: 'Cost', cell: ({ cost_usd_text }) => <Usd of={cost_usd_text} /> },
-            {
-              heading: 'Change',
-              cell: ({ before }) => <Usd of={before?.change_usd_text ?? null} />,
-              kind: 'main',
-            },
-            {
-              heading: 'By',
-              kind: 'extra',
-              cell: ({ before, cost_usd }) => changeText(cost_usd, before?.cost_usd ?? 0),
-            },
-          ]}
+          report={{
+            period,
+            rows: rows.filter(({ before }) => (order === 'desc' ? 1 : -1) * (before?.change_usd ?? 0) > 0),
+          }}
+          group="client"
         />
       )}
     </Part>

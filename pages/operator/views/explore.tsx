@@ -1,11 +1,11 @@
 import { type Choices, linkTo, type Query } from '../../shared/address.ts'
-import { address, choose } from '../../shared/context.tsx'
+import { address, choose, useAnswer } from '../../shared/context.tsx'
 import { Choice, Filter, optionOf, Select } from '../../shared/controls.tsx'
 import { DayField, PeriodChoice, QueryChoice, Usd } from '../../shared/figures.tsx'
 import { changeText, count, fullDay, milliseconds, moment, percent, roughly } from '../../shared/format.ts'
 import { Name, Part, Share } from '../../shared/part.tsx'
 import { type Column, Table } from '../../shared/table.tsx'
-import type { Report, ReportRow } from '../answers.ts'
+import type { Axis, Report, ReportRow } from '../answers.ts'
 import { filterOf, GROUPS, type Group, groupOf, isAxis, titleOf } from '../names.ts'
 import { deeper, MEASURES, type Measure, ReportChart } from '../parts/report-chart.tsx'
 
@@ -110,6 +110,9 @@ function Controls({ query, groups, period, isCompared }: ControlsProps) {
     ...names.map(optionOf),
     ...(axis === null ? [] : [{ value: axis, label: axis.slice('axis:'.length) }]),
   ]
+  const known = useAnswer<readonly Axis[]>('axes', {}, 300_000).data ?? []
+  const ownAxis = axis?.slice('axis:'.length) ?? ''
+  const axes = new Set(['', ...known.map(({ name }) => name), ownAxis])
   return (
     <div class="controls">
       <PeriodChoice chosen={period} />
@@ -129,15 +132,18 @@ function Controls({ query, groups, period, isCompared }: ControlsProps) {
           onChoose={(group) => choose({ group_by: group === '' ? first : `${first},${group}` })}
         />
       )}
-      <Filter
-        label="Axis"
-        value={axis?.slice('axis:'.length) ?? ''}
-        onChoose={(name) => choose(name === '' ? NO_AXIS : { ...BY_AXIS, group_by: `axis:${name}` })}
-      />
+      {axes.size > 1 && (
+        <Select
+          label="Axis"
+          options={[...axes].map((name) => ({ value: name, label: name === '' ? 'none' : name }))}
+          chosen={ownAxis}
+          onChoose={(name) => choose(name === '' ? NO_AXIS : { ...BY_AXIS, group_by: `axis:${name}` })}
+        />
+      )}
       {axis !== null && (
         <Filter
           label="Its value"
-          value={query.axis?.slice(axis.length - 'axis:'.length + 1) ?? ''}
+          value={query.axis?.slice(ownAxis.length + 1) ?? ''}
           onChoose={(value) => choose(filterOf(axis, value))}
         />
       )}

@@ -7,6 +7,7 @@ import { Name, Part } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
 import type { DeadLetter, Gap, Health, Ledger, Process } from '../answers.ts'
 import { Checks } from '../parts/checks.tsx'
+import { Verify } from '../parts/verify.tsx'
 
 /** Whether anything is lost or waits, what runs, and what is wrong. */
 export function LedgerView() {
@@ -16,6 +17,7 @@ export function LedgerView() {
       <Part<Ledger> title="Ledger" path="ledger" everyMs={10_000}>
         {(ledger) => <LedgerTiles ledger={ledger} checks={health?.checks ?? []} />}
       </Part>
+      <Verify />
       <Part<Health> title="Checks" path="doctor">
         {({ checks }) => <Checks checks={checks} />}
       </Part>

@@ -7,6 +7,7 @@ import type { Health, Limit, Report } from '../answers.ts'
 import { forecastMonth } from '../forecast.ts'
 import { BudgetTable } from '../parts/budget-table.tsx'
 import { ChangeTable } from '../parts/change-table.tsx'
+import { CostTable } from '../parts/cost-table.tsx'
 import { ReportChart } from '../parts/report-chart.tsx'
 
 const EVERY_MS = 10_000
@@ -32,6 +33,7 @@ export function Overview() {
           <>
             <Totals report={report} />
             <ReportChart report={report} group={by} measure="cost" interval="day" />
+            <CostTable label="Most cost" empty="Nothing was used in these days." report={report} group={by} />
           </>
         )}
       </Part>

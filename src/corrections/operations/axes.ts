@@ -1,10 +1,49 @@
 import { AXIS_NAME } from '../../call/axes.ts'
 import { findClient } from '../../keys/clients.ts'
-import { shownCount, shownDocument, shownList, shownText } from '../../operations/answers.ts'
+import { shownCount, shownDocument, shownFlag, shownList, shownText } from '../../operations/answers.ts'
 import { clientField, formField, textField } from '../../operations/fields.ts'
 import { type Chapter, operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { invalid, noClient, notFound } from '../../operations/refuse.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+
+/** What the operations of axes use. */
+export interface AxisPorts extends Ports {
+  /** The axes that are configured here; `null`: the command line asks. */
+  readonly configuredAxes: readonly { readonly name: string; readonly totals: boolean }[] | null
+}
+
+export const listAxes = operation({
+  name: 'axes.list',
+  summary: 'Shows the axes that calls have values on, by name.',
+  description: 'Those that are configured at the gateway that answers, and those that have totals.',
+  role: 'read',
+  http: { method: 'GET', path: '/axes', id: 'listAxes' },
+  input: {},
+  answer: shownList(
+    shownDocument('Axis', {
+      name: shownText('The name of the axis, which group_by=axis:NAME takes.'),
+      totals: shownFlag('Its values have totals. false: they stand in single calls alone.'),
+    }),
+  ),
+  gives: 'The axes.',
+  command: {
+    words: 'axis list',
+    print: {
+      empty: 'Calls have values on no axis.',
+      columns: [
+        { heading: 'AXIS', cell: ({ name }) => name },
+        { heading: 'VALUES', cell: ({ totals }) => (totals ? 'with totals' : 'in single calls') },
+      ],
+    },
+  },
+  async run({ pool, configuredAxes }: AxisPorts) {
+    const { rows } = await pool.query<{ name: string }>(`select distinct name from ${SCHEMA}.axes`)
+    const found = new Map((configuredAxes ?? []).map(({ name, totals }) => [name, totals]))
+    for (const { name } of rows) found.set(name, true)
+    return [...found].map(([name, totals]) => ({ name, totals })).sort((a, b) => (a.name < b.name ? -1 : 1))
+  },
+})
 
 const eraseOperation = operation({
   name: 'axes.erase',
@@ -45,8 +84,8 @@ const eraseOperation = operation({
   },
 })
 
-export const AXES_CHAPTER: Chapter<Ports> = {
+export const AXES_CHAPTER: Chapter<AxisPorts> = {
   words: 'axis',
   about: 'Values that calls have on axes.',
-  operations: [eraseOperation],
+  operations: [listAxes, eraseOperation],
 }

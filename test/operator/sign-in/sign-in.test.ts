@@ -121,7 +121,7 @@ async function asks(
 test('a person signs in at a real provider, has the role of their groups, and is named in the audit', async () => {
   const { browser, answer } = await signInAs('ann')
   expect([answer.statusCode, answer.headers.location]).toEqual([303, `${PUBLIC_URL}/sign-in/done`])
-  expect(JSON.parse((await browser.get('/sign-in/offer')).body)).toEqual({ offered: true })
+  expect((await browser.get('/dashboard')).body).toContain('<div id="page" data-sign-in>')
   const page = await browser.get('/sign-in/done')
   expect(page.headers['content-security-policy']).toContain("script-src 'self'")
   const token = await browser.takeToken()
@@ -226,7 +226,7 @@ test('while the provider is away from the start, sign-in says so and tokens go o
 test('without sign-in configured there is none of its paths', async () => {
   const without = await startOperator()
   try {
-    expect(JSON.parse((await without.app.inject('/sign-in/offer')).body)).toEqual({ offered: false })
+    expect((await without.app.inject('/dashboard')).body).toContain('<div id="page">')
     for (const path of ['/sign-in', '/sign-in/callback', '/sign-in/done'])
       expect((await without.app.inject(path)).statusCode).not.toBe(200)
   } finally {
