@@ -110,8 +110,8 @@ async function fillLists(pool: Postgres, clients: number): Promise<void> {
   )
   // Of each client a budget, the last of them all but spent.
   await pool.query(
-    `insert into tallygate.limits (client_id, kind, per, amount)
-     select id, 'budget', 'month', case when name = $1 then 1 else 1e12 end
+    `insert into tallygate.limits (client_id, kind, per, amount, version)
+     select id, 'budget', 'month', case when name = $1 then 1 else 1e12 end, 0
      from tallygate.clients order by length(name), name`,
     [`client ${clients}`],
   )

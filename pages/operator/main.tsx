@@ -5,7 +5,6 @@ import { VIEWS } from './views.ts'
 
 openPage({
   brand: 'tallygate',
-  icon: 'dashboard/icon.svg',
   api: new Api('admin/v1', 'tallygate-admin-token'),
   views: VIEWS,
   words: {

@@ -23,7 +23,6 @@ function Brand() {
 takeTokenOfAddress()
 const page = openPage({
   brand: <Brand />,
-  icon: 'portal/icon.svg',
   api,
   views: [{ name: 'usage', title: 'Your usage', content: Usage }],
   words: {

@@ -26,7 +26,6 @@ interface SignInWords {
 
 interface PageOptions {
   readonly brand: ComponentChildren
-  readonly icon: string
   readonly api: Api
   /** The first is shown where the address names none. */
   readonly views: readonly View[]
@@ -76,7 +75,7 @@ export function openPage(options: PageOptions): { enter(): void } {
     <ToolsFor tools={{ api, asker }}>
       <header class="bar">
         <a class="brand" href={linkTo(options.views[0]?.name ?? '')}>
-          <img src={options.icon} alt="" width="22" height="22" />
+          <Logo />
           {options.brand}
         </a>
         <span class="quiet">days and times are UTC</span>
@@ -104,6 +103,16 @@ export function openPage(options: PageOptions): { enter(): void } {
       asker.wake()
     },
   }
+}
+
+/** In the page itself, as the picture of its tab would come as one more request before the first figures. */
+function Logo() {
+  return (
+    <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
+      <rect width="32" height="32" rx="7" fill="#4a55c9" />
+      <path d="M9 8v16M14 8v16M19 8v16M24 8v16M6 21 27 11" stroke="#fff" stroke-width="2.4" />
+    </svg>
+  )
 }
 
 function Views({ views }: { readonly views: readonly View[] }) {

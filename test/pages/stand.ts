@@ -9,13 +9,15 @@ import { addRefusedCalls } from '../../src/limits/table/refused-calls.ts'
 import { startWorkers } from '../../workers/workers.ts'
 import { addDailyUsage } from '../operator/support/daily-usage.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { CHAT_USAGE, chatAnswer, startUpstream } from '../support/upstream.ts'
 import { launchChromium } from './chromium.ts'
 
 export const ADMIN_TOKEN = 'a-token-of-the-operator-long-enough-to-be-none'
 /** Names that are markup, a formula, or would turn the line around. */
 export const NAMES = ['acme', '<img src=x onerror=alert(1)>', '=1+2', 'evil\u202ecilam', 'initech'] as const
-const MODELS = ['gpt-4o-mini', 'gpt-4o', 'o3-<b>bold</b>'] as const
+/** It is in no price list. */
+export const UNPRICED = 'our-<b>own</b>-model'
+const MODELS = ['gpt-4o-mini', 'gpt-4o', UNPRICED] as const
 const DAYS = 62
 
 /** A gateway with two months of usage, and a browser before its pages. */
@@ -29,7 +31,14 @@ export interface Stand {
 }
 
 export async function startStand(): Promise<Stand> {
-  const upstream = await startUpstream()
+  const upstream = await startUpstream((request, response) => {
+    const { model } = JSON.parse(`${request.body}`)
+    if (model !== UNPRICED) return chatAnswer(request, response)
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(
+      JSON.stringify({ id: 'chatcmpl-2', object: 'chat.completion', model, choices: [], usage: CHAT_USAGE }),
+    )
+  })
   const stack = await startStack(upstream.url, { env: { PORTAL_PORT: '0', ADMIN_TOKEN }, workers: false })
   const clients: TestClient[] = []
   for (const name of NAMES) clients.push(await stack.addClient(name))

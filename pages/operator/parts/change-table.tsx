@@ -16,6 +16,7 @@ export function ChangeTable({ title, choices, order }: ChangeTableProps) {
       title={title}
       path="report"
       choices={{ ...choices, group_by: 'client', sort: 'change', order, limit: 5 }}
+      everyMs={60_000}
       actions={<a href={linkTo('explore', { ...choices, sort: 'change', order })}>All clients</a>}
     >
       {({ rows, period }) => (

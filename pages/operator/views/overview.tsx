@@ -10,7 +10,9 @@ import { ChangeTable } from '../parts/change-table.tsx'
 import { CostTable } from '../parts/cost-table.tsx'
 import { ReportChart } from '../parts/report-chart.tsx'
 
-const EVERY_MS = 10_000
+/** While calls are counted each of these reads totals again: what a tab left open asks is bounded by it. */
+const EVERY_MS = 20_000
+const SELDOM_MS = 60_000
 
 /** Who spends what, what changed, and what to do about it. */
 export function Overview() {
@@ -48,6 +50,7 @@ export function Overview() {
           title="Budgets nearest their end"
           path="limits"
           choices={{ sort: 'used', limit: 6 }}
+          everyMs={SELDOM_MS}
           actions={<a href={linkTo('limits')}>All limits</a>}
         >
           {(limits) => <BudgetTable limits={limits} />}
@@ -99,7 +102,7 @@ function Totals({ report }: { readonly report: Report }) {
 
 function BeforeTiles({ report, before }: { readonly report: Report; readonly before: Report['period'] }) {
   const { totals, period } = report
-  const was = useAnswer<Report>('report', { from: before.from, to: before.to }, 60_000).data?.totals
+  const was = useAnswer<Report>('report', { from: before.from, to: before.to }, SELDOM_MS).data?.totals
   const asked = { from: period.from, to: period.to }
   return (
     <>
@@ -139,7 +142,7 @@ function BeforeTiles({ report, before }: { readonly report: Report; readonly bef
 
 /** What `doctor` found, and what to do about it, the grave first. */
 function Banners() {
-  const { data: health, problem } = useAnswer<Health>('doctor', {}, 30_000)
+  const { data: health, problem } = useAnswer<Health>('doctor', {}, SELDOM_MS)
   if (problem !== null) return <p class="notice note">What is wrong is not known: {problem}</p>
   const found = (health?.checks ?? []).filter(({ state }) => state !== 'ok')
   return (
@@ -171,7 +174,7 @@ function MonthToDate() {
       title="This month"
       path="report"
       choices={{ period: '90d', interval: 'day' }}
-      everyMs={60_000}
+      everyMs={SELDOM_MS}
       actions={<a href={linkTo('explore', { period: 'month', compare: 'previous' })}>By client</a>}
     >
       {({ series, period }) => {
