@@ -4,6 +4,7 @@ import { DEAD_MS } from '../sharing/known-gateways.ts'
 import type { RedisPresence } from '../sharing/redis-presence.ts'
 import { rateWhileAway } from '../sharing/share-sizes.ts'
 import type { CallLimits } from './call-limits.ts'
+import type { Cover } from './held-reservation.ts'
 import type { LimitedClient } from './limited-client.ts'
 
 /** Others drop what a gateway holds of rates when it was silent for 5 s. It stops to use it before that. */
@@ -17,6 +18,14 @@ const NEAR_INTERVAL_MS = 100
 const INTERVAL_MS = 1_000
 /** A client that makes no calls for this long holds nothing in advance. */
 const IDLE_MS = 1_000
+
+/** A call that runs and needs more than this gateway holds. */
+export interface GrowingCall {
+  /** Monotonic milliseconds: what was reported since then has all of it. */
+  readonly sinceMs: number
+  readonly cover: () => Cover
+  readonly answer: (isCovered: boolean) => void
+}
 
 /** A client at work in this process: what it holds, and when that is reported. */
 export class ClientEntry {
@@ -42,6 +51,7 @@ export class ClientEntry {
   isBusy = false
   /** Which state of Redis the ceilings are for. */
   epoch = 0
+  growing: GrowingCall[] = []
   /** How many gateways had this client at the last exchange, this one included. */
   gateways = 1
 

@@ -6,9 +6,9 @@ import { RedisPresence } from '../sharing/redis-presence.ts'
 import { isReadingDue, SnapshotReader } from '../sharing/snapshot-reader.ts'
 import type { BudgetAccount } from './budget-account.ts'
 import type { CallLimits } from './call-limits.ts'
-import { ClientEntry } from './client-entry.ts'
+import { ClientEntry, type GrowingCall } from './client-entry.ts'
 import { type Blocked, decideWaiting } from './decide-waiting.ts'
-import { HeldReservation, type ReservationKeeper } from './held-reservation.ts'
+import { type Cover, HeldReservation, type ReservationKeeper } from './held-reservation.ts'
 import type { ModelsRun } from './limited-client.ts'
 import { LimitedClient } from './limited-client.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from './limiter.ts'
@@ -36,6 +36,8 @@ export interface LimitEngineOptions {
 
 /** As many calls of a client wait at most. */
 const MAX_WAITING = 256
+/** So long a call that runs waits for more than it had. */
+const GROWING_WAIT_MS = 2_000
 /** Clients at work are looked at this often, all others more seldom. */
 const SWEEP_MS = 5_000
 /** What is held of a client without calls is dropped after this long, if nothing would be lost. */
@@ -65,6 +67,7 @@ export class ClientsAtWork {
   readonly #keeper: ReservationKeeper = {
     freed: (client) => this.#free(client),
     grown: (client, limits) => this.#grow(client, limits),
+    asked: (client, cover) => this.#awaitMore(client, cover),
   }
   readonly #serveFreed = () => {
     for (const entry of this.#freed) {
@@ -191,6 +194,7 @@ export class ClientsAtWork {
   #serve(entry: ClientEntry): void {
     const { client } = entry
     entry.follow(this.presence, this.#fleet)
+    entry.growing = entry.growing.filter((growing) => !this.#answerGrowing(entry, growing))
     if (client.waiting.size === 0) return
     const nowMs = this.#options.now()
     const blocked: Blocked = new Set()
@@ -211,6 +215,25 @@ export class ClientsAtWork {
     // A process that stood still is not cut off: Redis answers it in a moment.
     const { presence } = this
     return !presence.isAway || limits.sharesAlone || entry.hasMoney(false, presence, nowMs)
+  }
+
+  async #awaitMore(client: LimitedClient, cover: () => Cover): Promise<boolean> {
+    const entry = this.clients.get(client.id)
+    if (entry?.client !== client) return false
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    entry.growing.push({ sinceMs: this.#options.now(), cover, answer: resolve })
+    this.#askSoon(entry)
+    return await promise
+  }
+
+  /** @returns Whether it is answered. */
+  #answerGrowing({ exchange }: ClientEntry, { sinceMs, cover, answer }: GrowingCall): boolean {
+    const found = cover()
+    const isKnown = exchange.reportedAtMs > sinceMs && exchange.isSettled
+    const isOver = this.presence.isAway || this.#options.now() - sinceMs >= GROWING_WAIT_MS
+    if (found !== 'covered' && !isOver && !(isKnown && found === 'beyond')) return false
+    answer(found === 'covered')
+    return true
   }
 
   #free(client: LimitedClient): void {

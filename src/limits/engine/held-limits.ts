@@ -37,7 +37,7 @@ export class HeldLimits {
   }
 
   /** An attempt may have cost `costPico`: that is held beside the rest. False: budgets have no room for another one. */
-  spend(costPico: bigint): boolean {
+  spend(costPico: bigint): boolean | Promise<boolean> {
     return this.#reservation.spend(costPico)
   }
 

@@ -56,12 +56,26 @@ function mayGrow(account: BudgetAccount, pico: bigint): boolean {
   return fitsAccount(account, pico) || (account.used <= account.ceiling && hasRoom(account, pico))
 }
 
+/** What is reserved: within what this gateway holds, beyond the budget, or neither yet. */
+export type Cover = 'covered' | 'beyond' | 'open'
+
+function coverOf(accounts: readonly BudgetAccount[]): Cover {
+  if (accounts.some((account) => isBeyond(account, 0n))) return 'beyond'
+  return accounts.every((account) => account.view !== null && fitsAccount(account, 0n)) ? 'covered' : 'open'
+}
+
+function isBeyond(account: BudgetAccount, pico: bigint): boolean {
+  return account.view !== null && !hasRoom(account, pico)
+}
+
 /** Whom a reservation tells what becomes of it. */
 export interface ReservationKeeper {
   /** Some of it was given back. */
   freed(client: LimitedClient): void
   /** It holds more. @returns Whether what this gateway holds is its own still. */
   grown(client: LimitedClient, limits: CallLimits): boolean
+  /** Whether all is covered, once the others know what this gateway holds now; false where they cannot be asked. */
+  asked(client: LimitedClient, cover: () => Cover): Promise<boolean>
 }
 
 /** What a call holds of its client's limits. */
@@ -141,14 +155,17 @@ export class HeldReservation implements Reservation {
     return hasRoom(short, 0n) ? refuseAlone(short) : refuseReserved(short)
   }
 
-  spend(costPico: bigint): boolean {
+  spend(costPico: bigint): boolean | Promise<boolean> {
     const pico = picoOf(costPico)
+    const accounts = this.#accounts
     if (this.#isReleased || this.#isSettled || pico === 0n) return true
-    if (!this.#accounts.every((account) => mayGrow(account, pico))) return false
-    for (const account of this.#accounts) account.reserve(pico)
+    const isHeld = accounts.every((account) => fitsAccount(account, pico))
+    if (!isHeld && accounts.some((account) => isBeyond(account, pico))) return false
+    for (const account of accounts) account.reserve(pico)
     this.#pico += pico
     this.#keeper.grown(this.#client, this.#limits)
-    return true
+    if (isHeld) return true
+    return this.#keeper.asked(this.#client, () => coverOf(accounts))
   }
 
   settle(charges: readonly CallCharge[], sequence: number, jobPico = 0n): void {

@@ -85,9 +85,10 @@ export interface Reservation {
   progress(costPico: bigint): LimitRefusal | null
   /**
    * An attempt of the call may have cost `costPico`, and another one is to follow: it is reserved beside what the call
-   * holds already. False: budgets have no room for that, so that none may follow.
+   * holds already. False: budgets have no room for that, so that none may follow. A promise only where this process
+   * holds too little and the other gateways have to be asked.
    */
-  spend(costPico: bigint): boolean
+  spend(costPico: bigint): boolean | Promise<boolean>
   /**
    * The call is recorded: what it used counts in place of what was reserved. Once; before `release`.
    *

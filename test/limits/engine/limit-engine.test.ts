@@ -198,3 +198,44 @@ test('a session that is alone spends all of a budget', async () => {
   } while (session.progress(pico) === null)
   expect(pico).toBe(USD)
 })
+
+test('attempts of calls that fail together may all be followed, as soon as the others know what they may cost', async () => {
+  const fleet = new Fleet([limitOf('b')], 2)
+  const part = USD / 10n
+  const calls = [1, 2, 3].map(() => admit(fleet.first, callOf({ estimatedPico: part })))
+  const running = (await Promise.all(calls)).map(held)
+  // Without further calls nothing is held in advance.
+  await fleet.pass(5_000)
+  const answers = running.map((call) => call.spend(part))
+  await fleet.pass(100)
+  expect(await Promise.all(answers)).toEqual([true, true, true])
+  expect(
+    held(await admit(fleet.gateways[1] ?? fleet.first, callOf({ estimatedPico: part }))).reservedPico,
+  ).toBe(part)
+})
+
+test('of attempts that may be followed at two gateways, no more are than the budget has room for', async () => {
+  const fleet = new Fleet([limitOf('b')], 2)
+  const part = USD / 10n
+  const running = []
+  for (const gateway of fleet.gateways)
+    for (let call = 0; call < 2; call += 1) {
+      running.push(held(await admit(gateway, callOf({ estimatedPico: 2n * part }))))
+      // Nothing is held in advance then.
+      await fleet.pass(5_000)
+    }
+  const answers = running.map((call) => call.spend(part))
+  await fleet.pass(3_000)
+  expect((await Promise.all(answers)).filter((isFollowed) => isFollowed)).toHaveLength(2)
+})
+
+test('an attempt is followed by none while Redis does not say what others hold', async () => {
+  const fleet = new Fleet([limitOf('b')], 2)
+  const calls = [1, 2].map(() => admit(fleet.first, callOf({ estimatedPico: 1n })))
+  const running = (await Promise.all(calls)).map(held)
+  await fleet.pass(5_000)
+  fleet.redis.isHalfAway = true
+  const answers = running.map((call) => call.spend(USD / 10n))
+  await fleet.pass(3_000)
+  expect(await Promise.all(answers)).toEqual([false, false])
+})

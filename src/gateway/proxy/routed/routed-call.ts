@@ -165,7 +165,7 @@ export class RoutedCall implements AttemptOwner {
         : null
     // Each attempt may be billed: what is reserved for one answer would not be enough for all.
     const { limits } = this.#admission
-    const willRetry = mayRetry && (limits === null || limits.spend(BigInt(use?.costPico ?? '0')))
+    const willRetry = mayRetry && (limits === null || (await limits.spend(BigInt(use?.costPico ?? '0'))))
     const isLeft = this.#response.destroyed
     // Where the call ends with an answer that had begun, its record says itself what it may have used.
     if (use !== null && (willRetry || isLeft || attempt.status === null)) this.#uses.push(use)
