@@ -42,8 +42,15 @@ export function failedCalls(traces: readonly CallTrace[], deaths: readonly Death
   return traces.filter(
     (trace) =>
       (trace.answer === 'error' || (trace.answer === 'cut' && trace.status === 0)) &&
-      !deaths.some((death) => isUnder(trace, death)),
+      !deaths.some((death) => isUnder(trace, death) || isHandedToIt(trace, death)),
   )
+}
+
+/** A cluster's primary hands connections to a process of it until it learns that this one died. */
+const HANDED_MS = 2_000
+
+function isHandedToIt({ gateway, callId, beganMs }: CallTrace, death: Death): boolean {
+  return callId === null && death.gateway === gateway && Math.abs(beganMs - death.missedMs) <= HANDED_MS
 }
 
 /** Tells whether the target that a call is booked at is one that answered it. */

@@ -81,7 +81,7 @@ function routes(upstreamUrl: string): string {
   )
   const route = (model: string, provider: string) => {
     const to = TARGETS.map((name) => `{ upstream: ${name}-${provider} }`)
-    return `  - { model: ${model}, to: [${to.join(', ')}], first_byte_timeout: 2s }`
+    return `  - { model: ${model}, to: [${to.join(', ')}], first_byte_timeout: 5s }`
   }
   return [
     ...upstreams,

@@ -40,7 +40,7 @@ const BEFORE_END_FACTOR = 4
 const WORD_EVERY_MS = 250
 
 /** So long one target is ill, and then the next: longer than a call may wait for two of them. */
-const TURN_MS = 6_000
+const TURN_MS = 15_000
 type Illness = 'dies' | 'hangs' | 'lies' | 'is limited' | 'is overloaded'
 /** In turn, too: as there are five for three targets, each target has each. */
 const ILLNESSES: readonly Illness[] = ['dies', 'hangs', 'lies', 'is limited', 'is overloaded']
