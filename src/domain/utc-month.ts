@@ -1,11 +1,13 @@
-import { addDays, isDay, type UtcDay } from './utc-day.ts'
+import { addDays, type UtcDay } from './utc-day.ts'
 
 /** A calendar month in UTC, written YYYY-MM. */
 export type UtcMonth = string
 
-/** A calendar month that exists, as YYYY-MM: Postgres has no year 0, and the month behind the last has no such form. */
+/** A calendar month that exists: Postgres has no year 0, and the month behind the last has no such form. */
+export const MONTH_FORM = /^(?!0000|9999-12)[0-9]{4}-(?:0[1-9]|1[0-2])$/
+
 export function isMonth(text: string): boolean {
-  return /^[0-9]{4}-[0-9]{2}$/.test(text) && isDay(`${text}-01`) && text > '0001' && text < '9999-12'
+  return MONTH_FORM.test(text)
 }
 
 /** The month in which `epochMs` (milliseconds since 1970) lies. */

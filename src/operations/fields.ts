@@ -4,7 +4,7 @@ import { DURATION_FORM, parseDurationSeconds } from '../domain/duration.ts'
 import { MAX_NAME_LENGTH, MODEL_NAME_FORM, MODEL_PATTERN_FORM, NAME_FORM } from '../domain/names.ts'
 import { DEFAULT_PERIOD_DAYS, MAX_PERIOD_DAYS } from '../domain/period.ts'
 import { isDay } from '../domain/utc-day.ts'
-import { isMonth } from '../domain/utc-month.ts'
+import { isMonth, MONTH_FORM } from '../domain/utc-month.ts'
 import { VALUE } from './read-input.ts'
 import { CURSOR_RULE } from './refuse.ts'
 
@@ -174,7 +174,7 @@ export function monthField(description = 'YYYY-MM, UTC.') {
   return z
     .string('must be a text')
     .refine(isMonth, 'must be a month that exists, such as 2026-01')
-    .meta({ description, pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$', [VALUE]: 'month' })
+    .meta({ description, pattern: MONTH_FORM.source, [VALUE]: 'month' })
 }
 
 /** One of these. */

@@ -57,7 +57,7 @@ export function readText({ type, items = {} }: JsonSchema, written: string): unk
 }
 
 /**
- * Checks parameters by their fields. Nothing at all counts as none.
+ * Checks parameters by their fields. `undefined` counts as none: there was no body.
  *
  * @param writtenAs A list is one text in a query and on the command line, so an item at fault has no name there.
  * @throws {GatewayError} `invalid_request` that names the first invalid parameter.
@@ -67,7 +67,7 @@ export function parseFields(
   given: unknown,
   writtenAs: 'json' | 'text' = 'json',
 ): Readonly<Record<string, unknown>> {
-  const parsed = z.strictObject(fields).safeParse(given ?? {}, { reportInput: true })
+  const parsed = z.strictObject(fields).safeParse(given === undefined ? {} : given, { reportInput: true })
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   if (issue === undefined) throw new GatewayError('invalid_request')

@@ -50,3 +50,25 @@ test.each([
   const answer = await operator.app.inject({ method, url: path, headers, ...(payload && { payload }) })
   expect([answer.statusCode, answer.json().error.type]).toEqual([400, 'invalid_request_error'])
 })
+
+test('a body that is null is not one that is left out', async () => {
+  const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+  const { name } = (
+    await operator.app.inject({
+      method: 'POST',
+      url: '/admin/v1/clients',
+      headers,
+      payload: '{"name":"one"}',
+    })
+  ).json()
+  const ask = (payload: string | undefined) =>
+    operator.app.inject({
+      method: 'POST',
+      url: `/admin/v1/clients/${name}/portal-tokens`,
+      headers: payload === undefined ? { authorization: headers.authorization } : headers,
+      ...(payload === undefined ? {} : { payload }),
+    })
+  const answers = [await ask(undefined), await ask('{}'), await ask('null')]
+  expect(answers.map(({ statusCode }) => statusCode)).toEqual([201, 201, 400])
+  expect(answers[2]?.json().error.message).toBe('Send a JSON object.')
+})
