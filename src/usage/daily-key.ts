@@ -17,14 +17,19 @@ export type DailyKey = Readonly<Record<KeyField, string>>
 /** What of a call says in which row it is totalled. */
 export type TotalledCall = Pick<CountedCall, 'arrivedAtMs' | Exclude<DimensionField, 'day'>>
 
-/** A call that was unpriced until its job reported what it used, and the row that it is totalled in. */
-export type SettledCall = Omit<TotalledCall, 'priceId'> & Pick<CountedCall, 'callId' | 'axes'>
+/**
+ * A call that was unpriced until its job reported what it used, and the row that it is totalled in. No field may be left
+ * out: without one of its dimensions it would be taken from another row.
+ */
+export type SettledCall = Required<Omit<TotalledCall, 'priceId'> & Pick<CountedCall, 'callId' | 'axes'>>
 
 /** What a job's use has from the call that submitted the job. */
 export type Submitter = Pick<TotalledCall, SubmitterField>
 
-export function submitterOf(call: Submitter): Submitter {
-  return Object.fromEntries(SUBMITTER_DIMENSIONS.map(({ field }) => [field, call[field]])) as Submitter
+export function submitterOf(call: Submitter): Required<Submitter> {
+  return Object.fromEntries(
+    SUBMITTER_DIMENSIONS.map(({ field }) => [field, call[field]]),
+  ) as Required<Submitter>
 }
 
 /** What a call is totalled under. */

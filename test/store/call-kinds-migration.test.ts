@@ -61,8 +61,15 @@ async function allCalls(): Promise<unknown[]> {
   return rows.map(({ call }) => call)
 }
 
-/** Columns that later migrations added are null. */
-const addedSince = { trace_id: null, axes: null }
+/** What was there before, column by column. Columns that later migrations added have to be null. */
+function asBefore(calls: readonly unknown[], before: readonly unknown[]): unknown[] {
+  const known = new Set(Object.keys(Object(before[0])))
+  return calls.map((call) =>
+    Object.fromEntries(
+      Object.entries(Object(call)).filter(([name, value]) => known.has(name) || value !== null),
+    ),
+  )
+}
 
 async function tables(): Promise<readonly string[]> {
   const { rows } = await client.query(
@@ -77,7 +84,7 @@ test('every call is read as it was, column by column', async () => {
   const before = await allCalls()
   expect(before).toHaveLength(200)
   await migrate(database.url, quiet)
-  expect(await allCalls()).toEqual(before.map((call) => ({ ...Object(call), ...addedSince })))
+  expect(asBefore(await allCalls(), before)).toEqual(before)
   expect(await tables()).toEqual([
     'call_kinds',
     'call_outbox',
@@ -96,7 +103,7 @@ test('a day that an operator detached stays as it is', async () => {
   await client.query('alter table tallygate.calls detach partition tallygate.calls_20260101')
   const before = await allCalls()
   await migrate(database.url, quiet)
-  expect(await allCalls()).toEqual(before.map((call) => ({ ...Object(call), ...addedSince })))
+  expect(asBefore(await allCalls(), before)).toEqual(before)
   const { rows } = await client.query('select count(*)::int as calls from tallygate.calls_20260101')
   expect(rows).toEqual([{ calls: 66 }])
 })

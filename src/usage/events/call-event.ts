@@ -14,7 +14,7 @@ import {
   UNIT_COUNT_COLUMNS,
   valueText,
 } from '../calls/call-columns.ts'
-import type { SettledCall } from '../daily-key.ts'
+import type { TotalledCall } from '../daily-key.ts'
 import { COMMON_COUNTS } from '../metrics-table.ts'
 import { cloudEvent, type EventNames, textMember } from './cloud-event.ts'
 
@@ -101,7 +101,10 @@ function countsText(
  * That a call is unpriced no longer: its job has reported what it used, in events of its own, or used nothing. As an
  * adjustment, since the call's own event stays. Its time is the call's.
  */
-export function settledEvent(call: SettledCall, names: EventNames): string {
+export function settledEvent(
+  call: Omit<TotalledCall, 'priceId'> & Pick<CountedCall, 'callId'>,
+  names: EventNames,
+): string {
   const { callId, clientId, keyId, arrivedAtMs } = call
   const id = hashedUuid('settled', callId)
   const time = new Date(arrivedAtMs).toISOString()
