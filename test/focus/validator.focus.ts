@@ -5,6 +5,9 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { addCredit } from '../../src/corrections/adjustments.ts'
 import { parseUsdText } from '../../src/domain/pico-usd.ts'
 import { createClient } from '../../src/keys/clients.ts'
+import { setContract } from '../../src/pricing/contracts/contracts-table.ts'
+import { CHARGE_CATEGORIES } from '../../src/usage/charges/charge.ts'
+import { selectCharges, setCharge } from '../../src/usage/charges/charges-table.ts'
 import { run } from '../cli/command-line.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
@@ -51,6 +54,15 @@ beforeAll(async () => {
     ['2026-04-01', 7n],
   ] as const)
     await addCredit(ledger.pool, { clientId: client.id, day, model: null, pico, who: 'ann', why: 'goodwill' })
+  for (const [index, category] of CHARGE_CATEGORIES.entries())
+    await setCharge(ledger.pool, {
+      ...{ name: `INV-${index}`, category, from: '2026-04-01', to: '2026-04-30', service: `a ${category}` },
+      ...{ upstream: 'openai-eu', model: null, quantity: null, unit: null, capacityTokens: 10n ** 7n },
+      ...{ clientId: index % 2 === 0 ? client.id : null, amountPico: category === 'credit' ? -3n : 5n },
+      reason: 'invoice',
+    })
+  const contract = { id: '', upstream: 'openai-eu', model: null, serviceTier: null, from: '2026-04-01' }
+  await setContract(ledger.pool, { ...contract, factor: '0.93', prices: {}, reference: '' })
   // The second is made while its month runs.
   await ledger.pool.query(
     "update tallygate.adjustment_entries set at = '2026-04-02T00:00:00Z' where day = '2026-04-01'",
@@ -156,6 +168,10 @@ test('the costs of an export add up to what usage export says, to the pico-dolla
   const total = sumOf(await exported('--format', 'csv'), 'cost_usd')
   expect(total).toBeGreaterThan(0n)
   const charges = await exported('--format', 'focus')
-  for (const column of ['BilledCost', 'EffectiveCost', 'ContractedCost'])
-    expect(sumOf(charges, column)).toBe(total)
+  const period = { fromDay: '2026-03-01', toDay: '2026-04-30' }
+  const beside = await selectCharges(ledger.pool, { period, clientId: null })
+  const wanted = beside.reduce((sum, { amountPico }) => sum + amountPico, total)
+  expect(sumOf(charges, 'BilledCost')).toBe(wanted)
+  // A credit is the client's alone, and a markup no cost of the operator.
+  expect(sumOf(charges, 'EffectiveCost')).toBe(sumOf(charges, 'ContractedCost'))
 })
