@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import type { Dispatcher } from 'undici'
 import type { ReceiverAddress } from './receivers.ts'
 
 /** What came of one attempt. */
@@ -15,7 +16,7 @@ const GONE = 410
 const MAX_ERROR_LENGTH = 200
 
 /** What proves that an alert is ours: `t=<unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`. */
-const SIGNATURE_HEADER = 'x-tallygate-signature'
+export const SIGNATURE_HEADER = 'x-tallygate-signature'
 
 /** What stays the same over all attempts to deliver one alert to one receiver. */
 const DELIVERY_HEADER = 'x-tallygate-delivery'
@@ -31,9 +32,81 @@ export function signAlert(secret: string, body: string, atMs: number): string {
   return `t=${seconds},v1=${digest}`
 }
 
+/** What came back from a post. */
+export type PostAnswer =
+  | { readonly kind: 'answered'; readonly status: number; readonly text: string }
+  /** `mayBeThere`: it was sent, or some of it. */
+  | { readonly kind: 'unanswered'; readonly error: string; readonly mayBeThere: boolean }
+
+/** The beginning of an answer that is read. Of the rest its connection is ended, however long it is. */
+const MOST_READ = 4_096
+
+/** Posts bodies, over connections that are kept open until it is closed. */
+export interface Poster {
+  /**
+   * Redirects are not followed: a body goes where the operator said. Through the proxy that HTTPS_PROXY names, where it
+   * is set. Never throws.
+   */
+  post(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<PostAnswer>
+  close(): Promise<void>
+}
+
+export async function openPoster(): Promise<Poster> {
+  const { EnvHttpProxyAgent, request } = await import('undici') // 14 MB that a worker without receivers never needs
+  const agent = new EnvHttpProxyAgent({ connect: { timeout: SEND_MS } })
+  return {
+    async post(url, headers, body) {
+      const signal = AbortSignal.timeout(SEND_MS)
+      try {
+        const answer = await request(url, {
+          method: 'POST',
+          dispatcher: agent,
+          signal,
+          headers: { 'user-agent': 'tallygate', ...headers },
+          body,
+        })
+        return { kind: 'answered', status: answer.statusCode, text: await beginningOf(answer) }
+      } catch (error) {
+        const problem = signal.aborted ? `no answer within ${SEND_MS / 1000} s` : problemOf(error)
+        return { kind: 'unanswered', error: problem, mayBeThere: !isUnsent(error) }
+      }
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+/** Why it was refused, as far as it says. */
+async function beginningOf({ statusCode, body }: Dispatcher.ResponseData): Promise<string> {
+  body.on('error', () => {})
+  let text = ''
+  try {
+    if (statusCode >= 300)
+      for await (const piece of body) {
+        text += piece.toString('utf8')
+        if (text.length >= MOST_READ) break
+      }
+    else await body.dump({ limit: MOST_READ })
+  } catch {} // the status says enough
+  return text.slice(0, MOST_READ)
+}
+
+/** Errors before a connection is there. */
+const UNSENT: readonly unknown[] = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]
+
+function isUnsent(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isUnsent)
+  return error instanceof Error && 'code' in error && UNSENT.includes(error.code)
+}
+
 /**
- * Posts a body to a receiver, signed as of now. Redirects are not followed: an alert goes where the operator said. Of
- * the answer only the status is looked at. Through the proxy that HTTPS_PROXY names, where it is set. Never throws.
+ * Posts a body to a receiver, signed as of now. Of the answer only the status is looked at. Never throws.
  *
  * @param delivery What the receiver may know a repeated attempt by.
  */
@@ -42,31 +115,20 @@ export async function sendAlert(
   delivery: string,
   body: string,
 ): Promise<SendResult> {
-  const { EnvHttpProxyAgent, request } = await import('undici') // 14 MB that a worker without receivers never needs
-  const agent = new EnvHttpProxyAgent({ connect: { timeout: SEND_MS } })
-  const signal = AbortSignal.timeout(SEND_MS)
-  try {
-    const answer = await request(url, {
-      method: 'POST',
-      dispatcher: agent,
-      signal,
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'tallygate',
-        [DELIVERY_HEADER]: delivery,
-        [SIGNATURE_HEADER]: signAlert(secret, body, Date.now()),
-      },
-      body,
-    })
-    // Its body is ended with the connection, however long it is.
-    answer.body.on('error', () => {})
-    return resultOf(answer.statusCode)
-  } catch (error) {
-    const problem = signal.aborted ? `no answer within ${SEND_MS / 1000} s` : problemOf(error)
-    return { kind: 'failed', status: null, error: problem }
-  } finally {
-    await agent.destroy()
-  }
+  const poster = await openPoster()
+  const answer = await poster.post(
+    url,
+    {
+      'content-type': 'application/json',
+      [DELIVERY_HEADER]: delivery,
+      [SIGNATURE_HEADER]: signAlert(secret, body, Date.now()),
+    },
+    body,
+  )
+  await poster.close()
+  return answer.kind === 'answered'
+    ? resultOf(answer.status)
+    : { kind: 'failed', status: null, error: answer.error }
 }
 
 function resultOf(status: number): SendResult {
