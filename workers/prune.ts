@@ -3,6 +3,7 @@ import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
 import { pruneNetworks } from '../src/keys/networks/network-table.ts'
 import { pruneObjects } from '../src/objects/table/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
+import { pruneBillingEvents } from '../src/statements/billing/event-table.ts'
 import { tryLockPruning } from '../src/store/connection/advisory-locks.ts'
 import { inTransaction, type Postgres } from '../src/store/connection/postgres.ts'
 import { SCHEMA } from '../src/store/connection/schema.ts'
@@ -55,6 +56,7 @@ async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<P
       dropped.push(day)
     }
     await pruneNetworks(session, await selectToday(session))
+    await pruneBillingEvents(session)
     await session.query(`delete from ${SCHEMA}.estimate_ratios where at < now() - interval '90 days'`)
     return {
       dropped,

@@ -4,6 +4,7 @@ import {
   ConfigError,
   type JobFetchConfig,
   type KafkaConfig,
+  loadBillingConfig,
   loadJobFetchConfig,
   loadKafkaConfig,
   loadMetricsExport,
@@ -18,6 +19,7 @@ import {
 import { createLog } from '../src/lib/log.ts'
 import { VERSION } from '../src/lib/version.ts'
 import { openSending } from '../src/metrics/otlp/open-sending.ts'
+import type { BillingReceiver } from '../src/statements/billing/mouths.ts'
 import { checkKafkaClient } from './kafka/kafka-broker.ts'
 import { startWorkers } from './workers.ts'
 
@@ -27,6 +29,7 @@ interface MainConfig extends WorkerConfig {
   readonly jobFetching: JobFetchConfig | null
   readonly priceRefresh: PriceRefreshConfig | null
   readonly kafka: KafkaConfig | null
+  readonly billing: readonly BillingReceiver[]
   readonly listen: WorkerListenConfig | null
   readonly metricsExport: MetricsExportConfig | null
 }
@@ -40,6 +43,7 @@ function loadConfig(): MainConfig {
       jobFetching: loadJobFetchConfig(process.env),
       priceRefresh: loadPriceRefreshConfig(process.env),
       kafka,
+      billing: loadBillingConfig(process.env),
       listen: loadWorkerListenConfig(process.env),
       metricsExport: loadMetricsExport(process.env),
     }

@@ -17,6 +17,7 @@ import { createCountingMemory } from '../src/rollup/count-records.ts'
 import { createDrain } from '../src/rollup/drain/drain.ts'
 import { createGapCheck } from '../src/rollup/drain/gap-check.ts'
 import { createRollUp } from '../src/rollup/roll-up.ts'
+import type { BillingReceiver } from '../src/statements/billing/mouths.ts'
 import { openPostgres } from '../src/store/connection/postgres.ts'
 import { openRedis } from '../src/store/connection/redis.ts'
 import { readStreamBacklog } from '../src/store/connection/redis-state.ts'
@@ -26,6 +27,7 @@ import { keepAnnounced } from '../src/store/processes/processes-table.ts'
 import { StoreClock } from '../src/store/processes/store-clock.ts'
 import { RedisWatch } from '../src/store/redis-probe/redis-probe.ts'
 import { ALERT_SCHEDULES, startAlerts } from './alerts/alerts.ts'
+import { startBilling } from './billing.ts'
 import { createJobFetcher } from './job-fetcher.ts'
 import { openCallsToKafka } from './kafka/calls-to-kafka.ts'
 import { createPriceRefresher } from './price-refresh.ts'
@@ -53,6 +55,8 @@ export interface WorkersOptions {
   readonly priceRefresh?: PriceRefreshConfig | null
   /** Where single calls are sent too; `null`, and by default: nowhere. */
   readonly kafka?: KafkaConfig | null
+  /** Billing systems that sums are sent to; absent: none. */
+  readonly billing?: readonly BillingReceiver[]
   /** How long a silent producer's gap is waited for. */
   readonly gapPatienceMs?: number
   /** Between the first attempt to deliver an alert and the second. */
@@ -110,6 +114,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     memory: createCountingMemory(options.axisValuesPerDay),
     otherSinks: toKafka === null ? [] : [toKafka.outbox],
   })
+  const billing = startBilling({ pool, receivers: options.billing ?? [], log })
   const jobFetching = options.jobFetching ?? null
   const jobFetcher =
     jobFetching === null ? null : createJobFetcher({ pool, rollUp, config: jobFetching, now: clock.now, log })
@@ -254,6 +259,7 @@ export function startWorkers(options: WorkersOptions): Workers {
       await Promise.all([settledWithin(loops, TRANSACTION_END_MS), shards.close()])
       await Promise.all([queue.close(), alerts.close()])
       await toKafka?.sender.close()
+      await billing.close()
       await settledWithin(following?.stop() ?? Promise.resolve(), POOL_END_MS)
       await settledWithin(jobFetcher?.close() ?? Promise.resolve(), TRANSACTION_END_MS)
       redisWatch.stop()

@@ -14,6 +14,7 @@ export {
   type WorkerConfig,
   type WorkerListenConfig,
 } from './worker-config.ts'
+export { loadBillingConfig } from './yaml/billing-config.ts'
 export { type JobFetchConfig, loadJobFetchConfig } from './yaml/job-fetch-config.ts'
 export type { UpstreamConfig } from './yaml/upstream.ts'
 export type { ModelConfig } from './yaml/upstreams.ts'

@@ -7,6 +7,7 @@ import { BUDGETS, LIMITS_SHARED } from '../limits/conditions/budgets.ts'
 import { OBJECT_CONDITIONS } from '../objects/conditions.ts'
 import { type OwnPrices, PRICE_CONFIGURATION } from '../pricing/conditions/gateway-prices.ts'
 import { PRICE_DATA } from '../pricing/conditions/price-data.ts'
+import { BILLING } from '../statements/billing/conditions.ts'
 import type { Condition, StorePorts } from '../store/conditions/condition.ts'
 import { STORE_CONDITIONS } from '../store/conditions/store-conditions.ts'
 import type { ReplicaState } from '../store/replica/reports.ts'
@@ -43,6 +44,7 @@ export const CONDITIONS: readonly Condition<ConditionPorts>[] = [
   ...OBJECT_CONDITIONS,
   ...CORRECTION_CONDITIONS,
   RECEIVERS,
+  BILLING,
   LIMITS_SHARED,
   GATEWAY_ANSWERS,
 ]

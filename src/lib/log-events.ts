@@ -13,6 +13,11 @@ export const LOG_EVENTS = {
   'admin.cost_corrected': 'the operator adjusted, rebuilt or repriced costs',
   'admin.statement_closed': 'the operator closed a statement of a client',
   'admin.group_changed': 'the operator made, renamed, moved or removed a group of clients, or moved a client',
+  'admin.billing_mapped': 'the operator said who a client is in a billing system',
+  'admin.billing_off': 'the operator deleted all that was known of a billing system',
+  'admin.billing_retried': 'the operator had refused events sent to a billing system again',
+  'admin.billing_settled': 'the operator said whether an event has arrived at a billing system',
+  'admin.billing_unmapped': 'the operator had sums of a client sent to a billing system no more',
   'admin.kafka_off': 'the operator deleted the calls that waited for Kafka',
   'admin.key_created': 'the operator created an API key',
   'admin.key_revoked': 'the operator revoked an API key',
@@ -44,6 +49,9 @@ export const LOG_EVENTS = {
     'an alert could not be delivered for a day, or its receiver is gone: it is not tried again',
   'alerts.not_delivered': 'an alert could not be delivered at the first attempt; it is tried again for a day',
   'alerts.raised': 'something happened that receivers of alerts asked for',
+
+  'billing.back': 'a billing system takes sums of usage again',
+  'billing.not_sent': 'sums of usage do not reach a billing system; they wait',
 
   'call.failed': 'a call failed in the gateway itself',
   'call.suspect_cost': 'a call cost more than CALL_ALERT_USD',

@@ -33,8 +33,10 @@ import {
   showProcesses,
 } from './store-metrics.ts'
 import {
+  type BillingBacklog,
   type KafkaBacklog,
   type PriceFreshness,
+  showBilling,
   showJobs,
   showKafka,
   showPrices,
@@ -52,6 +54,7 @@ export interface GatewayMetricsOptions {
   readonly prices: () => Promise<PriceFreshness | null>
   /** Called at every scrape, too. */
   readonly jobs: () => Promise<readonly WaitingJobs[]>
+  readonly billing: () => Promise<readonly BillingBacklog[]>
   /** The replica for reports; `null`: none. */
   readonly replica: () => ShownReplica | null
   /** Called at every scrape, too; `null`: Kafka is not in use. */
@@ -117,6 +120,7 @@ export function buildMetrics({
   collisions,
   prices,
   jobs,
+  billing,
   replica,
   kafka,
   losses,
@@ -139,6 +143,7 @@ export function buildMetrics({
   showCollisions(registry, collisions)
   showPrices(registry, prices)
   showJobs(registry, jobs)
+  showBilling(registry, billing)
   showReplica(registry, replica)
   showKafka(registry, kafka)
   showLosses(registry, losses)

@@ -9,35 +9,78 @@ export interface WaitingJobs {
   readonly oldestAt: Date
 }
 
-/**
- * Shows what is in no total yet. All processes show the same; while the store does not answer, the last value
- * stands.
- */
-export function showJobs(registry: Registry, select: () => Promise<readonly WaitingJobs[]>): void {
-  const waiting: LastKnown<readonly WaitingJobs[]> = lastKnown(select, [])
-  const gauge = (name: string, help: string, measure: (waiting: WaitingJobs) => number) =>
+/** A gauge with a value for each of several things, which one label names. */
+type LabelledFigure<One> = readonly [name: string, help: string, measure: (one: One) => number]
+
+/** All processes show the same; while the store does not answer, the last values stand. */
+function showEach<One>(
+  registry: Registry,
+  [label, labelOf]: readonly [name: string, labelOf: (one: One) => string],
+  select: () => Promise<readonly One[]>,
+  figures: readonly LabelledFigure<One>[],
+): void {
+  const all: LastKnown<readonly One[]> = lastKnown(select, [])
+  for (const [name, help, measure] of figures)
     new Gauge({
       name,
       help,
-      labelNames: ['upstream'],
+      labelNames: [label],
       aggregator: 'max',
       registers: [registry],
       async collect() {
-        const all = await waiting.ask()
+        const known = await all.ask()
         this.reset()
-        for (const one of all) this.set({ upstream: one.upstream }, measure(one))
+        for (const one of known) this.set({ [label]: labelOf(one) }, measure(one))
       },
     })
-  gauge(
-    'tallygate_unsettled_jobs',
-    'Batches and other submitted jobs that have not reported their usage.',
-    ({ jobs }) => jobs,
-  )
-  gauge(
-    'tallygate_oldest_unsettled_job_seconds',
-    'How long ago the oldest of them was submitted.',
-    ({ oldestAt }) => Math.max(0, (Date.now() - oldestAt.getTime()) / 1_000),
-  )
+}
+
+const secondsSince = (at: Date | null) => (at === null ? 0 : Math.max(0, (Date.now() - at.getTime()) / 1_000))
+
+/** Shows what is in no total yet. */
+export function showJobs(registry: Registry, select: () => Promise<readonly WaitingJobs[]>): void {
+  showEach(registry, ['upstream', ({ upstream }) => upstream], select, [
+    [
+      'tallygate_unsettled_jobs',
+      'Batches and other submitted jobs that have not reported their usage.',
+      ({ jobs }) => jobs,
+    ],
+    [
+      'tallygate_oldest_unsettled_job_seconds',
+      'How long ago the oldest of them was submitted.',
+      ({ oldestAt }) => secondsSince(oldestAt),
+    ],
+  ])
+}
+
+/** Events on their way to a billing system. */
+export interface BillingBacklog {
+  readonly receiver: string
+  readonly waitingEvents: number
+  readonly oldestAt: Date | null
+  readonly refusedEvents: number
+  readonly doubtfulEvents: number
+}
+
+/** Shows how far billing systems are behind; nothing where there are none. */
+export function showBilling(registry: Registry, select: () => Promise<readonly BillingBacklog[]>): void {
+  showEach(registry, ['receiver', ({ receiver }) => receiver], select, [
+    [
+      'tallygate_billing_waiting_events',
+      'Changes of sums that a billing system does not have yet.',
+      (of) => of.waitingEvents,
+    ],
+    [
+      'tallygate_billing_oldest_waiting_seconds',
+      'How long ago the oldest of them was made; 0: none waits.',
+      ({ oldestAt }) => secondsSince(oldestAt),
+    ],
+    [
+      'tallygate_billing_set_apart_events',
+      'Events that it refused, or that may have arrived: an operator decides.',
+      (of) => of.refusedEvents + of.doubtfulEvents,
+    ],
+  ])
 }
 
 /** Calls on their way to Kafka. */
@@ -63,7 +106,7 @@ const KAFKA_GAUGES: readonly KafkaFigure[] = [
   [
     'tallygate_kafka_oldest_waiting_seconds',
     'How long ago the oldest of them was counted; 0: none waits.',
-    ({ oldestAt }) => (oldestAt === null ? 0 : Math.max(0, (Date.now() - oldestAt.getTime()) / 1_000)),
+    ({ oldestAt }) => secondsSince(oldestAt),
   ],
 ]
 

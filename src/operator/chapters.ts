@@ -62,6 +62,7 @@ import { type OwnPricePorts, ownModels } from '../pricing/operations/own-prices.
 import { showModelPrices } from '../pricing/operations/show.ts'
 import { diffPrices, type UpdatePorts, updatePrices } from '../pricing/operations/update.ts'
 import { DEAD_LETTERS_CHAPTER } from '../rollup/dead-letter-operations.ts'
+import { BILLING_CHAPTER } from '../statements/billing/operations.ts'
 import { showGroupStatement } from '../statements/group-statement.ts'
 import { STATEMENTS_CHAPTER, type StatementPorts } from '../statements/operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
@@ -172,6 +173,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
     operations: [addAdjustmentOperation, listAdjustmentsOperation],
   },
   STATEMENTS_CHAPTER,
+  BILLING_CHAPTER,
   RECONCILE_CHAPTER,
   COMPARE_CHAPTER,
   CONFIG_CHAPTER,

@@ -76,6 +76,10 @@ export async function openTroubledLedger(
     maxBytes: 10 * MIB,
     oldestUncommittedMs: 30_000,
   })
+  await pool.query(
+    `insert into tallygate.billing_receivers (name, kind, holder, held_until, problem)
+     values ('stripe', 'stripe', 'host:1', now() + interval '1 hour', 'it answered 401')`,
+  )
   const own = { ...NOTHING_REPORTED, host: 'host', startedAtMs: at(60), version: '1.0.0' }
   await announceProcess(pool, {
     process: 'host:1',

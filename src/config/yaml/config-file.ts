@@ -12,6 +12,7 @@ import { PROVIDERS } from '../../providers/registry.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
 import { type AxisConfig, fileAxes } from './axes.ts'
+import { fileBilling } from './billing-shape.ts'
 import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
 import { type IdentityConfig, identityShape } from './identity-config.ts'
 import { type FileRoute, routeShape } from './routes.ts'
@@ -117,6 +118,8 @@ export interface ConfigFile {
   readonly identity: IdentityConfig | null
   /** How operators sign in beside their tokens; `null`: they do not. */
   readonly signIn: SignInConfig | null
+  /** Billing systems; empty: there are none. */
+  readonly billing: z.output<typeof fileBilling>
   /** Adds a problem found later, `line` counting from 1. */
   readonly report: (line: number, what: string) => void
 }
@@ -142,6 +145,7 @@ const sections = z.strictObject({
   cost_in_answers: z.unknown().optional(),
   identity: z.unknown().optional(),
   sign_in: z.unknown().optional(),
+  billing: z.unknown().optional(),
 })
 
 /** What the file may have at its top. */
@@ -219,6 +223,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     estimates: source.parse(fileEstimates, ['limits']) ?? null,
     identity: source.parse(identityShape(env).optional(), ['identity']) ?? null,
     signIn: source.parse(signInShape(env).optional(), ['sign_in']) ?? null,
+    billing: source.parse(fileBilling, ['billing']) ?? [],
     report: (line, what) => source.report(line, what),
   }
 }

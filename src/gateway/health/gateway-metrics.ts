@@ -10,6 +10,7 @@ import { selectBudgetUse } from '../../limits/conditions/budget-use.ts'
 import { buildMetrics, type GatewayMetricsOptions, type Metrics } from '../../metrics/metrics.ts'
 import { selectWaitingJobs } from '../../objects/table/jobs-table.ts'
 import { readPriceState } from '../../pricing/refresh/price-state.ts'
+import { selectBillingStates } from '../../statements/billing/billing-state.ts'
 import { countProcesses } from '../../store/conditions/processes.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { countLosses } from '../../store/ledger/ledger-status.ts'
@@ -45,6 +46,7 @@ export function buildGatewayMetrics(parts: GatewayMetricsPorts): Metrics {
     keys: () => keys.stats(),
     collisions: () => asked((from) => selectCollisions(from, null)),
     jobs: () => asked(selectWaitingJobs),
+    billing: () => asked(selectBillingStates),
     kafka: () => asked(selectOutboxState),
     prices: () => asked((from) => readPriceState(from, 'genai-prices')),
     losses: () => asked(countLosses),
