@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
 import { GatewayError } from '../http/errors.ts'
 import { reasonOf } from '../lib/reason-of.ts'
@@ -21,7 +21,6 @@ import { renderListing } from '../operations/table.ts'
 import type { AllPorts } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
 import { type CommandOptions, portsOf } from './operation-ports.ts'
-import { operatorName } from './operator.ts'
 import type { Servers } from './servers.ts'
 import { writeText } from './write-text.ts'
 
@@ -203,4 +202,13 @@ function explained(
   const text = hint === undefined ? sentence : `${sentence}; ${hint}`
   if (error === 'invalid_request') command.error(`error: ${text}`)
   return new Failure(text, { code: error })
+}
+
+/** The name of the operator, for the audit. */
+function operatorName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}` // a container's user need not have a name
+  }
 }

@@ -10,11 +10,6 @@ export function isMonth(text: string): boolean {
   return MONTH_FORM.test(text)
 }
 
-/** The month in which `epochMs` (milliseconds since 1970) lies. */
-export function utcMonthOf(epochMs: number): UtcMonth {
-  return new Date(epochMs).toISOString().slice(0, 7)
-}
-
 export function nextMonthOf(month: UtcMonth): UtcMonth {
   return addDays(`${month}-28`, 4).slice(0, 7)
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { Environment } from '../config/environment.ts'
 import { findOfferedPrices } from '../config/offered-prices.ts'
 import { runChecks } from '../doctor/run-checks.ts'
-import { health, type Readiness } from '../http/listener.ts'
+import { health, NO_PARAMETERS, type Readiness } from '../http/listener.ts'
 import { CheckedTokens } from '../keys/tokens/checked-tokens.ts'
 import { findTokenHolder } from '../keys/tokens/operator-tokens.ts'
 import type { LedgerStats } from '../ledger/ledger.ts'
@@ -22,7 +22,7 @@ import { compress } from './compress.ts'
 import { dashboard } from './dashboard.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
 import { openListener } from './open-listener.ts'
-import { openapi } from './openapi.ts'
+import { buildOpenApi, type OpenApiContext } from './openapi/document.ts'
 import { providerReports, takeApiKey } from './provider-reports/provider-reports.ts'
 import { serveOperations } from './serve-operations.ts'
 import type { SignInProvider } from './sign-in/provider.ts'
@@ -166,5 +166,14 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
       const replica = reports.state()
       return replica?.isUsed === true ? replica.lagMs : null
     },
+  })
+}
+
+/** `GET /openapi.json`: OpenAPI 3.1 of everything that the gateway itself answers, on both listeners. */
+function openapi(app: FastifyInstance, context: OpenApiContext): void {
+  let document: string | null = null
+  app.get('/openapi.json', NO_PARAMETERS, async (_request, reply) => {
+    document ??= JSON.stringify(buildOpenApi(context))
+    return reply.type('application/json; charset=utf-8').send(document)
   })
 }

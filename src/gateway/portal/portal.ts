@@ -4,14 +4,15 @@ import { health, type Readiness } from '../../http/listener.ts'
 import { type AskingClient, NO_PROGRESS } from '../../operations/ports.ts'
 import { allowMethods } from '../../operator/allow-methods.ts'
 import { CLIENT_OPERATIONS, type OwnPorts } from '../../operator/chapters.ts'
+import { pageFile } from '../../operator/dashboard.ts'
 import { openListener } from '../../operator/open-listener.ts'
+import { servePage } from '../../operator/page.ts'
 import { serveOperations } from '../../operator/serve-operations.ts'
 import { OwnPriceLists } from '../../pricing/own-price-lists.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Summaries, TookTooLong } from '../routes/usage.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
 import type { ShownModel } from '../upstream-models.ts'
-import { portalPage } from './portal-page.ts'
 import { requireSignIn, SIGNED_IN, type SignInOptions, signIn } from './sign-in.ts'
 
 export interface PortalOptions extends SignInOptions {
@@ -97,4 +98,15 @@ function portsOf(client: AskingClient, options: PortalOptions, priceLists: OwnPr
       return models === null ? known : known.filter(({ id }) => matchesModel(models, id))
     },
   }
+}
+
+/** `GET /portal`: the clients' page. It contains no figures: its script asks `/portal/v1` with the client's token. */
+function portalPage(app: FastifyInstance, embedOrigins: readonly string[]): void {
+  app.get('/', async (_request, reply) => reply.redirect('portal'))
+  servePage(app, {
+    path: '/portal',
+    page: pageFile('portal.html'),
+    files: ['portal.js', 'style.css', 'icon.svg'].map(pageFile),
+    embedOrigins,
+  })
 }
