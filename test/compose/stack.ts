@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { until } from '../../src/lib/repeat.ts'
 
 const run = promisify(execFile)
 
@@ -18,6 +19,7 @@ export interface ComposeStack {
 }
 
 const PROJECT = 'tallygate-test-compose'
+const CONNECTED_WITHIN_MS = 60_000
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024
 
 /** @param env added to the environment, for what docker-compose.yml takes from it */
@@ -36,7 +38,18 @@ export function composeStack(env: Readonly<Record<string, string>>): ComposeStac
     compose,
     env: whole,
     async tallygate(...args) {
-      return JSON.parse(await compose('exec', '--no-TTY', 'gateway', 'tallygate', '--json', ...args))
+      const command = ['exec', '--no-TTY', 'gateway', 'tallygate', '--json', ...args]
+      const out = await until(
+        () =>
+          compose(...command).catch((error: unknown) => {
+            // A machine with other work may not connect in time. Then nothing was done.
+            if (!String(error).includes('Postgres cannot be reached')) throw error
+            return null
+          }),
+        { timeoutMs: CONNECTED_WITHIN_MS },
+      )
+      if (out === null) throw new Error(`no connection for ${args.join(' ')}`)
+      return JSON.parse(out)
     },
     containers: async (service) => (await compose('ps', '--all', '--quiet', service)).split('\n'),
   }

@@ -32,7 +32,9 @@ export interface Fault {
   after?(world: World): Promise<unknown>
 }
 
-/** Within this time of the first call that meets it, it is named. */
+/** Within this time of the first call that meets it, it is named where people look first. */
 export const NAMED_WITHIN_MS = 15_000
+/** By then every surface names it: a run of `doctor` alone takes seconds where the machine has other work. */
+export const NAMED_EVERYWHERE_WITHIN_MS = 30_000
 /** Within this time of the repair, nothing is wrong. */
 export const WELL_WITHIN_MS = 30_000

@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Diagnosis, describeTroubles } from './doctor.ts'
-import { type Fault, NAMED_WITHIN_MS, type Surface, WELL_WITHIN_MS } from './fault.ts'
+import {
+  type Fault,
+  NAMED_EVERYWHERE_WITHIN_MS,
+  NAMED_WITHIN_MS,
+  type Surface,
+  WELL_WITHIN_MS,
+} from './fault.ts'
 import type { World } from './world.ts'
 
 /** What became of a fault: a row of the table. */
@@ -46,7 +52,7 @@ export async function meetFault(world: World, fault: Fault, row: Row): Promise<v
 async function untilNamed(world: World, fault: Fault, alertsBefore: number, row: Row): Promise<void> {
   const beganMs = performance.now()
   const sinceMs = () => performance.now() - (world.metAtMs ?? beganMs)
-  const isOver = () => sinceMs() > NAMED_WITHIN_MS
+  const isOver = () => sinceMs() > NAMED_EVERYWHERE_WITHIN_MS
   let last: Diagnosis | null = null
   const watch = async (surface: Surface, isNamed: () => Promise<boolean>) => {
     while (!isOver()) {
@@ -85,9 +91,10 @@ async function untilNamed(world: World, fault: Fault, alertsBefore: number, row:
     ...(alert === undefined ? [] : (['alert'] as const)),
   ]
   const missing = wanted.filter((one) => !row.named.some(({ surface }) => surface === one))
-  if (missing.length > 0 || row.named.length === 0)
+  const isInTime = row.named.some(({ afterMs }) => afterMs <= NAMED_WITHIN_MS)
+  if (missing.length > 0 || !isInTime)
     row.problems.push(
-      `not named in time by ${missing.join(', ')}; doctor:\n${last === null ? '-' : describeTroubles(last)}`,
+      `named by ${row.named.map(({ surface }) => surface).join(', ')}, not in time by ${missing.join(', ') || 'any'}; doctor:\n${last === null ? '-' : describeTroubles(last)}`,
     )
 }
 

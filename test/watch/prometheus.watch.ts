@@ -109,11 +109,7 @@ test('each kind of rule fires at its threshold and not before: a gauge, a counte
   const cases = [
     ['GatewayUnreachable', 'up{job="tallygate"}', '1 1 0 0 0 0'],
     ['CountingLate', 'tallygate_ledger_oldest_uncommitted_seconds', '0 0 11 12 13 14'],
-    [
-      'UpstreamRefusesCredential',
-      'tallygate_upstream_failures_total{cause="credential_refused"}',
-      '0 0 1 1 1 1',
-    ],
+    ['UpstreamRefusesCredential', 'tallygate_upstreams_refusing_credential', '0 0 1 1 1 1'],
     ['KafkaSkipped', 'tallygate_kafka_skipped_calls_total', '5 5 9 9 9 9'],
     ['NoWorker', 'tallygate_processes{kind="worker",state="running"}', '2 1 0 0 0 0'],
     ['RecordsMissing', 'tallygate_missing_records', '0 0 3 3 3 3'],
@@ -194,12 +190,14 @@ test('an upstream that refuses our key fires its rule within seconds, and nothin
   upstream.answer((_request, response) =>
     json(response, 401, { error: { message: 'Incorrect API key provided', code: 'invalid_api_key' } }),
   )
+  // Refused to one client while others are served, it would be that client's own fault.
+  const { key } = await stack.addClient('another')
+  await expect.poll(() => call('gpt-4o-mini', key)).toBe(502)
   expect(await call('gpt-4o-mini')).toBe(502)
-  await call('gpt-4o-mini')
   await expect
     .poll(
       async () => {
-        await call('gpt-4o-mini')
+        await Promise.all([call('gpt-4o-mini'), call('gpt-4o-mini', key)])
         return await countSeries('ALERTS{alertname="TallygateUpstreamRefusesCredential",alertstate="firing"}')
       },
       { timeout: 30_000 },

@@ -17,7 +17,7 @@ async function otherRelease({ stand }: World): Promise<string> {
   if (checkout.startsWith(stand.folder)) return checkout
   checkout = join(stand.folder, 'other-release')
   await mkdir(checkout)
-  for (const part of ['src', 'workers']) await cp(part, join(checkout, part), { recursive: true })
+  for (const part of ['src', 'workers', 'packages']) await cp(part, join(checkout, part), { recursive: true })
   const text = JSON.parse(await readFile('package.json', 'utf8'))
   await writeFile(join(checkout, 'package.json'), JSON.stringify({ ...text, version: '0.1.9' }))
   await symlink(resolve('node_modules'), join(checkout, 'node_modules'))
