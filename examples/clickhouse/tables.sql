@@ -551,5 +551,7 @@ create table if not exists tallygate.ledger_days (
   video_ms Int64,
   citation_tokens Int64,
   trained_tokens Int64,
-  settlements Int64
+  settlements Int64,
+  group_id Nullable(String),
+  group_name Nullable(String)
 ) engine = MergeTree order by day;

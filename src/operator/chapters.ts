@@ -67,6 +67,7 @@ import { showGroupStatement } from '../statements/group-statement.ts'
 import { STATEMENTS_CHAPTER, type StatementPorts } from '../statements/operations.ts'
 import { CALLS_CHAPTER } from '../usage/calls/call-operations.ts'
 import { CHARGE_CHAPTER } from '../usage/operations/charges.ts'
+import { groupUsage } from '../usage/operations/group-usage.ts'
 import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { ownCalls } from '../usage/operations/own-calls.ts'
 import { exportOwnUsage, ownUsage } from '../usage/operations/own-usage.ts'
@@ -122,6 +123,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
       renameGroupOperation,
       moveGroupOperation,
       removeGroupOperation,
+      groupUsage,
       showGroupStatement,
     ],
   },

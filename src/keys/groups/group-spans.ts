@@ -1,7 +1,7 @@
 import { SCHEMA } from '../../store/connection/schema.ts'
 
 /** From and to which day each client and group was in which group, in SQL. */
-const SPANS = `
+export const SPANS = `
   select id, group_id, from_day,
     coalesce(lead(from_day) over (partition by id order by from_day) - 1, 'infinity') as to_day
   from ${SCHEMA}.group_members`

@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { AlertReceiver, NewReceiver } from '../../alerts/receivers.ts'
 import type { Client } from '../../keys/clients.ts'
+import type { GroupInTree } from '../../keys/groups/groups.ts'
 import type { NewKey, StoredKey } from '../../keys/keys.ts'
 import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
 import {
@@ -20,8 +21,9 @@ import { checkTogether } from '../../operations/read-input.ts'
 import { conflict } from '../../operations/refuse.ts'
 import type { KeptContract } from '../../pricing/contracts/contracts-table.ts'
 import type { Charge } from '../../usage/charges/charge.ts'
+import type { ApplyStep } from './apply-step.ts'
 import { type Declared, type FindReference, readDeclared } from './declared.ts'
-import { type ApplyPlan, type ApplyStep, declaredKeyPlace, nameOfPlan, planApply } from './plan.ts'
+import { type ApplyPlan, declaredKeyPlace, nameOfPlan, planApply } from './plan.ts'
 
 /** What these operations use beside what the operations of their steps do. */
 export interface ApplyPorts extends Ports {
@@ -33,7 +35,7 @@ const MOST_BYTES = 1024 * 1024
 
 const CHANGE = z.strictObject({
   action: shownChoice(['create', 'change', 'remove'], 'What is done. Nothing is removed without prune.'),
-  what: shownChoice(['client', 'key', 'limit', 'receiver', 'contract', 'charge'], 'Of what.'),
+  what: shownChoice(['group', 'client', 'key', 'limit', 'receiver', 'contract', 'charge'], 'Of what.'),
   name: shownText('Its name: acme, acme/production, acme: budget per month.'),
   detail: shownTextOrNull('From what to what. null: the name says it.'),
 })
@@ -63,9 +65,11 @@ const INPUT = {
   document: z
     .string('must be a text')
     .max(MOST_BYTES, 'must be at most 1 MiB')
-    .describe('YAML with clients, defaults, alerts, contracts and charges, as docs/apply.md has them.'),
+    .describe(
+      'YAML with groups, clients, defaults, alerts, contracts and charges, as docs/apply.md has them.',
+    ),
   prune: flagField(
-    'What is there and not in the file goes: keys are revoked, clients disabled. Only in sections that the file has.',
+    'What is there and not in the file goes: keys are revoked, clients disabled, groups removed. Only in sections that the file has.',
   ).default(false),
 }
 const COMMAND_OPTIONS = { document: '-f, --file <file>' }
@@ -117,6 +121,7 @@ export function applyChapters<Has extends ApplyPorts>(
       limits.push(...found.filter(({ client }) => client === ('client' in of ? of.client : null)))
     }
     const standing = {
+      groups: (await run(ports, 'groups.list', {}, actor)) as readonly GroupInTree[],
       clients,
       keys: (await run(ports, 'keys.list', {}, actor)) as readonly StoredKey[],
       limits,
@@ -151,7 +156,8 @@ export function applyChapters<Has extends ApplyPorts>(
 
   const apply = operation({
     name: 'apply',
-    summary: 'Makes clients, keys, limits and alerts as a file declares them. Run twice, it changes nothing.',
+    summary:
+      'Makes groups, clients, keys, limits and alerts as a file declares them. Run twice, it changes nothing.',
     description: 'Cut in the middle, the same run again leads to the same end.',
     role: 'admin',
     http: {

@@ -1,9 +1,10 @@
 import { parseDocument, visit } from 'yaml'
 import { z } from 'zod'
 import { createClientOperation } from '../../keys/operations/clients.ts'
+import { createGroupOperation } from '../../keys/operations/groups.ts'
 import { createKeyOperation } from '../../keys/operations/keys.ts'
 import { setLimit } from '../../limits/operations/limits.ts'
-import { flagField } from '../../operations/fields.ts'
+import { flagField, textField } from '../../operations/fields.ts'
 import type { InputOf, OperationFields } from '../../operations/operation.ts'
 import { parseFields } from '../../operations/read-input.ts'
 import { invalid } from '../../operations/refuse.ts'
@@ -17,11 +18,17 @@ const { client: _ofLimit, ...LIMIT } = setLimit.input
 const CLIENT = {
   name: createClientOperation.input.name,
   disabled: flagField('All of its keys are refused.').default(false),
+  group: textField('The group that it is in. null: none. Without it: it stays where it is.')
+    .nullable()
+    .optional(),
   keys: z.array(z.strictObject(KEY), 'must be a list').optional(),
   limits: z.array(z.strictObject(LIMIT), 'must be a list').optional(),
 }
 
+const GROUP = { name: createGroupOperation.input.name, into: createGroupOperation.input.into }
+
 const fieldsOf = (receiver: OperationFields) => ({
+  groups: z.array(z.strictObject(GROUP), 'must be a list').optional(),
   clients: z.array(z.strictObject(CLIENT), 'must be a list').optional(),
   defaults: z
     .strictObject(
@@ -34,6 +41,7 @@ const fieldsOf = (receiver: OperationFields) => ({
   charges: z.array(z.strictObject(CHARGE_FIELDS), 'must be a list').optional(),
 })
 
+export type DeclaredGroup = InputOf<typeof GROUP>
 export type DeclaredClient = InputOf<typeof CLIENT>
 export type DeclaredKey = NonNullable<DeclaredClient['keys']>[number]
 export type DeclaredLimit = NonNullable<DeclaredClient['limits']>[number]
@@ -50,6 +58,7 @@ export interface DeclaredReceiver {
 
 /** A section that is absent is left alone: what is there stays, whatever `prune` says. */
 export interface Declared {
+  readonly groups?: readonly DeclaredGroup[]
   readonly clients?: readonly DeclaredClient[]
   readonly defaults?: { readonly limits?: readonly DeclaredLimit[] }
   readonly alerts?: readonly DeclaredReceiver[]
@@ -103,7 +112,11 @@ export function readDeclared(
     },
   })
   const declared = parseFields(fieldsOf(receiver), plainOf(document) ?? {}) as Declared
-  const { clients = [], defaults = {} } = declared
+  const { groups = [], clients = [], defaults = {} } = declared
+  refuseDoubles(
+    'groups',
+    groups.map(({ name }) => name),
+  )
   refuseDoubles(
     'clients',
     clients.map(({ name }) => name),

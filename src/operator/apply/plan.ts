@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { AlertReceiver } from '../../alerts/receivers.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { Client } from '../../keys/clients.ts'
+import type { GroupInTree } from '../../keys/groups/groups.ts'
 import type { StoredKey } from '../../keys/keys.ts'
 import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
 import { readAmount } from '../../limits/operations/limit-terms.ts'
@@ -10,6 +11,7 @@ import type { KeptContract, NewContract } from '../../pricing/contracts/contract
 import { contractOf } from '../../pricing/operations/contracts.ts'
 import type { Charge, NewCharge } from '../../usage/charges/charge.ts'
 import { newChargeOf } from '../../usage/operations/charges.ts'
+import { type ApplyStep, type KeyIds, step } from './apply-step.ts'
 import {
   callsOf,
   type Declared,
@@ -19,9 +21,11 @@ import {
   type DeclaredReceiver,
   sortOf,
 } from './declared.ts'
+import { planGroups } from './plan-groups.ts'
 
 /** What there is now, as the operations that list it found it. */
 export interface PresentState {
+  readonly groups: readonly GroupInTree[]
   readonly clients: readonly Client[]
   readonly keys: readonly StoredKey[]
   /** Of the declared clients, and the defaults. */
@@ -32,23 +36,9 @@ export interface PresentState {
   readonly charges: readonly { readonly charge: Charge }[]
 }
 
-/** The ids of keys by `declaredKeyPlace`: those of the plan are known once they are made. */
-export type KeyIds = ReadonlyMap<string, string>
-
 /** Tells a key by its client and name. Both may have a slash in them, and neither has a NUL. */
 export function declaredKeyPlace(client: unknown, name: unknown): string {
   return `${client}\0${name}`
-}
-
-/** One operation to run. */
-export interface ApplyStep {
-  readonly action: 'create' | 'change' | 'remove'
-  readonly what: 'client' | 'key' | 'limit' | 'receiver' | 'contract' | 'charge'
-  readonly name: string
-  /** From what to what, in words; `null`: the name says it. */
-  readonly detail: string | null
-  readonly operation: string
-  readonly input: (keys: KeyIds) => Readonly<Record<string, unknown>>
 }
 
 export interface ApplyPlan {
@@ -88,6 +78,7 @@ export function planApply(
       steps.push({ ...step('change', 'client', name, `clients.${verb}`, () => ({ id: name })), detail })
     }
   }
+  steps.push(...planGroups(declared, standing, gone))
   for (const { name: client, keys: wanted } of declared.clients ?? []) {
     const own = active.filter((key) => key.client === client)
     for (const key of wanted ?? []) {
@@ -129,16 +120,6 @@ export function planApply(
     left: prune ? [] : gone.map(({ what, name }) => `${what} ${name}`),
     keys,
   }
-}
-
-function step(
-  action: ApplyStep['action'],
-  what: ApplyStep['what'],
-  name: string,
-  operation: string,
-  input: ApplyStep['input'],
-): ApplyStep {
-  return { action, what, name, detail: null, operation, input }
 }
 
 function requireModels(

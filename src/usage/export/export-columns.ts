@@ -42,10 +42,18 @@ const METRIC_COLUMNS = METRICS.flatMap((metric): readonly ExportColumn[] => {
   return [{ name: column, kind: 'count', sql: correctedIn('u', metric), release }]
 })
 
+/** The group that the client was in on the day. */
+const GROUP_COLUMNS: readonly ExportColumn[] = [
+  { name: 'group_id', kind: 'text', sql: 'g.id', release: 4 },
+  { name: 'group_name', kind: 'text', sql: 'g.name', release: 4 },
+]
+
 /** The columns of the `csv` and `jsonl` exports. New ones are only ever added at the end. */
-export const EXPORT_COLUMNS: readonly ExportColumn[] = [...DIMENSION_COLUMNS, ...METRIC_COLUMNS].toSorted(
-  (left, right) => left.release - right.release,
-)
+export const EXPORT_COLUMNS: readonly ExportColumn[] = [
+  ...DIMENSION_COLUMNS,
+  ...METRIC_COLUMNS,
+  ...GROUP_COLUMNS,
+].toSorted((left, right) => left.release - right.release)
 
 const OF_VALUES: ReadonlySet<string> = new Set(['day', 'client_id', 'client'])
 

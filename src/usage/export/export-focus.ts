@@ -100,6 +100,8 @@ export function focusHeader(version: FocusVersion): string {
 /** A row of totals and its corrections. */
 export interface FocusDay extends ExportedDay {
   readonly corrections: readonly FocusCorrection[]
+  /** The name of the group that the client was in on the day; absent or `null`: none. */
+  readonly clientGroup?: string | null
 }
 
 /** What corrected a row, in all that was done within its month or later. */
@@ -271,7 +273,10 @@ export function base(row: FocusDay, pico: bigint, costs: OperatorCosts): FocusCh
     SubAccountId: row.clientId,
     // A client that is gone has no name, and the specification wants one.
     SubAccountName: safeName(row.clientName ?? row.clientId),
-    Tags: JSON.stringify(laterDimensions(({ field }) => row[field])),
+    Tags: JSON.stringify({
+      ...laterDimensions(({ field }) => row[field]),
+      ...((row.clientGroup ?? null) === null ? {} : { group: row.clientGroup }),
+    }),
     x_Model: safeName(modelOf(row)),
   }
 }

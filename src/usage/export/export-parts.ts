@@ -102,7 +102,8 @@ async function* inFocus(
     })
     yield { where: day, text: text.join(''), rows: rows.length }
   }
-  const charges = await readFocusCharges(pool, scope)
+  // A charge is of a client's month, and says nothing of the days that it was in a group.
+  const charges = scope.groupId === undefined ? await readFocusCharges(pool, scope) : []
   if (charges.length > 0) yield { where: scope.to, text: focusText(charges, version), rows: charges.length }
 }
 

@@ -1,5 +1,6 @@
 import { countsBy } from '../../call/usage.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { clientsBelow } from '../../keys/groups/group-spans.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { beginTransaction } from '../../store/connection/sessions/session-settings.ts'
@@ -19,6 +20,8 @@ export interface ExportScope {
   readonly clientId: string | null
   /** Absent: not by the values of one. */
   readonly axis?: string | undefined
+  /** Only what clients used on the days that they were in this group or below it. Absent: all. */
+  readonly groupId?: string | undefined
 }
 
 /** Some rows of one day. */
@@ -32,16 +35,27 @@ const PAGE = 2_000
 
 const NAMES = DIMENSIONS.flatMap(({ named }) => (named === undefined ? [] : [named]))
 
+/** Of the day `$1`, of the client `$2` and within the group `$3`, where there is one. */
+const IN_SCOPE = `u.day = $1 and ($2::text is null or u.client_id = $2) and ($3::text is null or u.client_id in (
+  select b.client_id from (${clientsBelow('$3')}) b where $1 between b.from_day and b.to_day))`
+
+/** The group that the client of a row `u` was in on its day, as `g`. */
+const JOIN_GROUP = `
+left join lateral (
+  select m.group_id from ${SCHEMA}.group_members m where m.id = u.client_id and m.from_day <= u.day
+  order by m.from_day desc limit 1) m on true
+left join ${SCHEMA}.groups g on g.id = m.group_id`
+
 const SELECT_VALUES = `
-select ${AXIS_COLUMNS.map(({ sql }) => sql).join(', ')} from (${rowsByValue('$3')}) u
+select ${AXIS_COLUMNS.map(({ sql }) => sql).join(', ')} from (${rowsByValue('$4')}) u
 left join ${SCHEMA}.clients clients on clients.id = u.client_id
-where u.day = $1 and ($2::text is null or u.client_id = $2)
+where ${IN_SCOPE}
 order by u.client_id, u.axis_value`
 
 function selectDay(columns: readonly string[]): string {
   return `
-select ${columns.join(', ')} from ${SCHEMA}.daily_usage u ${joinNames(DIMENSIONS)}
-where u.day = $1 and ($2::text is null or u.client_id = $2)
+select ${columns.join(', ')} from ${SCHEMA}.daily_usage u ${joinNames(DIMENSIONS)} ${JOIN_GROUP}
+where ${IN_SCOPE}
 order by ${shownKeyIn('u')}`
 }
 
@@ -60,6 +74,7 @@ const SELECT_DAYS = selectDay([
   CORRECTIONS,
   ...DAILY_COLUMNS.map((column) => `u.${column}`),
   ...NAMES.map((named) => `${nameIn(named)} as ${named.column}`),
+  'g.name as client_group',
 ])
 
 /** Daily totals as `csv` and `jsonl` have them: the columns' values as text. */
@@ -99,6 +114,7 @@ async function* readPages<Row>(
       await session.query(`declare export no scroll cursor for ${select}`, [
         day,
         scope.clientId,
+        scope.groupId ?? null,
         ...(scope.axis === undefined ? [] : [scope.axis]),
       ])
       let next = ahead(fetch(session))
@@ -151,5 +167,6 @@ function dayFrom(row: SqlRow): FocusDay {
     ...{ isLater, isRepricing, pico: BigInt(pico) },
     lines: lines === null ? null : linesFrom(lines),
   }))
-  return { ...dailyRowFrom(row), ...names, corrections }
+  const clientGroup = row.client_group ?? null
+  return { ...dailyRowFrom(row), ...names, clientGroup, corrections }
 }

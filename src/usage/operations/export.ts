@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { AXIS_NAME } from '../../call/axes.ts'
 import { addDays, utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
-import { choiceField, clientField, dayField, formField } from '../../operations/fields.ts'
+import { getGroupOfAnyDay } from '../../keys/operations/groups.ts'
+import { choiceField, clientField, dayField, formField, textField } from '../../operations/fields.ts'
 import { LongText } from '../../operations/long-text.ts'
 import { operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
@@ -36,6 +37,10 @@ export const exportUsage = operation({
     from: dayField(`The first UTC day. Without it: ${DEFAULT_EXPORT_DAYS} days up to the last.`).optional(),
     to: dayField('The last UTC day. Without it: today.').optional(),
     client: clientField().optional(),
+    group: textField(
+      'Not cloudevents: what clients used on the days that they were in this group or below it.',
+      'group',
+    ).optional(),
     axis: formField(AXIS_NAME, 'must be the name of an axis', {
       description: 'csv and jsonl: by the values of this axis, in place of keys, models and upstreams.',
       [VALUE]: 'name',
@@ -54,7 +59,7 @@ export const exportUsage = operation({
   command: { words: 'usage export', print: () => '' },
   async run(
     { pool, read, now }: Ports,
-    { format, from: first, to: last, client: name, axis, focus_version: focus = '1.2' },
+    { format, from: first, to: last, client: name, group, axis, focus_version: focus = '1.2' },
   ) {
     const to = last ?? utcDayOf(now())
     const from = first ?? addDays(to, 1 - DEFAULT_EXPORT_DAYS)
@@ -63,7 +68,10 @@ export const exportUsage = operation({
     if (name !== undefined && client === null) throw noClient(name)
     if (axis !== undefined && format !== 'csv' && format !== 'jsonl')
       throw invalid('axis', 'must be left out: only csv and jsonl can be by an axis')
-    const scope = { from, to, clientId: client?.id ?? null, axis }
+    if (group !== undefined && format === 'cloudevents')
+      throw invalid('group', 'must be left out: single calls know clients alone')
+    const groupId = group === undefined ? undefined : (await getGroupOfAnyDay(pool, group)).id
+    const scope = { from, to, clientId: client?.id ?? null, axis, groupId }
     const { readExport } = await import('../export/export-parts.ts') // a gateway starts without it
     return await read((source) =>
       LongText.begin(CONTENT_TYPES[format], { format, from, to }, readExport(source, format, scope, focus)),

@@ -57,9 +57,12 @@ export interface SeriesRow {
   readonly sums: ReportSums
 }
 
-type SqlRow = Readonly<Record<string, string | null>>
+export type SqlRow = Readonly<Record<string, string | null>>
 
-const COLUMNS = SUMMARY_COLUMNS.filter(({ field }) => REPORT_SUMS.some((name) => name === field))
+/** The sums that reports have. */
+export const REPORT_COLUMNS = SUMMARY_COLUMNS.filter(({ field }) =>
+  REPORT_SUMS.some((name) => name === field),
+)
 
 /** The groups of a report that are shown, in its order: the page that is asked for, and one more where there is one. */
 export async function selectReportRows(
@@ -145,7 +148,7 @@ export async function selectSeries(
   const among = top === null || !isMade ? '' : `where ${isAmong(kept, top, values)}`
   const { rows } = await session.query<SqlRow>(
     `select ${[...kept, `date_trunc('${query.interval}', day::timestamp)::date as start`].join(', ')},
-       ${COLUMNS.map(({ column, field }) => `coalesce(sum(${column}), 0) as "${field}"`).join(', ')}
+       ${REPORT_COLUMNS.map(({ column, field }) => `coalesce(sum(${column}), 0) as "${field}"`).join(', ')}
      from (${source}) u ${among} group by ${[...kept, 'start'].join(', ')}`,
     values.all,
   )
@@ -176,7 +179,7 @@ function joinedSource(
     periods: before === null ? [period] : [period, before],
     known,
   }
-  const sums = COLUMNS.flatMap(({ column, field }) => [
+  const sums = REPORT_COLUMNS.flatMap(({ column, field }) => [
     `coalesce(sum(${column}) filter (where not is_before), 0) as "${field}"`,
     ...(before === null ? [] : [`coalesce(sum(${column}) filter (where is_before), 0) as "before.${field}"`]),
   ])
@@ -199,7 +202,7 @@ function joinedSource(
       ? `cross join ${source} ${name}`
       : `${kind} join ${source} ${name} using (${kept.join(', ')})`
   }
-  const sumNames = COLUMNS.flatMap(({ field }) => [
+  const sumNames = REPORT_COLUMNS.flatMap(({ field }) => [
     `"${field}"`,
     ...(before === null ? [] : [`"before.${field}"`]),
   ])
@@ -235,7 +238,9 @@ interface Made {
 
 function sourceOf(order: SourceOrder, { axis, place }: Made, values: Values): string {
   if (place !== null) return inPlace(sourceOf(byPlace(order), { axis, place: null }, values), place, values)
-  return axis === null ? usageSource(order, values, COLUMNS) : axisSource(order, axis, values, COLUMNS)
+  return axis === null
+    ? usageSource(order, values, REPORT_COLUMNS)
+    : axisSource(order, axis, values, REPORT_COLUMNS)
 }
 
 /** No day of a month that is read from its sum is known. */
@@ -307,7 +312,8 @@ function behind(
   return `(${beyond} or ${sorted} is null or (${sorted} = ${at} and ${later}))`
 }
 
-function sumsFrom(row: SqlRow, prefix: string): ReportSums {
+/** @param prefix Before the names of its columns. */
+export function sumsFrom(row: SqlRow, prefix: string): ReportSums {
   return countsBy(REPORT_SUMS, (field) => BigInt(row[`${prefix}${field}`] ?? '0'))
 }
 

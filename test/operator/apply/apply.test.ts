@@ -81,6 +81,44 @@ test('what is declared is there after one run, and a second one changes nothing'
   expect(await apply(WHOLE)).toMatchObject({ changes: [], secrets: [], left: [] })
 })
 
+test('groups are made above before below, clients are put in them, and prune takes what is not declared', async () => {
+  const tree = `
+groups:
+  - { name: team, into: unit }
+  - { name: unit, into: company }
+  - { name: company }
+clients:
+  - { name: acme, group: team }
+  - { name: globex, disabled: true }
+`
+  const named = ({ changes }: { readonly changes: readonly Record<string, string>[] }) =>
+    changes.map(({ action, what, name }) => `${action} ${what} ${name}`)
+  expect(named(await apply(tree))).toEqual([
+    ...['company', 'unit', 'team'].map((name) => `create group ${name}`),
+    'change client acme',
+  ])
+  expect((await diff(tree)).code).toBe(0)
+  const turned = `
+groups:
+  - { name: unit }
+  - { name: company, into: unit }
+clients:
+  - { name: acme, group: null }
+  - { name: globex, disabled: true }
+`
+  expect((await diff(turned)).out).toContain('~ client acme  in team -> no group')
+  expect(named(await apply(turned, '--prune'))).toEqual([
+    'change group unit',
+    'change group company',
+    'change client acme',
+    'remove group team',
+  ])
+  expect((await diff(turned, '--prune')).code).toBe(0)
+  const ring = 'groups: [{ name: a, into: b }, { name: b, into: a }]'
+  expect((await diff(ring)).err).toContain('he group a would be in itself')
+  await apply('groups: []', '--prune')
+})
+
 test('what was changed by hand is shown, and set back', async () => {
   await run(env, 'limits', 'set', '--client', 'acme', '--budget', '70', '--per', 'month')
   await run(env, 'client', 'enable', 'globex')

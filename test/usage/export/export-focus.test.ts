@@ -44,7 +44,7 @@ interface Day {
 
 function dayOf(changes: ReturnType<typeof callsOfAllCharges>[number], rest: Partial<FocusDay> = {}): Day {
   const call = aRecord(changes)
-  const names = { clientName: 'acme', keyName: null, corrections: [] }
+  const names = { clientName: 'acme', keyName: null, clientGroup: null, corrections: [] }
   const unpriced = call.costPico === null && call.usage.inputTokens !== null ? 1n : 0n
   const row = {
     ...dailyRowFrom({}),
