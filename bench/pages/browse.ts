@@ -1,4 +1,4 @@
-import type { Locator, Page } from 'playwright-core'
+import type { Locator, Page, Response } from 'playwright-core'
 import { launchChromium, type Wire, watchWire } from '../../test/pages/chromium.ts'
 
 /** The way from a browser that knows nothing to the first figures. */
@@ -99,7 +99,8 @@ const type = (label: string, value: string, asks: string): Step => ({
 const sort = (heading: string, asks: string): Step => ({
   name: `sorted by ${heading}`,
   asks,
-  act: (page) => page.getByRole('button', { name: heading, exact: true }).click(),
+  // Its name for screen readers has the arrow of the order in it.
+  act: (page) => page.locator('thead button', { hasText: new RegExp(`^${heading}$`) }).click(),
 })
 
 /** What an operator does who looks for who spends what, and for why. */
@@ -160,10 +161,13 @@ export async function measureInteractions(url: string, token: string): Promise<I
   const interactions: Interaction[] = []
   for (let round = 0; round < ROUNDS; round += 1)
     for (const { name, asks, act } of STEPS) {
-      const answered = page.waitForResponse((response) => response.url().includes(asks))
       const startedMs = performance.now()
-      await act(page)
-      await answered
+      try {
+        const isAnswer = (response: Response) => response.url().includes(asks)
+        await Promise.all([page.waitForResponse(isAnswer), act(page)])
+      } catch (error) {
+        throw new Error(`${name}, at ${page.url()}, asked nothing with ${asks}`, { cause: error })
+      }
       await page.locator('section.card[aria-busy=false]').first().waitFor()
       interactions.push({ name, ms: performance.now() - startedMs })
       console.error(`${name}: ${interactions.at(-1)?.ms.toFixed(0)} ms`)

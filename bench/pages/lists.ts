@@ -39,9 +39,6 @@ const QUERIES = [
   'limits?client=client+7&sort=id&limit=50',
   'limits/history?limit=20',
   'refused?days=30&group_by=client%2Creason&limit=100',
-  'report?period=30d&group_by=client&sort=cost&order=desc&limit=50&interval=day&top=8',
-  'report?period=30d&group_by=key&sort=cost&order=desc&limit=50&interval=day&top=8',
-  'report?period=30d&compare=previous&group_by=client&sort=change&order=desc&limit=5',
   'audit?limit=50',
 ]
 
@@ -124,7 +121,8 @@ async function fillLists(pool: Postgres, clients: number): Promise<void> {
   await pool.query(
     `insert into tallygate.key_networks (day, key_id, network, calls)
      select $1::date - d, id, '10.' || n || '.0.0/24', 3 from tallygate.keys, generate_series(0, 9) d,
-       generate_series(1, 2) n`,
+       generate_series(1, 2) n
+     where name = 'key 1'`,
     [today],
   )
   await pool.query('vacuum analyze')
