@@ -57,6 +57,15 @@ export function focusCharges(
   return lines
     .filter(({ billedPico, effectivePico }) => billedPico !== 0n || effectivePico !== 0n)
     .filter((line) => clientId === null || line.clientId === clientId)
+    .flatMap((line) => {
+      const { billedPico, effectivePico } = line
+      if (KINDS[charge.category] !== 'Purchase' || billedPico === 0n || effectivePico === 0n) return [line]
+      // A purchase has no effective cost of its own: what was bought has it.
+      return [
+        { ...line, effectivePico: 0n },
+        { ...line, billedPico: 0n },
+      ]
+    })
     .map((line) => focusCharge(charge, line))
 }
 
@@ -76,24 +85,33 @@ function focusCharge(charge: Charge, line: Line): FocusCharge {
     ...{ day: from, clientId: clientId ?? '', clientName: client, keyName: null, corrections: [] },
     ...{ upstream: upstream ?? '', provider: upstream ?? '' },
   }
-  const said = base(row, billedPico, { listPico: billedPico, contractedPico: billedPico })
-  const amount = picoToUsdText(billedPico)
-  const kind = KINDS[category]
-  // Only a purchase has a SKU and a price: so many dollars, each at one dollar.
-  const isPurchase = kind === 'Purchase' && billedPico !== 0n
+  // What is spread was paid by a purchase, so that it is billed at nothing.
+  const isSpread = billedPico === 0n
+  const kind = isSpread ? 'Usage' : KINDS[category]
+  const meter = part ?? category
+  // Of so many dollars each is one dollar.
+  const [price, quantity] = isSpread ? ['0', picoToUsdText(effectivePico)] : ['1', picoToUsdText(billedPico)]
   return {
-    ...said,
-    ChargeCategory: billedPico === 0n ? 'Adjustment' : kind,
+    ...base(row, billedPico, { listPico: billedPico, contractedPico: billedPico }),
+    ChargeCategory: kind,
     ChargeDescription: safeName([service, part ?? [], reason].flat().join(': ')),
-    ChargeFrequency: category === 'commitment' ? 'Recurring' : 'One-Time',
+    ChargeFrequency: kind === 'Usage' ? 'Usage-Based' : category === 'commitment' ? 'Recurring' : 'One-Time',
     ChargePeriodEnd: `${addDays(to, 1)}T00:00:00Z`,
     EffectiveCost: picoToUsdText(effectivePico),
-    ...(clientId === null ? { InvoiceId: '', SubAccountId: '', SubAccountName: '' } : {}),
-    ...(isPurchase
+    ...(clientId === null
+      ? { InvoiceId: `operator/${from.slice(0, 7)}`, SubAccountId: '', SubAccountName: '' }
+      : {}),
+    ...(kind === 'Usage' ? { ConsumedQuantity: quantity, ConsumedUnit: 'USD' } : {}),
+    ...(kind === 'Usage' || kind === 'Purchase'
       ? {
-          ...{ ContractedUnitPrice: '1', ListUnitPrice: '1', PricingQuantity: amount, PricingUnit: 'USD' },
-          ...{ PricingCategory: 'Standard', SkuId: safeName(service), SkuMeter: category },
-          SkuPriceId: safeName(`${service}/${category}`),
+          ...{
+            ContractedUnitPrice: price,
+            ListUnitPrice: price,
+            PricingQuantity: quantity,
+            PricingUnit: 'USD',
+          },
+          ...{ PricingCategory: 'Standard', SkuId: safeName(`${service}/${meter}`), SkuMeter: meter },
+          SkuPriceId: safeName(`${service}/${meter}/${price}`),
           SkuPriceDetails: JSON.stringify({ x_Name: name }),
         }
       : {}),
@@ -103,9 +121,9 @@ function focusCharge(charge: Charge, line: Line): FocusCharge {
 const KINDS: Readonly<Record<Charge['category'], string>> = {
   purchase: 'Purchase',
   commitment: 'Purchase',
-  storage: 'Purchase',
-  hosting: 'Purchase',
-  session: 'Purchase',
+  storage: 'Usage',
+  hosting: 'Usage',
+  session: 'Usage',
   credit: 'Credit',
   tax: 'Tax',
   adjustment: 'Adjustment',
