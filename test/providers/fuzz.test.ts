@@ -9,7 +9,7 @@ import { dialectOf } from './recordings/dialect-of.ts'
 import { loadRecordings } from './recordings/recordings.ts'
 
 /** `FUZZ_SECONDS` makes it run longer, with a seed of its own each time (`FUZZ_SEED` repeats one). */
-const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 1, long: 30 }))
+const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 0.4, long: 30 }))
 const SEED = Number(
   process.env.FUZZ_SEED ?? (process.env.FUZZ_SECONDS === undefined ? 20_261_121 : Date.now()),
 )

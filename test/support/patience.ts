@@ -62,3 +62,12 @@ const waitUntil: typeof own.waitUntil = (ask, options) => own.waitUntil(ask, wit
 function withPatience<Options extends object>(options: number | Options | undefined) {
   return typeof options === 'number' ? options : { timeout: patienceMs(), ...options }
 }
+
+/** Until `isTrue`, a turn of the event loop at a time: for what needs no time, whatever the clock of the test says. */
+export async function soon(isTrue: () => boolean): Promise<void> {
+  const deadline = Date.now() + patienceMs()
+  while (!isTrue()) {
+    if (Date.now() > deadline) throw new Error('it never became so')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}

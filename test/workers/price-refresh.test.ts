@@ -1,3 +1,4 @@
+// @long: each test starts workers that fetch and judge a whole list
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'

@@ -131,6 +131,7 @@ function serverSettings(port: number, durable: boolean): string[] {
           'fsync=off',
           'full_page_writes=off',
           'max_worker_processes=4',
+          'autovacuum=off', // databases of seconds
         ]),
   ]
 }

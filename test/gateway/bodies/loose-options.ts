@@ -40,15 +40,6 @@ export function createLooseOptions(limits: Partial<UnattendedLimits> = {}): Loos
   }
 }
 
-/** Until `isTrue`, a turn of the event loop at a time. */
-export async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000
-  while (!isTrue()) {
-    if (performance.now() > deadline) throw new Error('it never became so')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
-
 function priced({ usage, parts }: CallToPrice): PricedCall {
   // A session's other models have tokens of their own.
   const counted = parts?.map((part) => part.usage) ?? [usage]

@@ -12,8 +12,9 @@ import type { Provider } from '../../../src/providers/registry.ts'
 import { selectDialect } from '../../../src/providers/registry.ts'
 import { readWhole } from '../../providers/recordings/judge.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
+import { soon } from '../../support/patience.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
-import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
+import { createLooseOptions, type LooseOptions } from '../bodies/loose-options.ts'
 
 const CUTS = 1000
 /** Longer than `impatient` waits for usage. */
@@ -293,7 +294,7 @@ async function visitAndLeave(number: string, cut: number): Promise<void> {
   response.on('data', (piece: Buffer) => {
     bytes += piece.length
   })
-  await until(() => bytes >= cut)
+  await soon(() => bytes >= cut)
   request.destroy()
 }
 
@@ -319,7 +320,7 @@ test(`${CUTS} cuts of answers that reason: never less than was delivered, exact 
       ...(order === undefined ? {} : { request: order }),
     })
     await visitAndLeave(number, cut)
-    await until(() => options.records.has(number))
+    await soon(() => options.records.has(number))
     const record = options.records.get(number)
     const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
     const delivered = await estimateTextTokens(text, answer.model, answer.dialect)
@@ -363,7 +364,7 @@ test.each([
   const cut = answer.endsAt - 60
   visits.set(model, { answer, cut, goesOn: hides, options: full, clientLeft })
   await visitAndLeave(model, cut)
-  await until(() => full.records.has(model))
+  await soon(() => full.records.has(model))
   const record = full.records.get(model)
   const { text } = generatedTextIn(answer.body.subarray(0, cut), answer.dialect)
   const delivered = await estimateTextTokens(text, model, answer.dialect)
@@ -386,7 +387,7 @@ test('a search is read to its end, however long the text takes that comes behind
       ...{ options: impatient, clientLeft },
     })
     await visitAndLeave(number, cut)
-    await until(() => impatient.records.has(number))
+    await soon(() => impatient.records.has(number))
     expect(impatient.records.get(number)).toMatchObject({
       outcome: 'client_aborted',
       usageSource: 'reported',
@@ -402,7 +403,7 @@ test('what an upstream broke off that was read on is booked by its time, if that
   visits.set('broken', { answer, cut, goesOn: false, options: full, clientLeft })
   const startedAt = performance.now()
   await visitAndLeave('broken', cut)
-  await until(() => full.records.has('broken'))
+  await soon(() => full.records.has('broken'))
   const seconds = (performance.now() - startedAt) / 1000
   const record = full.records.get('broken')
   expect(record).toMatchObject({ outcome: 'client_aborted', usageSource: 'estimated' })

@@ -18,8 +18,9 @@ import { selectDialect } from '../../../src/providers/registry.ts'
 import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
 import { madeSessions } from '../../fixtures/sessions.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
+import { soon } from '../../support/patience.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
-import { createLooseOptions, type LooseOptions, until } from '../bodies/loose-options.ts'
+import { createLooseOptions, type LooseOptions } from '../bodies/loose-options.ts'
 
 const CUTS = 1000
 const WAYS = [
@@ -285,15 +286,15 @@ async function visitAndLeave(key: string): Promise<void> {
   // Masked: something was said, which in a session of Live has to be its setup.
   const said = Buffer.from(session.provider === 'gemini' ? '{"setup":{"model":"models/m"}}' : '{"a":"bcde"}')
   socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | said.length, 0, 0, 0, 0]), said]))
-  await until(() => head.includes('\r\n\r\n') && got >= cut)
+  await soon(() => head.includes('\r\n\r\n') && got >= cut)
   if (way === 'client ends') socket.end()
   else if (way === 'client breaks off') socket.destroy()
   else if (way === 'client closes') socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
   else if (way === 'upstream breaks off') upstreamSide.destroy()
   else for (const revoke of revokers) revoke(key)
-  await until(() => options.records.has(key) || options.unattended.count > 0)
+  await soon(() => options.records.has(key) || options.unattended.count > 0)
   allowed.resolve()
-  await until(() => options.records.has(key))
+  await soon(() => options.records.has(key))
   socket.destroy()
   upstreamSide.destroy()
 }

@@ -127,15 +127,6 @@ function withoutId(text: string): string {
   return text.replace(/"callId":"[0-9a-f-]{36}"/, '"callId":"-"')
 }
 
-/** Until `isTrue`, a turn of the event loop at a time; not by the clock of the calls. */
-export async function soon(isTrue: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000
-  while (!isTrue()) {
-    if (Date.now() > deadline) throw new Error('it never became so')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
-
 /** What many lines say, as a line of its own. */
 export function digestOf(lines: readonly string[]): string {
   return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 24)

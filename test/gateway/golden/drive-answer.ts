@@ -7,7 +7,8 @@ import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import type { JsonObject } from '../../../src/providers/reading/json-value.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
-import { CallWorld, clock, soon } from './call-world.ts'
+import { soon } from '../../support/patience.ts'
+import { CallWorld, clock } from './call-world.ts'
 
 /** One answer of an upstream, and how it comes. */
 export interface Answer {
@@ -48,6 +49,8 @@ export interface Way {
 /** Real milliseconds that the upstream is silent: longer than the gateway waits by itself, for a coded answer or another. */
 const SILENT_CODED_MS = 400
 const SILENT_MS = 40
+/** Turns of the event loop that a millisecond has at least: where none come, the gateway had no time to act in. */
+const TURNS_A_MS = 5
 
 /** The client's side: keeps what was written, and never says anything. */
 class Wire extends Socket {
@@ -159,8 +162,10 @@ async function play(
       leave()
       if (way.goesOn !== true) {
         // The upstream is silent until the call is given up, or its own time is over.
-        const silentUntil = Date.now() + ('content-encoding' in headers ? SILENT_CODED_MS : SILENT_MS)
-        await soon(() => controller.aborted || Date.now() > silentUntil)
+        const silentMs = 'content-encoding' in headers ? SILENT_CODED_MS : SILENT_MS
+        const silentUntil = Date.now() + silentMs
+        let turns = 0
+        await soon(() => controller.aborted || (turns++ > silentMs * TURNS_A_MS && Date.now() > silentUntil))
         if (!controller.aborted)
           exchange.onResponseError(controller, new UpstreamError('body_timeout', 'silent for too long'))
         return

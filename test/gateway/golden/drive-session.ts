@@ -9,7 +9,8 @@ import { Session } from '../../../src/gateway/websocket/session.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { selectDialect } from '../../../src/providers/registry.ts'
 import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
-import { CallWorld, clock, soon } from './call-world.ts'
+import { soon } from '../../support/patience.ts'
+import { CallWorld, clock } from './call-world.ts'
 
 /** A session as its upstream sends it, and how it ends. */
 export interface PlayedSession {

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import { dialectOf } from '../../providers/recordings/dialect-of.ts'
-import { createLooseOptions, until } from '../bodies/loose-options.ts'
+import { soon } from '../../support/patience.ts'
+import { createLooseOptions } from '../bodies/loose-options.ts'
 
 const OPEN: OpenCall = {
   callId: '0190c1d2-0000-7000-8000-000000000000',
@@ -88,12 +89,12 @@ test('the last piece of a stream and its end are one write, after the record, wi
   const { call, controller, push, wire, response, records } = begunCall()
   push(TEXT)
   push(USAGE)
-  await until(() => wire.writes.join('').includes('usage'))
+  await soon(() => wire.writes.join('').includes('usage'))
   const before = wire.writes.length
   push(DONE, true)
   expect(wire.writes).toHaveLength(before)
   call.onResponseEnd(controller, null)
-  await until(() => response.writableFinished)
+  await soon(() => response.writableFinished)
   expect(wire.writes.slice(before)).toEqual([`${chunk(DONE)}0\r\n\r\n`])
   expect(records.size).toBe(1)
 })
@@ -102,7 +103,7 @@ test('a stream in one read is its head, its piece and its end, with the frames o
   const { call, controller, push, wire, response } = begunCall()
   push(TEXT + USAGE + DONE, true)
   call.onResponseEnd(controller, null)
-  await until(() => response.writableFinished)
+  await soon(() => response.writableFinished)
   expect(wire.writes.join('')).toMatch(/^HTTP\/1.1 200 OK\r\n/)
   expect(wire.writes.join('').split('\r\n\r\n').slice(1).join('\r\n\r\n')).toBe(
     `${chunk(TEXT + USAGE + DONE)}0\r\n\r\n`,
@@ -112,7 +113,7 @@ test('a stream in one read is its head, its piece and its end, with the frames o
 test('the last piece waits for no estimate', async () => {
   const { call, controller, push, wire, response } = begunCall()
   push(TEXT)
-  await until(() => wire.writes.join('').includes(TEXT))
+  await soon(() => wire.writes.join('').includes(TEXT))
   push(DONE, true)
   call.onResponseEnd(controller, null)
   expect(wire.writes.join('')).toContain(chunk(DONE))
@@ -122,9 +123,9 @@ test('the last piece waits for no estimate', async () => {
 test('a client gets the last piece of a stream that breaks off behind it', async () => {
   const { call, controller, push, wire } = begunCall()
   push(TEXT)
-  await until(() => wire.writes.join('').includes(TEXT))
+  await soon(() => wire.writes.join('').includes(TEXT))
   push(DONE, true)
   call.onResponseError(controller, new Error('broken off'))
-  await until(() => wire.destroyed)
+  await soon(() => wire.destroyed)
   expect(wire.writes.join('').endsWith(chunk(TEXT) + chunk(DONE))).toBe(true)
 })
