@@ -103,7 +103,7 @@ async function runChecks(name: string, settings: Environment = env) {
 
 /** As a worker that runs says it. */
 async function announce(name = 'a worker') {
-  await announceWorker(redis, workersName(keys.prefix), name, 60_000)
+  await announceWorker(redis, workersName(keys.prefix), name, 3_600_000)
   const report = {
     ...NOTHING_REPORTED,
     shards: [],
@@ -247,8 +247,14 @@ test('no worker at all is wrong, with records and without, and one that runs is 
   await announce()
   await announce('another')
   expect(await runChecks('workers')).toMatchObject({ state: 'ok', detail: '2 announced' })
-  await announceWorker(redis, workersName(keys.prefix), 'older', 60_000)
-  expect(await runChecks('workers')).toMatchObject({
+  await announceWorker(redis, workersName(keys.prefix), 'older', 3_600_000)
+  // A Postgres that answers in more than a second is another line's matter.
+  const runAgain = async () => {
+    await announce()
+    await announce('another')
+    return await runChecks('workers')
+  }
+  await expect.poll(runAgain).toMatchObject({
     state: 'wrong',
     detail: expect.stringMatching(/^3 announced, and 1 of them say nothing of themselves/),
   })

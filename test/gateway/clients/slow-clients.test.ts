@@ -5,6 +5,7 @@ import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import type * as BodyBudgets from '../../../src/gateway/bodies/body-budget.ts'
+import { busyness } from '../../support/patience.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { CHAT_USAGE, event, json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { dial, parseResponse, requestText } from '../raw-http.ts'
@@ -96,7 +97,7 @@ async function flood(response: ServerResponse): Promise<number> {
   for (;;) {
     bytes += DELTA.length
     if (response.write(DELTA)) continue
-    const drained = await Promise.race([once(response, 'drain'), delay(500)])
+    const drained = await Promise.race([once(response, 'drain'), delay(500 * busyness())])
     if (drained === undefined) return bytes
   }
 }

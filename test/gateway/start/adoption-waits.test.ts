@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
 import { clockEnvironment } from '../../clock/clock.ts'
@@ -57,7 +58,9 @@ function startGateway(): { readonly child: ChildProcess; readonly events: readon
 }
 
 test('a gateway takes calls before it has adopted what the one before left behind', async () => {
-  const holder = await stack.pool.connect()
+  // Not of the pool, whose transactions end once nothing was asked for 10 s.
+  const holder = new Client({ connectionString: stack.env.DATABASE_URL })
+  await holder.connect()
   try {
     const first = startGateway()
     await untilReady(port)
@@ -83,6 +86,6 @@ test('a gateway takes calls before it has adopted what the one before left behin
     await stack.usageOf(client, CALLS)
     await expect.poll(() => second.events).toContain('adoption.done')
   } finally {
-    holder.release(true)
+    await holder.end()
   }
 })
