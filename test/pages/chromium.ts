@@ -18,8 +18,8 @@ export async function launchChromium(): Promise<Browser> {
 export interface Wire {
   /** URLs of all requests that were begun. */
   readonly urls: string[]
-  /** What came over the wire for each that has ended, headers included. */
-  readonly answers: { readonly url: string; readonly bytes: number }[]
+  /** What came over the wire for each that has ended, headers included, and how many were begun by then. */
+  readonly answers: { readonly url: string; readonly bytes: number; readonly begun: number }[]
   readonly session: CDPSession
 }
 
@@ -34,7 +34,7 @@ export async function watchWire(page: Page): Promise<Wire> {
     wire.urls.push(request.url)
   })
   session.on('Network.loadingFinished', ({ requestId, encodedDataLength: bytes }) => {
-    wire.answers.push({ url: begun.get(requestId) ?? '', bytes })
+    wire.answers.push({ url: begun.get(requestId) ?? '', bytes, begun: wire.urls.length })
   })
   return wire
 }
