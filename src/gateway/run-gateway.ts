@@ -196,9 +196,8 @@ export async function runGateway(
     wholeUntilMs: await ownCalls.wholeUntilMs(clientId),
     answer: await summaries.answer(clientId, work),
   })
-  const { knowsModel } = reloadable.pricing
   const metrics = buildGatewayMetrics({
-    ...{ config, knowsModel, ledger, keys, limits, state, now },
+    ...{ config, ledger, keys, limits, state, now, knowsModel: reloadable.pricing.knowsModel },
     circuits: () => reloadable.circuits.report(),
     pool: lanes.reports,
     replica: reports.state,
