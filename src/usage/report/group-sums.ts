@@ -6,7 +6,7 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import { selectSummarised } from '../summaries/summarised.ts'
 import { withoutMoves } from './group-source.ts'
 import { usageSource, Values } from './report-source.ts'
-import { REPORT_COLUMNS, type ReportSums, type SqlRow, sumsFrom } from './select-report.ts'
+import { REPORT_COLUMNS, type ReportSums, reportSumsFrom, type SqlRow } from './select-report.ts'
 
 /** What was used in a group over a period. */
 export interface GroupSums {
@@ -52,7 +52,7 @@ export async function selectGroupSums(pool: Postgres, period: Period): Promise<r
     const past = ended.map(({ id, name }) => ({ id: id ?? '', name: name ?? '', ...ENDED }))
     return [...groups, ...past, null].map((group) => {
       const row = rows.find(({ id }) => id === (group?.id ?? '')) ?? {}
-      return { group, sums: sumsFrom(row, ''), own: sumsFrom(row, 'own.') }
+      return { group, sums: reportSumsFrom(row, ''), own: reportSumsFrom(row, 'own.') }
     })
   })
 }

@@ -155,7 +155,7 @@ export async function selectSeries(
   return rows.map((row) => ({
     ids: kept.map((column) => row[column] ?? ''),
     from: row.start ?? '',
-    sums: sumsFrom(row, ''),
+    sums: reportSumsFrom(row, ''),
   }))
 }
 
@@ -313,15 +313,15 @@ function behind(
 }
 
 /** @param prefix Before the names of its columns. */
-export function sumsFrom(row: SqlRow, prefix: string): ReportSums {
+export function reportSumsFrom(row: SqlRow, prefix: string): ReportSums {
   return countsBy(REPORT_SUMS, (field) => BigInt(row[`${prefix}${field}`] ?? '0'))
 }
 
 function totalsFrom(row: SqlRow, { before }: ReportQuery): ReportTotals {
   const { refused = null } = row
   return {
-    now: sumsFrom(row, ''),
-    before: before === null ? null : sumsFrom(row, 'before.'),
+    now: reportSumsFrom(row, ''),
+    before: before === null ? null : reportSumsFrom(row, 'before.'),
     refused: refused === null ? null : BigInt(refused),
     places: countsBy(PERCENTILE_NAMES, (name) => {
       const place = row[name] ?? null
