@@ -204,13 +204,30 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     bodyLimitBytes: values.BODY_LIMIT_BYTES,
     keyGraceSeconds: values.KEY_GRACE_SECONDS,
     callAlertUsd: values.CALL_ALERT_USD,
-    ...(file.axes.length === 0 ? {} : { axes: axesConfig(file.axes) }),
-    ...(file.compat === null ? {} : { compat: file.compat }),
-    ...(file.costInAnswers === null ? {} : { costInAnswers: file.costInAnswers }),
-    ...(file.identity === null ? {} : { identity: file.identity }),
-    ...(file.signIn === null ? {} : { signIn: file.signIn }),
-    ...(file.estimates === null ? {} : { estimates: file.estimates }),
+    ...whereSet({
+      axes: file.axes.length === 0 ? null : axesConfig(file.axes),
+      compat: file.compat,
+      costInAnswers: file.costInAnswers,
+      identity: file.identity,
+      signIn: file.signIn,
+      estimates: file.estimates,
+    }),
   }
+}
+
+/** The fields that are left out while they are unset. `routes` come with the upstreams. */
+type UnsetFields = Omit<
+  {
+    readonly [Field in keyof GatewayConfig as object extends Pick<GatewayConfig, Field> ? Field : never]-?:
+      | Required<GatewayConfig>[Field]
+      | null
+  },
+  'routes'
+>
+
+/** Those that are set. The compiler asks for each: one that is not passed on would be read, and do nothing. */
+function whereSet(fields: UnsetFields): Pick<GatewayConfig, keyof UnsetFields> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }
 
 const WILDCARD_HOSTS: readonly string[] = ['0.0.0.0', '::', '[::]']
