@@ -4,7 +4,7 @@ import { DEAD_MS } from '../sharing/known-gateways.ts'
 import type { RedisPresence } from '../sharing/redis-presence.ts'
 import { rateWhileAway } from '../sharing/share-sizes.ts'
 import type { CallLimits } from './call-limits.ts'
-import type { Cover } from './held-reservation.ts'
+import type { Coverage } from './held-reservation.ts'
 import type { LimitedClient } from './limited-client.ts'
 
 /** Others drop what a gateway holds of rates when it was silent for 5 s. It stops to use it before that. */
@@ -23,7 +23,7 @@ const IDLE_MS = 1_000
 export interface GrowingCall {
   /** Monotonic milliseconds: what was reported since then has all of it. */
   readonly sinceMs: number
-  readonly cover: () => Cover
+  readonly cover: () => Coverage
   readonly answer: (isCovered: boolean) => void
 }
 

@@ -8,7 +8,7 @@ import type { BudgetAccount } from './budget-account.ts'
 import type { CallLimits } from './call-limits.ts'
 import { ClientEntry, type GrowingCall } from './client-entry.ts'
 import { type Blocked, decideWaiting } from './decide-waiting.ts'
-import { type Cover, HeldReservation, type ReservationKeeper } from './held-reservation.ts'
+import { type Coverage, HeldReservation, type ReservationKeeper } from './held-reservation.ts'
 import type { ModelsRun } from './limited-client.ts'
 import { LimitedClient } from './limited-client.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from './limiter.ts'
@@ -217,7 +217,7 @@ export class ClientsAtWork {
     return !presence.isAway || limits.sharesAlone || entry.hasMoney(false, presence, nowMs)
   }
 
-  async #awaitMore(client: LimitedClient, cover: () => Cover): Promise<boolean> {
+  async #awaitMore(client: LimitedClient, cover: () => Coverage): Promise<boolean> {
     const entry = this.clients.get(client.id)
     if (entry?.client !== client) return false
     const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -57,9 +57,9 @@ function mayGrow(account: BudgetAccount, pico: bigint): boolean {
 }
 
 /** What is reserved: within what this gateway holds, beyond the budget, or neither yet. */
-export type Cover = 'covered' | 'beyond' | 'open'
+export type Coverage = 'covered' | 'beyond' | 'open'
 
-function coverOf(accounts: readonly BudgetAccount[]): Cover {
+function coverOf(accounts: readonly BudgetAccount[]): Coverage {
   if (accounts.some((account) => isBeyond(account, 0n))) return 'beyond'
   return accounts.every((account) => account.view !== null && fitsAccount(account, 0n)) ? 'covered' : 'open'
 }
@@ -75,7 +75,7 @@ export interface ReservationKeeper {
   /** It holds more. @returns Whether what this gateway holds is its own still. */
   grown(client: LimitedClient, limits: CallLimits): boolean
   /** Whether all is covered, once the others know what this gateway holds now; false where they cannot be asked. */
-  asked(client: LimitedClient, cover: () => Cover): Promise<boolean>
+  asked(client: LimitedClient, cover: () => Coverage): Promise<boolean>
 }
 
 /** What a call holds of its client's limits. */
