@@ -19,7 +19,6 @@ const clientShape = z.strictObject({
   name: z.string(),
   disabled: z.boolean(),
   created_at: time,
-  group: z.string().nullable(),
 })
 const newKeyShape = z.strictObject({
   id: z.string().regex(/^key_[0-9A-Za-z]+$/),

@@ -285,6 +285,6 @@ test('the entries in docs/prices.md are good ones, and its table has every field
     entries.map((entry, index): WrittenEntry => ({ ...entry, line: index + 1 }))
   const upstreams = ['openai', 'azure-eu']
   expect(parseOverrides(written(prices), upstreams)).toMatchObject({ overrides: { length: 3 }, problems: [] })
-  expect(parseMarkups(written(markups), upstreams)).toMatchObject({ markups: { length: 2 }, problems: [] })
+  expect(parseMarkups(written(markups), upstreams)).toMatchObject({ markups: { length: 3 }, problems: [] })
   for (const { field } of OVERRIDE_FIELDS) expect(page).toContain(`\`${field}\``)
 })

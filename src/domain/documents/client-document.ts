@@ -4,10 +4,9 @@ export interface ListedClient {
   readonly name: string
   readonly disabled: boolean
   readonly createdAt: Date
-  readonly group: string | null
 }
 
 /** A client as JSON, the same on the command line and over HTTP. */
-export function renderClient({ id, name, disabled, createdAt, group }: ListedClient) {
-  return { id, name, disabled, created_at: createdAt.toISOString(), group }
+export function renderClient({ id, name, disabled, createdAt }: ListedClient) {
+  return { id, name, disabled, created_at: createdAt.toISOString() }
 }

@@ -24,13 +24,20 @@ import {
 import { lockKeyVersion } from '../key-version.ts'
 import { checkPlace, getGroup, PLACE, place } from './groups.ts'
 
-const SHOWN_CLIENT = shownDocument('Client', {
+const CLIENT = {
   id: shownText('The id of the client, which begins with cli_.'),
   name: shownText('The name of the client.'),
   disabled: shownFlag('All of its keys are refused.'),
   created_at: shownMoment('The time at which it was made.'),
+}
+const SHOWN_CLIENT = shownDocument('Client', CLIENT)
+
+const SHOWN_PLACE = shownDocument('PlacedClient', {
+  ...CLIENT,
   group: shownTextOrNull('The name of the group that it is in. null: none.'),
 })
+
+const renderPlaced = (client: Client) => ({ ...renderClient(client), group: client.group })
 
 export const createClientOperation = renderedOperation({
   name: 'clients.create',
@@ -101,16 +108,16 @@ export const showClientOperation = renderedOperation({
   role: 'read',
   http: { method: 'GET', path: '/clients/{id}', id: 'getClient' },
   input: { id: WHICH_CLIENT },
-  answer: SHOWN_CLIENT,
+  answer: SHOWN_PLACE,
   gives: 'The client.',
   errors: ['not_found'],
   run: ({ pool }: Ports, { id }) => getClient(pool, id),
-  render: renderClient,
+  render: renderPlaced,
   command: { words: 'client show', options: { id: '<name>' }, print: (client) => clientText(client) },
 })
 
 function clientText(client: Client): string {
-  const { name, id, disabled, created_at: made, group } = renderClient(client)
+  const { name, id, disabled, created_at: made, group } = renderPlaced(client)
   return [
     `name     ${name}`,
     `id       ${id}`,
@@ -163,7 +170,7 @@ export const moveClientOperation = renderedOperation({
   http: { method: 'POST', path: '/clients/{id}/move', id: 'moveClient', body: 'ClientPlace' },
   input: { id: WHICH_CLIENT, ...PLACE },
   check: checkPlace,
-  answer: SHOWN_CLIENT,
+  answer: SHOWN_PLACE,
   gives: 'The client.',
   errors: ['not_found', 'conflict'],
   async run(ports: Ports, { id, ...asked }) {
@@ -172,7 +179,7 @@ export const moveClientOperation = renderedOperation({
     await place(ports, client.id, asked)
     return await getClient(ports.pool, client.id)
   },
-  render: renderClient,
+  render: renderPlaced,
   changes: {
     event: 'admin.client_changed',
     says: 'client moved',

@@ -31,6 +31,7 @@ test('keys of two clients stay apart, wherever their names have slashes', () => 
   const client = { disabled: false, createdAt: new Date(0) }
   const key = { models: null, revokedAt: null, expiresAt: null }
   const standing = {
+    groups: [],
     clients: [
       { ...client, id: 'cli_1', name: 'a' },
       { ...client, id: 'cli_2', name: 'a/b' },
@@ -41,6 +42,8 @@ test('keys of two clients stay apart, wherever their names have slashes', () => 
     ],
     limits: [],
     receivers: [],
+    contracts: [],
+    charges: [],
   } as unknown as Parameters<typeof planApply>[1]
   const { steps, keys } = planApply(declared, standing, false, 0)
   expect(steps.map(({ input }) => input(keys))).toEqual([
