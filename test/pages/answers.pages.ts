@@ -201,15 +201,18 @@ test('what is unpriced, why, and whose', async () => {
       `select unpriced_reason as reason, count(*) as calls from tallygate.calls where cost_pico is null group by 1`,
     )
   await expect.poll(async () => (await reasons()).length).toBeGreaterThan(0)
-  const [{ unpriced } = { unpriced: '' }] = await select<{ unpriced: string }>(
-    'select sum(unpriced - priced_later) as unpriced from tallygate.daily_usage where day > $1',
-    [addDays(today, -30)],
-  )
   await click(tile('Unpriced'))
   const shown = async () => pick(await rowsOf('Calls without a cost'), 'Why', 'Calls')
-  await expect
-    .poll(async () => (await shown()).reduce((sum, [, calls]) => sum + Number(calls?.replaceAll(',', '')), 0))
-    .toBe(Number(unpriced))
+  // The call before this test's is counted meanwhile: both are read until they agree.
+  const missing = async () => {
+    const [{ unpriced } = { unpriced: '' }] = await select<{ unpriced: string }>(
+      'select sum(unpriced - coalesce(priced_later, 0)) as unpriced from tallygate.daily_usage where day > $1',
+      [addDays(today, -30)],
+    )
+    const seen = (await shown()).reduce((sum, [, calls]) => sum + Number(calls?.replaceAll(',', '')), 0)
+    return Number(unpriced) - seen
+  }
+  await expect.poll(missing).toBe(0)
   for (const { reason, calls } of await reasons())
     expect(await shown()).toContainEqual([
       expect.stringContaining(reason.replaceAll('_', ' ')),
@@ -217,7 +220,7 @@ test('what is unpriced, why, and whose', async () => {
     ])
   await click(region('Calls without a cost').getByRole('link', { name: /our-/ }).first())
   const whose = await select<{ name: string; calls: string }>(
-    `select c.name, sum(u.unpriced - u.priced_later) as calls from tallygate.daily_usage u
+    `select c.name, sum(u.unpriced - coalesce(u.priced_later, 0)) as calls from tallygate.daily_usage u
      join tallygate.clients c on c.id = u.client_id where u.day > $1 and u.model = $2 group by 1`,
     [addDays(today, -30), UNPRICED],
   )
