@@ -33,7 +33,7 @@ export function showCalls(registry: Registry, counts: CallCounts): void {
 
   counter(
     'tallygate_calls_total',
-    'Calls of this process that went upstream, by how they ended and where their token counts come from.',
+    'Calls of this process that went upstream, by outcome and by the source of their token counts.',
     ['provider', 'upstream', 'outcome', 'status_class', 'usage_source'],
     (add) => {
       for (const { provider, upstream, of } of upstreams(counts)) {

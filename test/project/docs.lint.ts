@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-const FOLDERS = ['docs', 'src', 'workers', 'packages', 'test', 'bench']
+const FOLDERS = ['docs', 'examples', 'src', 'workers', 'packages', 'test', 'bench']
 
 /** Pages that people write; `bench/results` is written by programs. */
 const PAGES = [
@@ -61,6 +61,55 @@ describe.each(PAGES)('%s', (page) => {
     })
     expect(dead).toEqual([])
   })
+})
+
+/** Words that a reader still holds together at one reading. */
+const MOST_WORDS = 25
+
+/** Texts whose last sentence ends with them: paragraphs, items of lists, cells of tables. */
+function blocksOf(text: string): string[] {
+  const lines = text.replace(/^<!-- figures:[\s\S]*?^<!-- \/figures -->$/gm, '').split('\n')
+  const blocks: string[] = ['']
+  for (const line of lines) {
+    const item = /^\s*(?:>\s*)?(?:[-*]|1?\d\.)\s+(.*)$/.exec(line)
+    if (/^(?:\s*|#+ .*)$/.test(line)) blocks.push('')
+    else if (/^\s*\|/.test(line)) blocks.push(...line.split(/(?<!\\)\|/), '')
+    else if (item !== null) blocks.push(item[1] ?? '')
+    else blocks.push(`${blocks.pop()} ${line.replace(/^\s*>? */, '')}`)
+  }
+  return blocks
+}
+
+/** Code, and names of it with commas between, are one word; so is the text of a link with its address. */
+function withoutCode(block: string): string {
+  return block.replace(/`[^`]+`(?:, (?:and |or )?`[^`]+`)*/g, '`code`').replace(/\]\([^)]*\)/g, ']')
+}
+
+function longSentencesIn(text: string): string[] {
+  return blocksOf(text)
+    .flatMap((block) =>
+      withoutCode(block).split(/(?<=[.!?]["”’)*]*)\s+(?=[\p{Lu}\d"“([`*]|npm\b|xAI\b|esbuild\b)/u),
+    )
+    .filter(
+      (sentence) => sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}`]/u.test(word)).length > MOST_WORDS,
+    )
+}
+
+test.each([
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...PAGES.filter((page) => /^(?:docs|examples)\//.test(page)),
+])(`%s has sentences of at most ${MOST_WORDS} words`, (page) => {
+  expect(longSentencesIn(proseOf(page))).toEqual([])
+})
+
+test('a long sentence is seen over lines, in lists and in cells, and code is one word', () => {
+  const long = Array.from({ length: 13 }, () => 'two words').join('\n')
+  expect(longSentencesIn(long)).toHaveLength(1)
+  expect(longSentencesIn(`Short. ${long}. Short.`)).toHaveLength(1)
+  expect(longSentencesIn(`- ${long}\n- short\n\n| ${long.replaceAll('\n', ' ')} | short |`)).toHaveLength(2)
+  expect(longSentencesIn(`${'`many words of code`, '.repeat(40)}${long.slice(10)}`)).toEqual([])
 })
 
 /** The changelog names what was there. */

@@ -61,7 +61,7 @@ export const GOOGLE_FREE: readonly PathGroup[] = [
   {
     patterns: ['POST **:batchGenerateContent'],
     why: BEGINS_WORK,
-    reportedBy: 'GET of the batch, or of the file that it leaves',
+    reportedBy: 'GET of the batch, or of its file',
   },
   { patterns: ['POST **:fetchPredictOperation'], why: 'asks how far work is that was begun before' },
 ]
