@@ -11,7 +11,7 @@ const MAX_MS = 7 * 86_400_000
 /** Keeps of one file what its length can be read from: its head, its end, and the head of a film. */
 export class SoundFile {
   #head: Buffer = Buffer.alloc(0)
-  #tail: Buffer = Buffer.alloc(0)
+  readonly #tail = new LastBytes()
   #skip = 0
   #bytes = 0
   #mvhd: Buffer | null = null
@@ -24,12 +24,7 @@ export class SoundFile {
     const room = HEAD_BYTES - this.#head.length
     if (room > 0 && kept.length > 0) this.#head = Buffer.concat([this.#head, kept.subarray(0, room)])
     if (isFilm(this.#head) && this.#mvhd === null) this.#findMvhd(kept)
-    const wantsEnd = isOgg(this.#head)
-    const most = wantsEnd ? TAIL_BYTES : MVHD_BYTES
-    this.#tail =
-      kept.length >= most
-        ? Buffer.from(kept.subarray(kept.length - most))
-        : Buffer.concat([this.#tail.subarray(Math.max(0, this.#tail.length + kept.length - most)), kept])
+    this.#tail.push(kept, isOgg(this.#head) ? TAIL_BYTES : MVHD_BYTES)
   }
 
   /** All of it has passed. */
@@ -41,7 +36,7 @@ export class SoundFile {
   get lengthMs(): number | null {
     if (!this.#isOver) return null
     const seconds =
-      this.#mvhd === null ? secondsOf(this.#head, this.#tail, this.#bytes) : filmSeconds(this.#mvhd)
+      this.#mvhd === null ? secondsOf(this.#head, this.#tail.bytes, this.#bytes) : filmSeconds(this.#mvhd)
     const ms = Math.round((seconds ?? 0) * 1000)
     return ms > 0 && ms <= MAX_MS ? ms : null
   }
@@ -62,10 +57,32 @@ export class SoundFile {
   }
 
   #findMvhd(bytes: Buffer): void {
-    const both = Buffer.concat([this.#tail, bytes])
+    const both = Buffer.concat([this.#tail.bytes, bytes])
     const at = both.indexOf(MVHD)
     if (at >= 0 && at + MVHD_BYTES <= both.length)
       this.#mvhd = Buffer.from(both.subarray(at, at + MVHD_BYTES))
+  }
+}
+
+/** The last bytes of what passes. Older ones are moved out once in as many bytes, not at each piece. */
+class LastBytes {
+  #room: Buffer = Buffer.alloc(0)
+  #end = 0
+
+  /** Borrowed. Keeps at least the last `most` bytes of all that came. */
+  push(piece: Buffer, most: number): void {
+    const taken = piece.subarray(Math.max(0, piece.length - most))
+    if (this.#end + taken.length > this.#room.length) {
+      const kept = this.bytes.subarray(Math.max(0, this.#end + taken.length - most))
+      const room = Buffer.allocUnsafe(2 * most)
+      this.#end = kept.copy(room)
+      this.#room = room
+    }
+    this.#end += taken.copy(this.#room, this.#end)
+  }
+
+  get bytes(): Buffer {
+    return this.#room.subarray(0, this.#end)
   }
 }
 
