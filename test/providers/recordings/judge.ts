@@ -71,7 +71,7 @@ function bigintsAsText(_key: string, value: unknown): unknown {
 /** How many seeded places a body is cut at that is too large for all; `npm run test:unit` takes fewer. */
 const CUT_PLACES = Number(process.env.CUT_PLACES ?? 500)
 /** All of a body is read for each place. Of a large one so much is read in all. */
-const READ_BYTES = rounds({ short: 10e6, long: 200e6 })
+const READ_BYTES = rounds({ short: 5e6, long: 200e6 })
 const FEWEST_PLACES = 25
 
 /**
