@@ -6,7 +6,7 @@ import { amountPico } from './report.ts'
 
 export const ANTHROPIC_URL = 'https://api.anthropic.com'
 
-const VERSION = '2023-06-01'
+export const ANTHROPIC_HEADERS = { 'anthropic-version': '2023-06-01' } as const
 /** Most days in one page of either report. */
 const PAGE_DAYS = '31'
 
@@ -57,7 +57,7 @@ export async function fetchAnthropicReport(
   from: UtcDay,
   to: UtcDay,
 ): Promise<ModelDay[]> {
-  const headers = { 'x-api-key': adminKey, 'anthropic-version': VERSION }
+  const headers = { 'x-api-key': adminKey, ...ANTHROPIC_HEADERS }
   const source: ReportSource = { baseUrl, headers }
   const days = [
     ['starting_at', `${from}T00:00:00Z`],

@@ -111,6 +111,7 @@ function modelOf(lineItem: string): string {
   return comma < 0 ? lineItem : lineItem.slice(0, comma)
 }
 
-function secondsOf(day: UtcDay): number {
+/** The midnight that a UTC day begins with, in seconds since 1970. */
+export function secondsOf(day: UtcDay): number {
   return Date.parse(`${day}T00:00:00Z`) / 1000
 }

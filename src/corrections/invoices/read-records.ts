@@ -1,0 +1,157 @@
+import { createReadStream } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
+import { createGunzip } from 'node:zlib'
+import { reasonOf } from '../../lib/reason-of.ts'
+import { Failure } from '../../operations/failure.ts'
+import { type Cells, columnName } from './formats/format.ts'
+import { BadRow } from './invoice-row.ts'
+import { cellsOf, splitRecords, type WrittenRecord } from './split-records.ts'
+
+/** A record, its line, and the names of its members where they are not those of the one before. */
+export interface ReadRecord {
+  readonly line: number
+  readonly cells: Cells
+  readonly names: readonly string[]
+}
+
+const GZIP = Buffer.from([0x1f, 0x8b])
+
+/** The bytes of a file on this machine, unpacked where they are packed. @throws {Failure} It cannot be read. */
+export async function openInvoiceFile(file: string): Promise<AsyncIterable<Buffer>> {
+  await access(file, constants.R_OK).catch((error: unknown) => {
+    throw new Failure(`${file} cannot be read: ${reasonOf(error)}`)
+  })
+  const head = createReadStream(file, { end: 1 })
+  const [first = Buffer.alloc(0)] = (await head.toArray()) as Buffer[]
+  const bytes = createReadStream(file)
+  if (!first.equals(GZIP)) return bytes
+  const gunzip = createGunzip()
+  bytes.once('error', (error) => gunzip.destroy(error))
+  return bytes.pipe(gunzip)
+}
+
+/**
+ * The records of an invoice: rows of CSV under their header, objects in lines of JSON, or the results in pages of
+ * JSON. Of each part of the text those that it ends.
+ *
+ * @throws {BadRow} It is none of these.
+ */
+export async function* readRecords(
+  source: AsyncIterable<Buffer> | string,
+): AsyncGenerator<readonly ReadRecord[]> {
+  const chunks = textOf(typeof source === 'string' ? Readable.from([Buffer.from(source)]) : source)
+  const first = await chunks.next()
+  if (first.done === true) return
+  const begun = first.value.replace(/^\ufeff/, '')
+  const all = joined(begun, chunks)
+  yield* /^\s*[[{]/.test(begun) ? readJson(all) : readCsv(all)
+}
+
+async function* textOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8')
+  for await (const chunk of bytes) {
+    const text = decoder.write(chunk)
+    if (text !== '') yield text
+  }
+}
+
+async function* joined(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first
+  yield* rest
+}
+
+async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<readonly ReadRecord[]> {
+  let names: readonly string[] | null = null
+  let places: ReadonlyMap<string, number> = new Map()
+  for await (const records of splitRecords(chunks, true)) {
+    const read: ReadRecord[] = []
+    for (const { line, text } of records) {
+      if (text === '') continue
+      const cells = cellsOf(text)
+      if (names === null) {
+        names = cells
+        places = placesOf(cells)
+        continue
+      }
+      read.push({ line, names, cells: cellsBy((name) => cells[places.get(name) ?? -1]) })
+    }
+    if (read.length > 0) yield read
+  }
+}
+
+/** Of two columns of one name the first counts. */
+function placesOf(names: readonly string[]): ReadonlyMap<string, number> {
+  return new Map(names.map((name, index) => [columnName(name), index] as const).toReversed())
+}
+
+function cellsBy(find: (name: string) => string | undefined): Cells {
+  return {
+    get(...names) {
+      for (const name of names) {
+        const cell = find(columnName(name))
+        if (cell !== undefined && cell !== '') return cell
+      }
+      return ''
+    },
+  }
+}
+
+/** A line each, or where the first line is not a whole document, one document. */
+async function* readJson(chunks: AsyncIterable<string>): AsyncGenerator<readonly ReadRecord[]> {
+  let isWhole = false
+  const kept: string[] = []
+  for await (const records of splitRecords(chunks, false)) {
+    const read: ReadRecord[] = []
+    for (const record of records) {
+      if (record.text.trim() === '') continue
+      const found = isWhole ? null : parsed(record, kept.length === 0 && record.line === 1)
+      if (found === null) {
+        isWhole = true
+        kept.push(record.text)
+      } else read.push(...recordsIn(found, record.line))
+    }
+    if (read.length > 0) yield read
+  }
+  if (isWhole) yield recordsIn(parsed({ line: 1, text: kept.join('\n') }, false), 1)
+}
+
+/** `null`: it is the beginning of a document. */
+function parsed({ line, text }: WrittenRecord, mayGoOn: boolean): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    if (mayGoOn) return null
+    throw new BadRow(`line ${line} is not JSON`)
+  }
+}
+
+/** Pages have buckets of days, and these have results; all else is a record. */
+function recordsIn(document: unknown, line: number): readonly ReadRecord[] {
+  if (Array.isArray(document)) return document.flatMap((one) => recordsIn(one, line))
+  if (typeof document !== 'object' || document === null) throw new BadRow(`line ${line} is not an object`)
+  if ('data' in document && Array.isArray(document.data)) return recordsIn(document.data, line)
+  if (!('results' in document) || !Array.isArray(document.results)) return [recordOf(document, line)]
+  const { results, ...bucket } = document
+  return results.map((result) => recordOf({ ...bucket, ...result }, line))
+}
+
+function recordOf(document: object, line: number): ReadRecord {
+  const members = new Map<string, string>()
+  const names: string[] = []
+  const add = (prefix: string, value: object) => {
+    for (const [name, member] of Object.entries(value)) {
+      const path = `${prefix}${name}`
+      if (typeof member === 'object' && member !== null && !Array.isArray(member)) {
+        add(`${path}.`, member)
+        continue
+      }
+      names.push(path)
+      if (member !== null)
+        members.set(columnName(path), Array.isArray(member) ? JSON.stringify(member) : `${member}`)
+    }
+  }
+  add('', document)
+  return { line, names, cells: cellsBy((name) => members.get(name)) }
+}

@@ -1,0 +1,85 @@
+import { BadRow } from './invoice-row.ts'
+
+/** A record of a file as it is written, and the line that it begins in. */
+export interface WrittenRecord {
+  readonly line: number
+  readonly text: string
+}
+
+/** No row and no page of an export is as long: a quote that is not closed, or a file without lines, would fill memory. */
+const LONGEST_ROW = 1024 * 1024
+const LONGEST_LINE = 64 * 1024 * 1024
+
+/**
+ * Records of a text that arrives in parts: lines, or with `isCsv` rows, in which a quoted cell may have line breaks. Of
+ * each part those that it ends.
+ *
+ * @throws {BadRow} A record is longer than any export has.
+ */
+export async function* splitRecords(
+  chunks: AsyncIterable<string>,
+  isCsv: boolean,
+): AsyncGenerator<readonly WrittenRecord[]> {
+  const longest = isCsv ? LONGEST_ROW : LONGEST_LINE
+  let rest = ''
+  let line = 1
+  for await (const chunk of chunks) {
+    const text = rest + chunk
+    const records: WrittenRecord[] = []
+    let begin = 0
+    let from = isCsv ? 0 : rest.length
+    for (let end = text.indexOf('\n', from); end >= 0; end = text.indexOf('\n', from)) {
+      from = end + 1
+      const record = text.slice(begin, end)
+      if (isCsv && record.length <= longest && isOpen(record)) continue
+      records.push({ line, text: withoutReturn(record) })
+      line += breaksIn(record) + 1
+      begin = from
+    }
+    rest = text.slice(begin)
+    if (rest.length > longest) throw new BadRow(`line ${line} has no end`)
+    if (records.length > 0) yield records
+  }
+  if (rest !== '') yield [{ line, text: withoutReturn(rest) }]
+}
+
+function isOpen(record: string): boolean {
+  let quotes = 0
+  for (let at = record.indexOf('"'); at >= 0; at = record.indexOf('"', at + 1)) quotes += 1
+  return quotes % 2 === 1
+}
+
+function breaksIn(record: string): number {
+  let breaks = 0
+  for (let at = record.indexOf('\n'); at >= 0; at = record.indexOf('\n', at + 1)) breaks += 1
+  return breaks
+}
+
+function withoutReturn(text: string): string {
+  return text.endsWith('\r') ? text.slice(0, -1) : text
+}
+
+/** The cells of a row of CSV (RFC 4180). */
+export function cellsOf(row: string): readonly string[] {
+  if (!row.includes('"')) return row.split(',')
+  const cells: string[] = []
+  for (let at = 0; at <= row.length; at += 1) {
+    if (row[at] !== '"') {
+      const end = endOf(row, ',', at)
+      cells.push(row.slice(at, end))
+      at = end
+      continue
+    }
+    let end = row.indexOf('"', at + 1)
+    while (end >= 0 && row[end + 1] === '"') end = row.indexOf('"', end + 2)
+    const close = end < 0 ? row.length : end
+    cells.push(row.slice(at + 1, close).replaceAll('""', '"'))
+    at = endOf(row, ',', close)
+  }
+  return cells
+}
+
+function endOf(row: string, separator: string, from: number): number {
+  const found = row.indexOf(separator, from)
+  return found < 0 ? row.length : found
+}
