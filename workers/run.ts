@@ -1,9 +1,11 @@
 import { flushCompileCache } from 'node:module'
 import closeWithGrace from 'close-with-grace'
 import {
+  type AdminKeys,
   ConfigError,
   type JobFetchConfig,
   type KafkaConfig,
+  loadAdminKeys,
   loadBillingConfig,
   loadJobFetchConfig,
   loadKafkaConfig,
@@ -30,6 +32,7 @@ interface MainConfig extends WorkerConfig {
   readonly priceRefresh: PriceRefreshConfig | null
   readonly kafka: KafkaConfig | null
   readonly billing: readonly BillingReceiver[]
+  readonly adminKeys: AdminKeys
   readonly listen: WorkerListenConfig | null
   readonly metricsExport: MetricsExportConfig | null
 }
@@ -44,6 +47,7 @@ function loadConfig(): MainConfig {
       priceRefresh: loadPriceRefreshConfig(process.env),
       kafka,
       billing: loadBillingConfig(process.env),
+      adminKeys: loadAdminKeys(process.env),
       listen: loadWorkerListenConfig(process.env),
       metricsExport: loadMetricsExport(process.env),
     }

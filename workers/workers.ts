@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
+import type { AdminKeys, JobFetchConfig, KafkaConfig, PriceRefreshConfig } from '../src/config/config.ts'
 import { booksDiffer } from '../src/corrections/conditions.ts'
 import { findIllness } from '../src/doctor/find-illness.ts'
 import { databaseName, offsetsName, queuePrefix, streamName } from '../src/domain/redis/redis-names.ts'
@@ -28,6 +28,7 @@ import { StoreClock } from '../src/store/processes/store-clock.ts'
 import { RedisWatch } from '../src/store/redis-probe/redis-probe.ts'
 import { ALERT_SCHEDULES, startAlerts } from './alerts/alerts.ts'
 import { startBilling } from './billing.ts'
+import { takeInvoices } from './invoices.ts'
 import { createJobFetcher } from './job-fetcher.ts'
 import { openCallsToKafka } from './kafka/calls-to-kafka.ts'
 import { createPriceRefresher } from './price-refresh.ts'
@@ -57,6 +58,8 @@ export interface WorkersOptions {
   readonly kafka?: KafkaConfig | null
   /** Billing systems that sums are sent to; absent: none. */
   readonly billing?: readonly BillingReceiver[]
+  /** Whose costs are fetched; absent: of none. */
+  readonly adminKeys?: AdminKeys
   /** How long a silent producer's gap is waited for. */
   readonly gapPatienceMs?: number
   /** Between the first attempt to deliver an alert and the second. */
@@ -174,6 +177,14 @@ export function startWorkers(options: WorkersOptions): Workers {
     },
     ...alerts.jobs,
     summarise: () => sumUpDays(pool, log),
+    invoices: (_, isRepeat) =>
+      takeInvoices({
+        pool,
+        adminKeys: options.adminKeys ?? NO_KEYS,
+        today: utcDayOf(clock.now()),
+        log,
+        isRepeat,
+      }),
     'refresh-prices': (_, isRepeat) => refreshing.run(isRepeat),
     // Not awaited: upstreams may be slow and must not delay the roll-up.
     'fetch-jobs': async () => {
@@ -219,6 +230,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     // Named after its retention: a changed retention is a new schedule, which runs at once.
     daily('prune', `prune/${callRetentionDays}`),
     daily('verify', 'verify'),
+    INVOICES,
     SUM_UP,
     ...ALERT_SCHEDULES,
     ...(jobFetcher === null ? [] : [FETCH_JOBS]),
@@ -282,6 +294,14 @@ function rollUpOf(stream: string): Schedule {
 /** Soon after a day is closed, and soon after one was written again. */
 const SUM_UP: Schedule = { id: 'summarise', job: 'summarise', subject: '', everyMs: SUM_UP_EVERY_MS }
 const FETCH_JOBS: Schedule = { id: 'fetch-jobs', job: 'fetch-jobs', subject: '', everyMs: FETCH_EVERY_MS }
+
+const NO_KEYS: AdminKeys = { openai: null, anthropic: null }
+
+/** After a provider that is away, some times more; else daily. */
+const INVOICES: Schedule = {
+  ...daily('invoices', 'invoices'),
+  retry: { attempts: 6, firstAfterMs: 60_000 },
+}
 
 /** Runs at once when first scheduled, then daily at that time. */
 const REFRESH_PRICES: Schedule = {

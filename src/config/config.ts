@@ -7,8 +7,10 @@ export { loadPriceRefreshConfig, type PriceRefreshConfig } from './price-refresh
 export { loadMetricsExport, type MetricsExportConfig, type TracingConfig } from './telemetry-config.ts'
 export { ConfigError } from './variables.ts'
 export {
+  type AdminKeys,
   CLOSING_MS,
   type LogLevel,
+  loadAdminKeys,
   loadWorkerConfig,
   loadWorkerListenConfig,
   type WorkerConfig,

@@ -84,6 +84,19 @@ export function checkRedisPrefix(
   problems.push('REDIS_PREFIX: must have no braces, or one pair with text in it, when Redis is a cluster')
 }
 
+/** Admin keys of organizations whose costs are taken once a day; `null`: not set. */
+export interface AdminKeys {
+  readonly openai: string | null
+  readonly anthropic: string | null
+}
+
+export function loadAdminKeys(env: Environment): AdminKeys {
+  return {
+    openai: env.OPENAI_ADMIN_KEY || null,
+    anthropic: env.ANTHROPIC_ADMIN_KEY || null,
+  }
+}
+
 /** The part of the configuration that gateways share. */
 export function workerConfig(values: z.output<z.ZodObject<typeof workerVariables>>): WorkerConfig {
   return {

@@ -1,6 +1,8 @@
 import { dailyOccurrence, type Occurrence, withRepair } from '../domain/conditions/condition.ts'
 import type { UtcDay } from '../domain/utc-day.ts'
 import type { Condition } from '../store/conditions/condition.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { INVOICES } from './invoices/match/conditions.ts'
 
 /** What the nightly verification found. */
 export function booksDiffer(differences: number, since: UtcDay, day: UtcDay): Occurrence {
@@ -14,7 +16,10 @@ export function booksDiffer(differences: number, since: UtcDay, day: UtcDay): Oc
   })
 }
 
-export const CORRECTION_CONDITIONS: readonly Condition<object>[] = [
+export const CORRECTION_CONDITIONS: readonly Condition<{
+  readonly pool: Postgres
+  readonly nowMs: number
+}>[] = [
   {
     name: 'books',
     place: 'postgres',
@@ -27,4 +32,5 @@ export const CORRECTION_CONDITIONS: readonly Condition<object>[] = [
       raisedBy: 'verify',
     },
   },
+  INVOICES,
 ]

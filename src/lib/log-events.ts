@@ -18,6 +18,7 @@ export const LOG_EVENTS = {
   'admin.billing_retried': 'the operator had refused events sent to a billing system again',
   'admin.billing_settled': 'the operator said whether an event has arrived at a billing system',
   'admin.billing_unmapped': 'the operator had sums of a client sent to a billing system no more',
+  'admin.invoice_changed': 'the operator took, or removed, an invoice of a provider',
   'admin.kafka_off': 'the operator deleted the calls that waited for Kafka',
   'admin.key_created': 'the operator created an API key',
   'admin.key_revoked': 'the operator revoked an API key',
@@ -80,6 +81,10 @@ export const LOG_EVENTS = {
   'identity.list_unreadable': 'a list of revoked tokens cannot be read; the one before goes on',
 
   'job.fetch_failed': 'the answer of a job that its client has not fetched could not be fetched',
+  'invoices.not_fetched': 'a report of costs could not be fetched; it is tried again',
+  'invoices.taken': 'a report of costs was fetched and taken',
+  'invoices.unexplained': 'an invoice differs from what was counted, and nothing explains it',
+
   'jobs.fetch_failed': 'jobs that their clients have not fetched could not be fetched',
   'jobs.fetched': 'jobs that their clients have not fetched were fetched and counted',
 

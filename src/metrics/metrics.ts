@@ -34,9 +34,11 @@ import {
 } from './store-metrics.ts'
 import {
   type BillingBacklog,
+  type InvoiceFigures,
   type KafkaBacklog,
   type PriceFreshness,
   showBilling,
+  showInvoices,
   showJobs,
   showKafka,
   showPrices,
@@ -55,6 +57,7 @@ export interface GatewayMetricsOptions {
   /** Called at every scrape, too. */
   readonly jobs: () => Promise<readonly WaitingJobs[]>
   readonly billing: () => Promise<readonly BillingBacklog[]>
+  readonly invoices: () => Promise<readonly InvoiceFigures[]>
   /** The replica for reports; `null`: none. */
   readonly replica: () => ShownReplica | null
   /** Called at every scrape, too; `null`: Kafka is not in use. */
@@ -121,6 +124,7 @@ export function buildMetrics({
   prices,
   jobs,
   billing,
+  invoices,
   replica,
   kafka,
   losses,
@@ -144,6 +148,7 @@ export function buildMetrics({
   showPrices(registry, prices)
   showJobs(registry, jobs)
   showBilling(registry, billing)
+  showInvoices(registry, invoices)
   showReplica(registry, replica)
   showKafka(registry, kafka)
   showLosses(registry, losses)

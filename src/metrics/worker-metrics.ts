@@ -9,13 +9,13 @@ export interface WaitingJobs {
   readonly oldestAt: Date
 }
 
-/** A gauge with a value for each of several things, which one label names. */
+/** A gauge with a value for each of several things, which labels name. */
 type LabelledFigure<One> = readonly [name: string, help: string, measure: (one: One) => number]
 
 /** All processes show the same; while the store does not answer, the last values stand. */
 function showEach<One>(
   registry: Registry,
-  [label, labelOf]: readonly [name: string, labelOf: (one: One) => string],
+  labels: Readonly<Record<string, (one: One) => string>>,
   select: () => Promise<readonly One[]>,
   figures: readonly LabelledFigure<One>[],
 ): void {
@@ -24,13 +24,16 @@ function showEach<One>(
     new Gauge({
       name,
       help,
-      labelNames: [label],
+      labelNames: Object.keys(labels),
       aggregator: 'max',
       registers: [registry],
       async collect() {
         const known = await all.ask()
         this.reset()
-        for (const one of known) this.set({ [label]: labelOf(one) }, measure(one))
+        for (const one of known) {
+          const named = Object.entries(labels).map(([label, labelOf]) => [label, labelOf(one)] as const)
+          this.set(Object.fromEntries(named), measure(one))
+        }
       },
     })
 }
@@ -39,7 +42,7 @@ const secondsSince = (at: Date | null) => (at === null ? 0 : Math.max(0, (Date.n
 
 /** Shows what is in no total yet. */
 export function showJobs(registry: Registry, select: () => Promise<readonly WaitingJobs[]>): void {
-  showEach(registry, ['upstream', ({ upstream }) => upstream], select, [
+  showEach(registry, { upstream: ({ upstream }) => upstream }, select, [
     [
       'tallygate_unsettled_jobs',
       'Batches and other submitted jobs that have not reported their usage.',
@@ -64,7 +67,7 @@ export interface BillingBacklog {
 
 /** Shows how far billing systems are behind; nothing where there are none. */
 export function showBilling(registry: Registry, select: () => Promise<readonly BillingBacklog[]>): void {
-  showEach(registry, ['receiver', ({ receiver }) => receiver], select, [
+  showEach(registry, { receiver: ({ receiver }) => receiver }, select, [
     [
       'tallygate_billing_waiting_events',
       'Changes of sums that a billing system does not have yet.',
@@ -79,6 +82,28 @@ export function showBilling(registry: Registry, select: () => Promise<readonly B
       'tallygate_billing_set_apart_events',
       'Events that it refused, or that may have arrived: an operator decides.',
       (of) => of.refusedEvents + of.doubtfulEvents,
+    ],
+  ])
+}
+
+/** An invoice of a provider, and how far it differs from what was counted. In US dollars. */
+export interface InvoiceFigures {
+  readonly provider: string
+  readonly month: string
+  readonly invoiceUsd: number
+  readonly differenceUsd: number
+  readonly unexplainedUsd: number
+}
+
+/** Shows invoices of the last months; nothing where none was imported. */
+export function showInvoices(registry: Registry, select: () => Promise<readonly InvoiceFigures[]>): void {
+  showEach(registry, { provider: ({ provider }) => provider, month: ({ month }) => month }, select, [
+    ['tallygate_invoice_usd', 'What an invoice of a provider says of a month.', (of) => of.invoiceUsd],
+    ['tallygate_invoice_difference_usd', 'The invoice less what was counted.', (of) => of.differenceUsd],
+    [
+      'tallygate_invoice_unexplained_usd',
+      'The part of the difference that nothing explains, without signs.',
+      (of) => of.unexplainedUsd,
     ],
   ])
 }

@@ -6,6 +6,7 @@ import {
   listRulesOperation,
 } from '../corrections/operations/adjustments.ts'
 import { AXES_CHAPTER, type AxisPorts } from '../corrections/operations/axes.ts'
+import { INVOICE_CHAPTER } from '../corrections/operations/invoices.ts'
 import { RECONCILE_CHAPTER, type ReconcilePorts } from '../corrections/operations/reconcile.ts'
 import { repriceOperation } from '../corrections/operations/reprice.ts'
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
@@ -176,6 +177,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
   },
   STATEMENTS_CHAPTER,
   BILLING_CHAPTER,
+  INVOICE_CHAPTER,
   RECONCILE_CHAPTER,
   COMPARE_CHAPTER,
   CONFIG_CHAPTER,

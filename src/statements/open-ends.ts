@@ -1,3 +1,5 @@
+import { invoiceTrouble } from '../corrections/invoices/match/conditions.ts'
+import { selectInvoiceStates } from '../corrections/invoices/match/matches-table.ts'
 import { daysOfMonth, nextMonthOf, type UtcMonth } from '../domain/utc-month.ts'
 import type { LedgerOverview } from '../ledger/operations/inspect-ledger.ts'
 import type { LedgerPorts } from '../ledger/operations/ledger.ts'
@@ -15,6 +17,7 @@ export const OPEN_ENDS = [
   'gaps',
   'dead_letters',
   'unsettled_jobs',
+  'unmatched_invoices',
 ] as const
 
 export type OpenEndName = (typeof OPEN_ENDS)[number]
@@ -88,6 +91,13 @@ const FINDERS: Readonly<Record<OpenEndName, Finder>> = {
     return count > 0
       ? `${numbered(count, 'job has', 'jobs have')} not reported what they used: tallygate jobs list.`
       : null
+  },
+  async unmatched_invoices({ pool, month }) {
+    const states = (await selectInvoiceStates(pool, month)).filter((state) => state.month === month)
+    const [trouble] = states.flatMap((state) => invoiceTrouble(state) ?? [])
+    return trouble === undefined
+      ? null
+      : `${trouble.what.charAt(0).toUpperCase()}${trouble.what.slice(1)}: ${trouble.mend}.`
   },
 }
 

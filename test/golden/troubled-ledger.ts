@@ -80,6 +80,12 @@ export async function openTroubledLedger(
     `insert into tallygate.billing_receivers (name, kind, holder, held_until, problem)
      values ('stripe', 'stripe', 'host:1', now() + interval '1 hour', 'it answered 401')`,
   )
+  // A month to come is one of the last, whatever day it is.
+  await pool.query(
+    `insert into tallygate.invoice_matches
+       (biller, month, imports, ours_pico, invoiced_pico, unexplained_pico)
+     values ('openai', '2099-12', '{inv_1}', 41207130000000000, 41807190000000000, 600000000000000)`,
+  )
   const own = { ...NOTHING_REPORTED, host: 'host', startedAtMs: at(60), version: '1.0.0' }
   await announceProcess(pool, {
     process: 'host:1',

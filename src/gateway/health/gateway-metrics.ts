@@ -1,4 +1,5 @@
 import type { GatewayConfig } from '../../config/config.ts'
+import { selectInvoiceFigures } from '../../corrections/invoices/match/invoice-figures.ts'
 import { CONDITIONS } from '../../doctor/conditions.ts'
 import type { ProcessState } from '../../domain/conditions/process-state.ts'
 import { selectClientNames } from '../../keys/clients.ts'
@@ -47,6 +48,7 @@ export function buildGatewayMetrics(parts: GatewayMetricsPorts): Metrics {
     collisions: () => asked((from) => selectCollisions(from, null)),
     jobs: () => asked(selectWaitingJobs),
     billing: () => asked(selectBillingStates),
+    invoices: () => asked((from) => selectInvoiceFigures(from, now())),
     kafka: () => asked(selectOutboxState),
     prices: () => asked((from) => readPriceState(from, 'genai-prices')),
     losses: () => asked(countLosses),

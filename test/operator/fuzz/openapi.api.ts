@@ -62,6 +62,7 @@ const UNSAID: Readonly<Record<string, string>> = {
   reprice: 'days to come',
   rebuildDay: 'days to come',
   retryDeadLetters: 'one of two fields',
+  importInvoice: 'what is in the file',
   importPrices: 'one of two fields; what is in the list',
   diff: 'what is in the document',
   apply: 'what is in the document, and the plan',
