@@ -88,6 +88,8 @@ export interface Caller {
   readonly tokenEndsAtMs?: number
   /** Whether that token has been revoked since, or the key that it is signed by has gone. */
   readonly isTokenOver?: () => boolean
+  /** That token's values for axes, as they are kept, by the sources of the configuration that they answer; absent: none. */
+  readonly claimed?: ReadonlyMap<unknown, string>
 }
 
 /** Whose a key is. */

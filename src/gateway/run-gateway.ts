@@ -128,7 +128,7 @@ export async function runGateway(
     clock,
     log,
   })
-  const identities = openIdentities({ config: config.identity, keys, pool: polls, now, log })
+  const identities = openIdentities({ config, keys, pool: polls, now, log })
   const signIn = config.signIn === undefined ? null : openSignIn(config.signIn, log)
   const following = { pool: polls, dataDir: config.dataDir, log }
   const stored = await loadStoredPrices(following)

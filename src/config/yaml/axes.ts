@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AXIS_NAME, MAX_AXES } from '../../call/axes.ts'
 import { AXIS_PRESETS, type AxisSource } from './axis-presets.ts'
+import { claimPath } from './identity-config.ts'
 
 /** An axis that usage is attributed on. */
 export interface AxisConfig {
@@ -51,13 +52,14 @@ const source = z.union(
     z
       .strictObject({ body: bodyPath, member })
       .transform((it) => ({ kind: 'body' as const, path: it.body, member: it.member })),
+    z.strictObject({ claim: claimPath }).transform((it) => ({ kind: 'claim' as const, path: it.claim })),
     z.strictObject({ key: fixed }).transform((it) => ({ kind: 'key' as const, values: it.key })),
     z.strictObject({ client: fixed }).transform((it) => ({ kind: 'client' as const, values: it.client })),
     z
       .strictObject({ preset: z.enum(Object.keys(AXIS_PRESETS)) })
       .transform((it) => AXIS_PRESETS[it.preset] ?? []),
   ],
-  `must be one of header, baggage, body, key, client, or preset with one of ${Object.keys(AXIS_PRESETS).join(', ')}`,
+  `must be one of header, baggage, body, claim, key, client, or preset with one of ${Object.keys(AXIS_PRESETS).join(', ')}`,
 )
 
 const axis = z.strictObject({
@@ -78,3 +80,9 @@ export const fileAxes: z.ZodType<readonly AxisConfig[]> = z
   .refine((axes) => new Set(axes.map(({ name }) => name)).size === axes.length, 'must have each name once')
   .optional()
   .transform((axes) => axes ?? [])
+
+/** The same where no tokens are taken, so that a claim would never say anything. */
+export const axesWithoutClaims: typeof fileAxes = fileAxes.refine(
+  (axes) => !axes.some(({ from }) => from.some(({ kind }) => kind === 'claim')),
+  'must have no claim as a source: identity names no issuer of tokens',
+)

@@ -1,3 +1,5 @@
+import type { ClaimPath } from '../../domain/claims.ts'
+
 /**
  * A place where a call may say its value. `member`: the value there is JSON text, or Claude Code's older form of the
  * same, and its member of this name is meant; `null`: the value itself is.
@@ -8,6 +10,8 @@ export type AxisSource =
   | { readonly kind: 'baggage'; readonly name: string }
   /** A member of a JSON body, by the names that lead to it. */
   | { readonly kind: 'body'; readonly path: readonly string[]; readonly member: string | null }
+  /** A claim of the token that the call came with. */
+  | { readonly kind: 'claim'; readonly path: ClaimPath }
   /** Values fixed by the id of a key, or by the name of a client. */
   | { readonly kind: 'key' | 'client'; readonly values: ReadonlyMap<string, string> }
 

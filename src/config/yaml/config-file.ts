@@ -11,7 +11,7 @@ import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
 import { PROVIDERS } from '../../providers/registry.ts'
 import { type Environment, readVariable } from '../environment.ts'
 import { isHeaderValue, messageOf, modelPattern, pathPrefix, upstreamUrl } from '../variables.ts'
-import { type AxisConfig, fileAxes } from './axes.ts'
+import { type AxisConfig, axesWithoutClaims, fileAxes } from './axes.ts'
 import { fileBilling } from './billing-shape.ts'
 import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
 import { type IdentityConfig, identityShape } from './identity-config.ts'
@@ -158,6 +158,12 @@ const costInAnswers = z
 
 const objectSharing = z.enum(['owned', 'shared'])
 
+/** Whether tokens are taken, whatever else is invalid. */
+const hasIssuers = z
+  .looseObject({ issuers: z.array(z.unknown()).min(1) })
+  .transform(() => true)
+  .catch(false)
+
 /** The names only, whatever else is invalid. */
 const named = z.array(z.looseObject({ name: z.string() }).catch({ name: '' })).catch([])
 
@@ -206,6 +212,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
   const source = new YamlSource(text, fileName, problems)
   source.parse(sections, [])
   const upstreams = source.parseEach(upstreamShape(env), 'upstreams') ?? []
+  const axes = source.parse(hasIssuers, ['identity']) === true ? fileAxes : axesWithoutClaims
   return {
     upstreams,
     upstreamNames: (source.parse(named, ['upstreams']) ?? []).map(({ name }) => name),
@@ -213,7 +220,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     defaultUpstreamLine: source.lineOf(['default_upstream']),
     models: source.parseEach(modelShape, 'models'),
     routes: source.parseEach(routeShape, 'routes') ?? [],
-    axes: source.parse(fileAxes, ['axes']) ?? [],
+    axes: source.parse(axes, ['axes']) ?? [],
     paths: source.parse(filePaths, ['paths']) ?? NO_PATHS,
     prices: source.textEntries('prices'),
     markups: [...source.textEntries('markups'), ...ownCredentialMarkups(upstreams)],

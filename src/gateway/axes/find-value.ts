@@ -9,12 +9,17 @@ import { cleanValue } from './clean-value.ts'
 interface Call {
   readonly request: Pick<Admission['request'], 'headers'>
   readonly body: Pick<Admission['body'], 'plain' | 'scan'>
-  readonly caller: Pick<Admission['caller'], 'keyId' | 'clientName'>
+  readonly caller: Pick<Admission['caller'], 'keyId' | 'clientName' | 'claimed'>
 }
 
 /** The call's value on an axis, as it is kept; `null`: it has none. */
 export function findValue({ from, hash }: AxisConfig, call: Call, pepper: string): string | null {
   for (const source of from) {
+    if (source.kind === 'claim') {
+      const claimed = call.caller.claimed?.get(source)
+      if (claimed !== undefined) return claimed
+      continue
+    }
     const said = saidBy(source, call)
     const value = said === null ? null : cleanValue(said, hash ? pepper : null)
     if (value !== null) return value
@@ -22,7 +27,10 @@ export function findValue({ from, hash }: AxisConfig, call: Call, pepper: string
   return null
 }
 
-function saidBy(source: AxisSource, { request, body, caller }: Call): string | null {
+function saidBy(
+  source: Exclude<AxisSource, { readonly kind: 'claim' }>,
+  { request, body, caller }: Call,
+): string | null {
   switch (source.kind) {
     case 'header':
       return memberOf(headerText(request.headers[source.name]), source.member)

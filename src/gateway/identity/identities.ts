@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
-import type { CallerLookup } from '../../call/call-ports.ts'
+import type { Caller, CallerLookup } from '../../call/call-ports.ts'
 import type { ClientRule } from '../../config/yaml/identity-config.ts'
 import { claimAt } from '../../domain/claims.ts'
 import { isName } from '../../domain/names.ts'
 import { type Identity, identityKeyId, type Registration } from '../../keys/identities.ts'
 import type { KeyDirectory } from '../../keys/key-directory.ts'
+import type { ClaimedValues } from '../axes/claimed-values.ts'
 import {
   isTokenLike,
   type KnownIssuer,
@@ -29,6 +30,7 @@ interface KnownToken {
   readonly keyId: string
   /** The name of the client that it leads to. */
   readonly client: string
+  readonly claimed: Caller['claimed']
   /** What the keys said of it last, and the same as an answer about this token. */
   of: CallerLookup | null
   answer: CallerLookup
@@ -41,6 +43,8 @@ export interface IdentitiesOptions {
   /** Makes the key of one that is seen for the first time. Rejects without Postgres. */
   readonly register: (identity: Identity) => Promise<Registration>
   readonly isRevoked: (token: ProvenToken) => boolean
+  /** What the claims of a token say for axes; absent: no axis reads claims. */
+  readonly claimed?: ClaimedValues | undefined
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
 }
@@ -90,7 +94,7 @@ export class Identities {
     }
     if (found !== known.of) {
       known.of = found
-      known.answer = this.#withToken(ofClient(found, client), token)
+      known.answer = this.#withToken(ofClient(found, client), token, known.claimed)
     }
     return known.answer
   }
@@ -99,8 +103,8 @@ export class Identities {
     const read = await verifyToken(text, this.#options.issuers, this.#options.now())
     if (read === 'unavailable') return UNAVAILABLE
     if (typeof read === 'string') return refused(read)
-    // Kilobytes that are of no use later.
-    const { claims: _, ...token } = read
+    // Kilobytes, of which only the values for axes are of use later.
+    const { claims, ...token } = read
     if (this.#options.isRevoked(token)) return refused('revoked')
     const client = clientOf(read)
     if (client === null) return refused('client')
@@ -108,13 +112,15 @@ export class Identities {
     const identity = { source: issuer.name, issuer: issuer.issuer, subject, client }
     const found = await this.#findKey(identity)
     if (found.kind === 'active') {
+      const claimed = this.#options.claimed?.(claims)
       if (this.#tokens.size >= MOST_TOKENS) this.#tokens.clear()
       const known = {
         token,
         keyId: identityKeyId(identity),
         client,
+        claimed,
         of: found,
-        answer: this.#withToken(found, token),
+        answer: this.#withToken(found, token, claimed),
       }
       this.#tokens.set(digest, known)
       return known.answer
@@ -153,10 +159,11 @@ export class Identities {
     return lookup
   }
 
-  #withToken(found: CallerLookup, token: ProvenToken): CallerLookup {
+  #withToken(found: CallerLookup, token: ProvenToken, claimed: Caller['claimed']): CallerLookup {
     if (found.kind !== 'active') return found
     const isTokenOver = () => this.#options.isRevoked(token) || !token.hasKey()
-    return { kind: 'active', caller: { ...found.caller, tokenEndsAtMs: token.endsAtMs, isTokenOver } }
+    const caller = { ...found.caller, tokenEndsAtMs: token.endsAtMs, isTokenOver }
+    return { kind: 'active', caller: claimed === undefined ? caller : { ...caller, claimed } }
   }
 }
 

@@ -1,16 +1,17 @@
 import type { CallerLookup } from '../../call/call-ports.ts'
-import type { IdentityConfig } from '../../config/yaml/identity-config.ts'
+import type { GatewayConfig } from '../../config/gateway-config.ts'
 import { registerIdentity } from '../../keys/identities.ts'
 import type { KeyDirectory } from '../../keys/key-directory.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { CredentialReport } from '../../store/processes/process-report.ts'
+import { claimedValues } from '../axes/claimed-values.ts'
 import { Identities } from './identities.ts'
 import { IssuerKeys } from './key-set.ts'
 import { RevokedList } from './revoked-list.ts'
 
 interface OpenIdentitiesOptions {
-  readonly config: IdentityConfig | undefined
+  readonly config: Pick<GatewayConfig, 'identity' | 'axes' | 'keyPepper'>
   readonly keys: Pick<KeyDirectory, 'find' | 'findIdentity'>
   readonly pool: Postgres
   /** Wall clock, milliseconds since 1970. */
@@ -29,13 +30,14 @@ interface RunningIdentities {
 
 /** By keys of ours alone, where no identities are configured: then nothing comes between. */
 export function openIdentities({ config, keys, pool, now, log }: OpenIdentitiesOptions): RunningIdentities {
-  if (config === undefined)
+  const { identity, axes, keyPepper } = config
+  if (identity === undefined)
     return {
       findCaller: (key) => keys.find(key),
       report: () => [],
       stop: async () => {},
     }
-  const opened = config.issuers.map((issuer) => ({
+  const opened = identity.issuers.map((issuer) => ({
     issuer,
     keys: new IssuerKeys({ ...issuer, now, onChange: logChange(issuer.name, log) }),
     revoked: issuer.revokedFile === null ? null : new RevokedList(issuer.revokedFile, log),
@@ -44,13 +46,14 @@ export function openIdentities({ config, keys, pool, now, log }: OpenIdentitiesO
   const identities = new Identities({
     issuers: new Map(opened.map((one) => [one.issuer.issuer, one])),
     keys,
-    register: (identity) => registerIdentity(pool, identity, config),
+    register: (seen) => registerIdentity(pool, seen, identity),
     isRevoked: ({ issuer, subject, tokenId }) => revokedOf.get(issuer)?.has(subject, tokenId) === true,
+    claimed: claimedValues(axes, keyPepper[0] ?? ''),
     now,
   })
   return {
     findCaller: (key) => identities.find(key),
-    ...(config.proxy === null
+    ...(identity.proxy === null
       ? {}
       : { findVouched: (subject: string, client: string) => identities.findVouched(subject, client) }),
     report: () =>

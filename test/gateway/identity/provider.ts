@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import type { CallerLookup } from '../../../src/call/call-ports.ts'
 import type { TokenIssuer } from '../../../src/config/yaml/identity-config.ts'
+import type { ClaimedValues } from '../../../src/gateway/axes/claimed-values.ts'
 import { Identities } from '../../../src/gateway/identity/identities.ts'
 import { IssuerKeys } from '../../../src/gateway/identity/key-set.ts'
 import type { ProvenToken } from '../../../src/gateway/identity/verify-token.ts'
@@ -73,7 +74,12 @@ export function tokenOf(
 }
 
 /** Identities without stores: clients `research` and `sales`, and what happens to their keys. */
-export function standIn(nowMs: () => number, change: Partial<TokenIssuer> = {}, jwks: string | Error = JWKS) {
+export function standIn(
+  nowMs: () => number,
+  change: Partial<TokenIssuer> = {},
+  jwks: string | Error = JWKS,
+  claimed?: ClaimedValues,
+) {
   const issuer = { ...CORP, ...change }
   const state = {
     jwks,
@@ -122,6 +128,7 @@ export function standIn(nowMs: () => number, change: Partial<TokenIssuer> = {}, 
       })
       return 'made'
     },
+    claimed,
     isRevoked: ({ subject, tokenId }: ProvenToken) =>
       state.revoked.has(`sub ${subject}`) || state.revoked.has(`jti ${tokenId}`),
     now: nowMs,

@@ -28,7 +28,10 @@ beforeAll(async () => {
   const file = join(folder, 'tallygate.yaml')
   writeFileSync(
     file,
-    `identity:
+    `axes:
+  - name: mail
+    from: [{ claim: [contact, mail] }]
+identity:
   most_keys: 6
   most_clients: 2
   issuers:
@@ -87,13 +90,17 @@ async function openSession(headers: Record<string, string>): Promise<WebSocket> 
 }
 
 test('a person that is seen for the first time has a key and a client, and its calls are counted as with a key', async () => {
-  const ann = bearer()
+  const ann = bearer({ contact: { mail: 'ann@example.com' } })
   expect(await ask(ann)).toMatchObject({ status: 200 })
   expect(await ask({ 'x-api-key': ann.authorization?.slice(7) ?? '' })).toMatchObject({ status: 200 })
   expect(await ask(ann, '/v1/models', {})).toMatchObject({ body: { data: [{}, {}] } })
   await expect
     .poll(async () => (await ask(ann, '/v1/usage?group_by=key', {})).body)
     .toMatchObject({ client: 'research', requests: 2 })
+  const { rows: calls } = await stack.pool.query(
+    'select axes, count(*)::int from tallygate.calls group by axes',
+  )
+  expect(calls).toEqual([{ axes: 'mail=ann@example.com', count: 2 }])
   const [key] = await keysOf('ann')
   expect(key).toMatchObject({ client: 'research', id: expect.stringMatching(/^key_/) })
   const { rows } = await stack.pool.query(
