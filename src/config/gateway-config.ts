@@ -162,7 +162,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
   }
   checkRedisPrefix(values, problems)
   const prices = parsePrices(file, upstreams)
-  const tls = readTlsFiles(env, problems)
+  const tls = readTlsFiles(env, file.identity?.proxy?.certificate?.caFile ?? null, problems)
   const tracing = readTracing(env, problems)
   const metricsExport = readMetricsExport(env, problems)
   if (values !== null) problems.push(...sharedPorts(values))
@@ -277,13 +277,19 @@ function parsePrices(
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
+  /** Authorities of clients' certificates; absent: clients are asked for none. */
+  readonly clientCaFile?: string
 }
 
 /** TLS_CERT_FILE and TLS_KEY_FILE; `null`: plain HTTP, or a problem was added. */
-function readTlsFiles(env: Environment, problems: string[]): TlsFiles | null {
+function readTlsFiles(env: Environment, clientCaFile: string | null, problems: string[]): TlsFiles | null {
   const certFile = readVariable(env, 'TLS_CERT_FILE')
   const keyFile = readVariable(env, 'TLS_KEY_FILE')
-  if (certFile === null && keyFile === null) return null
+  if (certFile === null && keyFile === null) {
+    if (clientCaFile !== null)
+      problems.push('TLS_CERT_FILE: is not set, and without TLS no proxy shows the certificate of identity')
+    return null
+  }
   const cert = readPem('TLS_CERT_FILE', certFile, problems)
   const key = readPem('TLS_KEY_FILE', keyFile, problems)
   if (certFile === null || keyFile === null || cert === null || key === null) return null
@@ -298,7 +304,7 @@ function readTlsFiles(env: Environment, problems: string[]): TlsFiles | null {
     problems.push(`TLS_CERT_FILE: the certificate ended ${endsAt.toISOString()}: renew it`)
     return null
   }
-  return { certFile, keyFile }
+  return { certFile, keyFile, ...(clientCaFile === null ? {} : { clientCaFile }) }
 }
 
 function readPem(

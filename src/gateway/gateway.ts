@@ -36,7 +36,8 @@ const HANDSHAKE_TIMEOUT_MS = 5_000
 
 export interface GatewayOptions {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null
+  /** `ca`: authorities of the certificates that clients may have; absent: they are asked for none. */
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer; readonly ca?: Buffer } | null
   /** Both doors admit calls by the same stages. */
   readonly admission: AdmissionOptions
   readonly listModels: ModelsOptions['listModels']
@@ -149,7 +150,15 @@ function createServer(tls: GatewayOptions['tls'], handler: RequestListener): Htt
     tls === null
       ? createHttpServer(limits, handler)
       : createHttpsServer(
-          { ...limits, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS, ALPNProtocols: ALPN_PROTOCOLS },
+          {
+            ...limits,
+            ...tls,
+            handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+            ALPNProtocols: ALPN_PROTOCOLS,
+            // Who has none, or another one, calls with a key: only the headers of a proxy need it.
+            requestCert: tls.ca !== undefined,
+            rejectUnauthorized: false,
+          },
           handler,
         )
   connectionsOf(server)

@@ -740,6 +740,22 @@ describe('HTTPS', () => {
       'TLS_CERT_FILE: is not set, but the other half of HTTPS is',
     ])
   })
+
+  test('the certificate of a proxy needs TLS, and its authority is read with that of the gateway', () => {
+    const [cert = '', key = '', ca = ''] = ['cert.pem', 'key.pem', 'proxy/ca.pem'].map((name) =>
+      fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url)),
+    )
+    const proxy = `{ client: header, certificate: { ca_file: '${ca}', names: [proxy.internal] } }`
+    const env = { ...MINIMAL, ...withFile('identity:', `  proxy: ${proxy}`) }
+    expect(problemsOf(env)).toEqual([
+      'TLS_CERT_FILE: is not set, and without TLS no proxy shows the certificate of identity',
+    ])
+    expect(loadGatewayConfig({ ...env, TLS_CERT_FILE: cert, TLS_KEY_FILE: key }).tls).toEqual({
+      certFile: cert,
+      keyFile: key,
+      clientCaFile: ca,
+    })
+  })
 })
 
 test('spans and metrics go where the variables of OpenTelemetry say, and nowhere where they say nothing or so', () => {

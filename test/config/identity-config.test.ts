@@ -40,9 +40,25 @@ test('without more than it needs an issuer has bounds on time, signatures and wh
     mostKeys: 10_000,
     mostClients: 0,
   })
-  expect(
-    shape.parse({ proxy: { secret_env: 'PROXY_SECRET', client: 'header' } }).proxy?.secrets,
-  ).toHaveLength(2)
+  expect(shape.parse({ proxy: { secret_env: 'PROXY_SECRET', client: 'header' } }).proxy).toMatchObject({
+    secrets: [SECRET, `${SECRET}-2`],
+    certificate: null,
+  })
+})
+
+const CA_FILE = 'test/fixtures/tls/proxy/ca.pem'
+
+test('the certificate of a proxy has a DNS name, a URI or a common name', () => {
+  const names = ['Proxy.internal', 'spiffe://corp/edge', 'CN=edge proxy']
+  const certificate = { ca_file: CA_FILE, names }
+  expect(shape.parse({ proxy: { certificate, client: 'header' } }).proxy).toEqual({
+    secrets: null,
+    certificate: {
+      caFile: CA_FILE,
+      names: ['DNS:proxy.internal', 'URI:spiffe://corp/edge', 'CN=edge proxy'],
+    },
+    client: { kind: 'header' },
+  })
 })
 
 describe('is refused:', () => {
@@ -67,6 +83,20 @@ describe('is refused:', () => {
 
   test.each([['SHORT'], ['EMPTY_PART'], ['UNSET']])('a proxy with the secret in %s', (secret_env) => {
     expect(problemsOf({}, { proxy: { secret_env, client: 'header' } })).toHaveLength(1)
+  })
+
+  test.each([
+    ['nothing that proves it', undefined],
+    ['a file that is not there', { ca_file: '/nowhere.pem', names: ['a'] }],
+    ['a file without certificates', { ca_file: 'test/fixtures/tls/proxy/key.pem', names: ['a'] }],
+    ['no names', { ca_file: CA_FILE }],
+    ['an empty list of names', { ca_file: CA_FILE, names: [] }],
+    ['a wildcard', { ca_file: CA_FILE, names: ['*.internal'] }],
+    ['a URI with a comma', { ca_file: CA_FILE, names: ['spiffe://a, DNS:b'] }],
+    ['a whole subject', { ca_file: CA_FILE, names: ['CN=a,O=b'] }],
+    ['an empty name', { ca_file: CA_FILE, names: [''] }],
+  ])('a proxy with %s', (_what, certificate) => {
+    expect(problemsOf({}, { proxy: { certificate, client: 'header' } })).toHaveLength(1)
   })
 
   test('two issuers that call themselves the same', () => {

@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import type { ClaimPath } from '../../domain/claims.ts'
@@ -37,10 +39,20 @@ export interface TokenIssuer {
   readonly revokedFile: string | null
 }
 
-/** A proxy of the operator's own that says who calls. */
+/** A certificate that connections of a proxy have to have. */
+export interface ProxyCertificate {
+  /** Authorities in PEM, one of which has to have signed it. */
+  readonly caFile: string
+  /** One of them has to stand in it: `DNS:…` or `URI:…` of its alternative names, or `CN=…` of its subject. */
+  readonly names: readonly string[]
+}
+
+/** A proxy of the operator's own that says who calls. It proves itself by a secret, by a certificate, or by both. */
 export interface TrustedProxy {
-  /** One of them comes with each request that it vouches for. */
-  readonly secrets: readonly string[]
+  /** One of them comes with each request that it vouches for; `null`: it has a certificate. */
+  readonly secrets: readonly string[] | null
+  /** `null`: it has a secret. */
+  readonly certificate: ProxyCertificate | null
   readonly client: Extract<ClientRule, { readonly kind: 'fixed' }> | { readonly kind: 'header' }
 }
 
@@ -126,6 +138,48 @@ function isSecret(one: string): boolean {
   return one.length >= LEAST_SECRET && isHeaderValue(one)
 }
 
+const COMMON_NAME = /^CN=[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$/
+const URI_NAME = /^[a-z][a-z0-9+.-]*:\/\/[\x21\x23-\x2b\x2d-\x5b\x5d-\x7e]{1,2000}$/i
+const DNS_NAME = /^(?=.{1,253}$)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i
+
+/** A name as certificates are asked for it; `null`: it is none that one could have without doubt. */
+function certifiedName(name: string): string | null {
+  if (COMMON_NAME.test(name)) return name
+  if (URI_NAME.test(name)) return `URI:${name}`
+  return DNS_NAME.test(name) ? `DNS:${name.toLowerCase()}` : null
+}
+
+const proxyCertificate = z
+  .strictObject({
+    ca_file: text.refine(hasCertificates, 'must name a file with certificates in PEM'),
+    names: z
+      .array(
+        z.string().transform((name, context) => {
+          const found = certifiedName(name)
+          if (found !== null) return found
+          context.addIssue('must be a DNS name without wildcards, a URI, or CN= and a common name')
+          return z.NEVER
+        }),
+      )
+      .min(1, 'must name the certificate of a proxy')
+      .max(100, 'must be at most 100'),
+  })
+  .transform(({ ca_file: caFile, names }): ProxyCertificate => ({ caFile, names }))
+
+function hasCertificates(file: string): boolean {
+  try {
+    return certificatesIn(readFileSync(file, 'latin1')).length > 0
+  } catch {
+    return false
+  }
+}
+
+/** @throws Where one of them cannot be read. */
+export function certificatesIn(pem: string): readonly X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  return blocks.map((block) => new X509Certificate(block))
+}
+
 function proxyShape(env: Environment) {
   const secretsIn = (name: string) => (env[name] ?? '').split(',')
   return z
@@ -136,12 +190,24 @@ function proxyShape(env: Environment) {
         .refine((name) => !env[name] || secretsIn(name).every(isSecret), {
           error: ({ input }) =>
             `names ${input}: each secret in it must have ${LEAST_SECRET} characters of printable ASCII or more`,
-        }),
+        })
+        .optional(),
+      certificate: proxyCertificate.optional(),
       client: z
         .union([fixedClient, z.literal('header')], 'must be header, or have a name')
         .transform((rule) => (rule === 'header' ? ({ kind: 'header' } as const) : rule)),
     })
-    .transform(({ secret_env, client }): TrustedProxy => ({ secrets: secretsIn(secret_env), client }))
+    .refine(
+      ({ secret_env, certificate }) => secret_env !== undefined || certificate !== undefined,
+      'must have a secret_env, a certificate, or both: anybody could send its headers',
+    )
+    .transform(
+      ({ secret_env, certificate, client }): TrustedProxy => ({
+        secrets: secret_env === undefined ? null : secretsIn(secret_env),
+        certificate: certificate ?? null,
+        client,
+      }),
+    )
 }
 
 /** @param env with the secret of the proxy. */

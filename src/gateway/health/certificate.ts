@@ -4,6 +4,7 @@ import type { Server } from 'node:http'
 import { Server as HttpsServer } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import type { TlsFiles } from '../../config/gateway-config.ts'
+import { certificatesIn } from '../../config/yaml/identity-config.ts'
 import type { Logger } from '../../lib/log.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import { repeat } from '../../lib/repeat.ts'
@@ -13,6 +14,8 @@ const CHECK_MS = 5_000
 interface Pem {
   readonly cert: Buffer
   readonly key: Buffer
+  /** Authorities of clients' certificates; absent: clients are asked for none. */
+  readonly ca?: Buffer
 }
 
 /** The certificate for clients: the one that is served, and its end. */
@@ -46,7 +49,9 @@ export function watchCertificate(files: TlsFiles, log: Logger, checkMs = CHECK_M
       createSecureContext(next)
       const nextEndMs = endOf(next)
       if (nextEndMs <= Date.now()) throw new Error(`it ended ${new Date(nextEndMs).toISOString()}`)
-      const isOther = !next.cert.equals(pem.cert) || !next.key.equals(pem.key)
+      if (next.ca !== undefined && certificatesIn(next.ca.toString('latin1')).length === 0)
+        throw new Error('there is no authority of clients')
+      const isOther = textOf(next) !== textOf(pem)
       ;[pem, endsAtMs, seen, refused] = [next, nextEndMs, stamp, null]
       if (!isOther) return
       for (const server of servers) server.setSecureContext(next)
@@ -82,8 +87,13 @@ export function watchCertificate(files: TlsFiles, log: Logger, checkMs = CHECK_M
   }
 }
 
-function readPem({ certFile, keyFile }: TlsFiles): Pem {
-  return { cert: readFileSync(certFile), key: readFileSync(keyFile) }
+function readPem({ certFile, keyFile, clientCaFile }: TlsFiles): Pem {
+  const own = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
+  return clientCaFile === undefined ? own : { ...own, ca: readFileSync(clientCaFile) }
+}
+
+function textOf({ cert, key, ca }: Pem): string {
+  return [cert, key, ca].join('\n')
 }
 
 function endOf({ cert }: Pem): number {
@@ -91,8 +101,8 @@ function endOf({ cert }: Pem): number {
 }
 
 /** Changes whenever one of the files is written or replaced. */
-function stampOf({ certFile, keyFile }: TlsFiles): string {
-  return [certFile, keyFile]
+function stampOf({ certFile, keyFile, clientCaFile = '' }: TlsFiles): string {
+  return [certFile, keyFile, clientCaFile]
     .map((file) => {
       const { ino, mtimeMs, size } = statSync(file, { throwIfNoEntry: false }) ?? {}
       return `${ino}/${mtimeMs}/${size}`

@@ -17,6 +17,8 @@ const LAST_CHUNK = Buffer.from('0\r\n\r\n')
  * that resets the stream has closed this connection.
  */
 export class StreamConnection extends Duplex {
+  /** The connection of its session. */
+  readonly session: Socket
   readonly encrypted: boolean
   readonly remoteAddress: string | undefined
   readonly remotePort: number | undefined
@@ -37,6 +39,7 @@ export class StreamConnection extends Duplex {
     super()
     this.#stream = stream
     this.#isChunked = head.isChunked
+    this.session = socket
     this.encrypted = 'encrypted' in socket && socket.encrypted === true
     this.remoteAddress = socket.remoteAddress
     this.remotePort = socket.remotePort

@@ -10,7 +10,7 @@ import type { AdmissionLimits, AdmissionOptions, Stages } from '../../../src/gat
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
 import { buildPathPolicy } from '../../../src/gateway/admission/path-policy.ts'
 import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
-import { buildGateway } from '../../../src/gateway/gateway.ts'
+import { buildGateway, type GatewayOptions } from '../../../src/gateway/gateway.ts'
 import type { Unattended } from '../../../src/gateway/proxy/unattended.ts'
 import { Circuits } from '../../../src/gateway/routing/circuits.ts'
 import { buildRouteTable } from '../../../src/gateway/routing/model-routes.ts'
@@ -73,7 +73,11 @@ export async function openTwoDoors(
   limits: AdmissionLimits | null = null,
   proven: readonly ProvenUpstream[] = [],
   routes: readonly RouteConfig[] = [],
-  callers: Partial<Pick<AdmissionOptions, 'findCaller' | 'findVouched'>> = {},
+  {
+    tls = null,
+    ...callers
+  }: Partial<Pick<AdmissionOptions, 'findCaller' | 'findVouched'>> &
+    Partial<Pick<GatewayOptions, 'tls'>> = {},
 ): Promise<TwoDoors> {
   const reached: string[] = []
   const failures: unknown[] = []
@@ -106,7 +110,7 @@ export async function openTwoDoors(
   const services = { ...loose, ledger }
   const { app } = buildGateway({
     logger: createLog('silent', 'test'),
-    tls: null,
+    tls,
     admission: {
       stages,
       config: { ...loadGatewayConfig(environmentOf(upstream)), ...settings },

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -66,4 +66,39 @@ test('a gateway does not start on a certificate that is over, and says when it e
   const load = () => loadGatewayConfig(env)
   expect(load).toThrow(ConfigError)
   expect(load).toThrow('TLS_CERT_FILE: the certificate ended 2020-01-02T00:00:00.000Z: renew it')
+})
+
+test('authorities of clients are read again with the certificate, and a file without any is not taken', async () => {
+  use('cert.pem', 'key.pem')
+  const clientCaFile = join(folder, 'client-ca.pem')
+  const proxied = (name: string) => copyFileSync(join(FIXTURES, 'proxy', name), clientCaFile)
+  proxied('ca.pem')
+  const certificate = watchCertificate({ ...files, clientCaFile }, createLog('silent', 'test'), 20)
+  const server = createServer({ ...certificate.pem, requestCert: true, rejectUnauthorized: false })
+  certificate.serve(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const trusted: boolean[] = []
+  server.on('secureConnection', (socket) => {
+    trusted.push(socket.authorized)
+    socket.end()
+  })
+  const authorized = async (name: string) => {
+    const [cert, key] = [name, 'key.pem'].map((file) => readFileSync(join(FIXTURES, 'proxy', file)))
+    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, cert, key })
+    await new Promise((resolve) => socket.on('close', resolve).resume())
+    return trusted.pop()
+  }
+  try {
+    expect([await authorized('proxy.pem'), await authorized('foreign.pem')]).toEqual([true, false])
+    proxied('key.pem')
+    certificate.reload()
+    expect([await authorized('proxy.pem'), await authorized('foreign.pem')]).toEqual([true, false])
+    proxied('other-ca.pem')
+    await expect.poll(() => authorized('foreign.pem')).toBe(true)
+    expect(await authorized('proxy.pem')).toBe(false)
+  } finally {
+    certificate.stop()
+    server.close()
+  }
 })

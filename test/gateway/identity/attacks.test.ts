@@ -11,7 +11,7 @@ let doors: TwoDoors
 const standin = standIn(Date.now)
 
 beforeAll(async () => {
-  const proxy = { secrets: [SECRET, OTHER_SECRET], client: { kind: 'header' } as const }
+  const proxy = { secrets: [SECRET, OTHER_SECRET], certificate: null, client: { kind: 'header' } as const }
   doors = await openTwoDoors(buildStages(proxy), {}, null, [], [], {
     findCaller: (key) => standin.identities.find(key),
     findVouched: (subject, client) => standin.identities.findVouched(subject, client),

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { TrustedProxy } from '../../../config/yaml/identity-config.ts'
 import { isName } from '../../../domain/names.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
+import { certifiedBy } from '../../identity/client-certificate.ts'
 import type { Stage } from '../admission.ts'
 
 const SECRET = 'x-tallygate-proxy-secret'
@@ -17,6 +18,11 @@ const WRONG_SECRET: CallRefusal = {
   reason: 'proxy_secret',
   detail: { message: 'The secret of the proxy in front is missing its one right value.' },
 }
+const NO_CERTIFICATE: CallRefusal = {
+  error: 'invalid_api_key',
+  reason: 'proxy_certificate',
+  detail: { message: 'The connection does not have the certificate of the proxy in front.' },
+}
 const UNCLEAR: CallRefusal = {
   error: 'invalid_api_key',
   reason: 'proxy_headers',
@@ -24,21 +30,26 @@ const UNCLEAR: CallRefusal = {
 }
 
 /**
- * Reads whom the operator's own proxy vouches for. Its headers say nothing without its secret, and none of them goes
- * upstream. A request without a subject needs a key, as others do.
+ * Reads whom the operator's own proxy vouches for. Its headers say nothing without its secret, its certificate, or both,
+ * as it is configured, and none of them goes upstream. A request without a subject needs a key, as others do.
  */
-export function vouchedBy({ secrets, client: rule }: TrustedProxy): Stage {
-  const digests = secrets.map(digestOf)
+export function vouchedBy({ secrets, certificate, client: rule }: TrustedProxy): Stage {
+  const digests = secrets?.map(digestOf) ?? null
+  const isCertified = certificate === null ? null : certifiedBy(certificate.names)
   return function readVouched(admission) {
-    const { rawHeaders } = admission.request
-    const [secret, ...others] = valuesOf(rawHeaders, SECRET)
-    if (secret === undefined) return null
-    // All are compared, so the time says nothing of which one it was.
-    const sent = digestOf(secret)
-    const isRight = digests.filter((digest) => timingSafeEqual(digest, sent)).length > 0
-    if (!isRight || others.length > 0) return WRONG_SECRET
+    const { rawHeaders, socket } = admission.request
+    if (digests !== null) {
+      const [secret, ...others] = valuesOf(rawHeaders, SECRET)
+      if (secret === undefined) return null
+      // All are compared, so the time says nothing of which one it was.
+      const sent = digestOf(secret)
+      const isRight = digests.filter((digest) => timingSafeEqual(digest, sent)).length > 0
+      if (!isRight || others.length > 0) return WRONG_SECRET
+    }
     const subjects = valuesOf(rawHeaders, SUBJECT)
     if (subjects.length === 0) return null
+    if (isCertified?.(socket, admission.arrivedAtMs) === false)
+      return digests === null ? null : NO_CERTIFICATE
     const clients = rule.kind === 'fixed' ? [rule.name] : valuesOf(rawHeaders, CLIENT)
     const [subject = ''] = subjects
     const [client = ''] = clients
