@@ -2,9 +2,12 @@ import { ERRORS, type ErrorDetail, type ErrorName } from './errors.ts'
 
 /**
  * How an error is written: as the API does that the client library is made for. `message` is Mistral's and Cohere's,
- * `aws` Bedrock's, `google` Gemini's and Vertex's.
+ * `aws` Bedrock's, `google` Gemini's and Vertex's, `json_rpc` that of MCP.
  */
-export type ErrorShape = 'openai' | 'anthropic' | 'google' | 'aws' | 'ollama' | 'message' | 'xai'
+export type ErrorShape = 'openai' | 'anthropic' | 'google' | 'aws' | 'ollama' | 'message' | 'xai' | 'json_rpc'
+
+/** The first of the codes that JSON-RPC leaves to servers. */
+const SERVER_ERROR = -32000
 
 /** Libraries of AWS try a 429 again whatever it says; this one they do not. */
 const SPENT_AT_AWS = 400
@@ -78,6 +81,9 @@ export function errorBody(shape: ErrorShape, name: ErrorName, detail: ErrorDetai
       return { object: 'error', message, type, param, code }
     case 'xai':
       return { code: code ?? type, error: message }
+    case 'json_rpc':
+      // It has no id, as the message may not have been read.
+      return { jsonrpc: '2.0', error: { code: SERVER_ERROR, message, data: { type, code, param } } }
     default:
       return shape satisfies never
   }

@@ -216,6 +216,11 @@ export interface Dialect {
    * The credential that it makes lets its bearer talk to the provider past the gateway, where nothing can be counted.
    */
   readonly passesBy?: true
+  /**
+   * Its requests are JSON-RPC. Those of this method call the tool that `params.name` names, which stands for a model;
+   * those of others cost nothing.
+   */
+  readonly callsTools?: string
   /** Known to cost nothing: an answer without figures is then no gap. */
   readonly isFree?: true
   /** Reads whatever an unknown path answers: silence then says nothing about its cost. */

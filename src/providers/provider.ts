@@ -54,10 +54,12 @@ interface ProviderFields {
   readonly answerForm?: AnswerForm
   /** The places where its answers hold addresses of its own; absent: in `location` and `content-location` alone. */
   readonly ownAddresses?: OwnAddresses
+  /** A call costs what its price says of a call, although nothing of it is counted; absent: then it costs nothing. */
+  readonly billsCalls?: true
   /** Headers of requests that the gateway makes for itself; absent: none. */
   readonly requestHeaders?: Readonly<Record<string, string>>
-  /** Path and query of the list of models; absent: `/v1/models`. */
-  readonly modelListPath?: string
+  /** Path and query of the list of models; absent: `/v1/models`, `null`: it has none. */
+  readonly modelListPath?: string | null
   /**
    * Requests with a body that cost nothing, or only begin work that is billed later. When in doubt a path stays out.
    */

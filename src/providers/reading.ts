@@ -81,7 +81,13 @@ function freeUnlessReported(provider: Provider, method: string, path: string): R
   const dialect = fetched ?? selectDialect(provider, 'POST', path)
   if (dialect === null) return FREE
   // Its answer never reports anything, whatever was generated for it.
-  if (method === 'HEAD' && fetched === null) return { reading: 'metered', dialect }
+  if (method === 'HEAD' && fetched === null && dialect.callsTools === undefined)
+    return { reading: 'metered', dialect }
+  return asFree(dialect)
+}
+
+/** The reading of a call that costs nothing, at an endpoint where others do: what it reports is counted. */
+export function asFree(dialect: Dialect): Reading {
   let reading = reportedOnly.get(dialect)
   if (reading === undefined) {
     reading = { reading: 'free', dialect: { ...dialect, isFree: true } }

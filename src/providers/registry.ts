@@ -19,6 +19,7 @@ import { openAiEndpoints } from './openai/openai-endpoints.ts'
 import { liteLlmProxy, openAiCompatible } from './own-servers/any-server.ts'
 import { llamaCpp } from './own-servers/llamacpp.ts'
 import { lmStudio } from './own-servers/lmstudio.ts'
+import { mcp } from './own-servers/mcp.ts'
 import { ollama } from './own-servers/ollama.ts'
 import { tgi } from './own-servers/tgi.ts'
 import { cerebras, deepseek, gpuStack, groq, moonshotAi, together, vllm, zai } from './plain-entries.ts'
@@ -61,6 +62,7 @@ const REGISTRY = {
   lmstudio: lmStudio,
   'litellm-proxy': liteLlmProxy,
   gpustack: gpuStack,
+  mcp,
   'openai-compatible': openAiCompatible,
 } as const satisfies Readonly<Record<string, ProviderEntry>>
 
@@ -80,9 +82,10 @@ export function findEntry(name: string): ProviderEntry | null {
   return isProvider(name) ? REGISTRY[name] : null
 }
 
-/** Path and query of a provider's list of models. */
-export function modelListPathOf(provider: Provider): string {
-  return entryOf(provider).modelListPath ?? '/v1/models'
+/** Path and query of a provider's list of models; `null`: it has none. */
+export function modelListPathOf(provider: Provider): string | null {
+  const { modelListPath = '/v1/models' } = entryOf(provider)
+  return modelListPath
 }
 
 function isProvider(name: string): name is Provider {

@@ -10,6 +10,7 @@ const SHAPES = {
   ollama: true,
   message: true,
   xai: true,
+  json_rpc: true,
 } satisfies Record<ErrorShape, true>
 
 test.each(

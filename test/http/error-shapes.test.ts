@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type ErrorShape, errorBody, errorHeadersIn, errorStatus } from '../../src/http/error-shape.ts'
 import { ERROR_NAMES, ERRORS } from '../../src/http/errors.ts'
 
-const SHAPES = ['openai', 'anthropic', 'google', 'aws', 'ollama', 'message', 'xai'] as const
+const SHAPES = ['openai', 'anthropic', 'google', 'aws', 'ollama', 'message', 'xai', 'json_rpc'] as const
 const message = 'The budget of 5 USD a day is spent.'
 
 test.each([
@@ -11,6 +11,17 @@ test.each([
   ['ollama', { error: message }],
   ['message', { object: 'error', message, type: 'rate_limit_error', param: null, code: 'budget_exceeded' }],
   ['xai', { code: 'budget_exceeded', error: message }],
+  [
+    'json_rpc',
+    {
+      jsonrpc: '2.0',
+      error: {
+        code: -32000,
+        message,
+        data: { type: 'rate_limit_error', code: 'budget_exceeded', param: null },
+      },
+    },
+  ],
   ['openai', { error: { message, type: 'rate_limit_error', param: null, code: 'budget_exceeded' } }],
   ['anthropic', { type: 'error', error: { type: 'rate_limit_error', message } }],
 ] as const)('a spent budget as libraries of %s read it', (shape, body) => {

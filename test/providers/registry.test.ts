@@ -202,7 +202,7 @@ const ONE_ANSWER = [
   ...['cohere.embed', 'gemini.embed-content', 'ollama.embed', 'openai.embeddings', 'voyage.embeddings'],
   ...['vertex.predict', 'cohere.rerank', 'bedrock.rerank', 'bedrock.rerank-invoke', 'openai.rerank'],
   ...['vertex.ranking', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
-  ...['perplexity.search', 'bedrock.guardrail'],
+  ...['perplexity.search', 'bedrock.guardrail', 'mcp.tools'],
   // What they begin is not known here, and reserves as a job does.
   ...['perplexity.async-chat', 'passes-by'],
 ]

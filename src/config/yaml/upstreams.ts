@@ -1,6 +1,6 @@
 import { NO_PATH_RULES } from '../../domain/path-patterns.ts'
 import { isPlaceAsked, placeOfUpstream } from '../../pricing/places/upstream-places.ts'
-import { modelListPathOf } from '../../providers/registry.ts'
+import { entryOf, modelListPathOf } from '../../providers/registry.ts'
 import type { ConfigFile, FileUpstream, PathsConfig } from './config-file.ts'
 import { readCredentials } from './credentials-config.ts'
 import { joinRoutes, type RouteConfig } from './routes.ts'
@@ -105,6 +105,10 @@ function reportDoubles(first: readonly UpstreamConfig[], file: ConfigFile): void
     const provider = written.provider ?? providerOfHost(written.url.host)
     if (written.deployment !== undefined && !isPlaceAsked(provider)) {
       file.report(line, `deployment is for upstreams on Azure, and ${name} is ${provider}`)
+    }
+    // Nothing else in a request to it says which server it is for.
+    if (entryOf(provider).endpoints.some(({ dialect }) => dialect.callsTools) && prefix === undefined) {
+      file.report(line, `upstream ${name} of provider ${provider} needs a path_prefix`)
     }
     if (names.has(name)) file.report(line, `the name ${name} is taken by another upstream`)
     names.add(name)

@@ -19,6 +19,7 @@ import {
   routeByHead,
   routeByModel,
 } from './stages/target.ts'
+import { readTool } from './stages/tool.ts'
 import { checkUpstreamCredential } from './stages/upstream-credential.ts'
 import { vouchedBy } from './stages/vouched.ts'
 
@@ -80,6 +81,8 @@ export function buildStages(proxy: TrustedProxy | null = null): Stages {
       requireModelFirst,
       // Before the other checks: each depends on the upstream.
       routeByModel,
+      // After the route: its dialect says whether tools are called, and each has limits and a price of its own.
+      readTool,
       // Again, for calls whose upstream was unknown until now; the others pass at once.
       checkPath,
       // After the route: whether names matter depends on the upstream.

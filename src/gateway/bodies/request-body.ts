@@ -1,7 +1,7 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import { AskedSize } from './asked-size.ts'
-import { type Literal, literalAt, memberKey, memberName, modelText } from './scanned-values.ts'
+import { foldName, type Literal, literalAt, memberKey, memberName, modelText } from './scanned-values.ts'
 
 /**
  * No request has so many keys at its top level. Reading one takes up to 2 µs, so a body full of keys would
@@ -94,6 +94,7 @@ class BodyScan {
     streamOptions: null,
     asked: new AskedSize(),
     members: NO_MEMBERS,
+    isWantedInDoubt: false,
   }
 
   constructor(body: Buffer, wanted: Wanted) {
@@ -134,7 +135,10 @@ class BodyScan {
   }
 
   #keep(name: string, start: number, end: number): void {
-    if (this.#wanted?.has(name)) this.#members?.set(name, [start, end])
+    const isWanted = this.#wanted?.has(name) === true
+    if (isWanted ? this.#members?.has(name) : this.#wanted?.has(foldName(name)))
+      this.#found.isWantedInDoubt = true
+    if (isWanted) this.#members?.set(name, [start, end])
   }
 
   #take(key: string, start: number, end: number, elements: number): void {
@@ -234,6 +238,8 @@ export interface RequestScan {
   readonly asked: AskedSize
   /** Where the values of wanted members stand; of one that is there twice the last. */
   readonly members: ReadonlyMap<string, readonly [start: number, end: number]>
+  /** One of these stands there more than once, or in other letters, as Go's servers take it. */
+  readonly isWantedInDoubt: boolean
 }
 
 /** The value of `stream_options`. */

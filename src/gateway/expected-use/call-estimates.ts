@@ -198,6 +198,10 @@ export class CallEstimates {
     if (route.reading === 'deferred') return this.#job
     const asked = body.scan?.asked ?? NOTHING_ASKED
     const model = cleanModel(admission.sentModel)
+    if (dialect.callsTools !== undefined && model !== null) {
+      const { request = 0 } = this.#ratesOf(admission, model, null).tiers[0] ?? {}
+      return new CallEstimate(BigInt(Math.ceil(request)), 0, true, request, null)
+    }
     if (dialect.countsTokens === false && route.reading === 'metered') {
       return this.#estimateMedia(admission, dialect, asked, model)
     }

@@ -61,6 +61,7 @@ export class FormUpload {
       streamOptions: null,
       asked,
       members: new Map(),
+      isWantedInDoubt: false,
     }
   }
 

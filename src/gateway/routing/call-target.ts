@@ -111,6 +111,7 @@ const SHAPES: Readonly<Record<ApiFamily, ErrorShape>> = {
 }
 /** Those whose paths are OpenAI's, and whose own libraries read other errors. */
 const OWN_SHAPES: ReadonlyMap<Provider, ErrorShape> = new Map([
+  ['mcp', 'json_rpc'],
   ['mistral', 'message'],
   ['xai', 'xai'],
 ])

@@ -26,14 +26,19 @@ export interface Use
 
 type LinearCost = Priced & { readonly price: LinearPrice }
 
-/** What a use costs at the prices found for its model. */
+/**
+ * What a use costs at the prices found for its model.
+ *
+ * @param isCall Where the model has a price, the call is a use by itself.
+ */
 export function priceUse(
   { found, missing }: Pick<PriceAnswer, 'found' | 'missing'>,
   use: Use,
+  isCall: boolean,
 ): LinearCost | Unpriced {
   const { usage, units } = use
   const model = use.model ?? use.requestedModel
-  const isUsed = hasUse(use)
+  const isUsed = hasUse(use) || (isCall && found !== null)
   const price = found === null ? null : choosePrice(found.prices, usage, units, isUsed, promptsOf(use))
   // Requests of which some may have been long, and others not.
   if (price === null && found !== null && isUsed)

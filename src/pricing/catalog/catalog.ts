@@ -1,5 +1,6 @@
 import type { UsagePart } from '../../call/observation.ts'
 import { NO_UNITS, NO_USAGE } from '../../call/usage.ts'
+import { findEntry } from '../../providers/registry.ts'
 import { byPrecedence } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
 import { tierAt } from '../places/place-tiers.ts'
@@ -144,8 +145,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs } = call
     const place = call.place ?? placeOfCall(places.get(upstream), call.requestedModel)
     const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs }, place)
-    const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use)
-    const own = keepTier(scope.serviceTier, priceParts(call, priceHere))
+    const own = keepTier(scope.serviceTier, priceParts(call, scope))
     if (scope.factor.value.digits === 0n)
       return { ...own, reported: { ownCostPico: listCost(call, scope), differs: false } }
     if (call.reportedCostPico === null || call.reportedCostPico < 0n) return own
@@ -157,12 +157,14 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   /** Of a call that is not charged: what it would have been at list price. */
   function listCost(call: CallToPrice, scope: CallScope): bigint | null {
     const atList = { ...scope, factor: NO_FACTOR }
-    const listed = priceParts(call, (use) => priceUse(answer(atList, use.model, use.requestedModel), use))
+    const listed = priceParts(call, atList)
     return listed.kind === 'priced' ? listed.costPico : null
   }
 
-  function priceParts(call: CallToPrice, priceHere: (use: Use) => ReturnType<typeof priceUse>): PriceOfCall {
+  function priceParts(call: CallToPrice, scope: CallScope): PriceOfCall {
     const { parts } = call
+    const isCall = findEntry(scope.provider)?.billsCalls === true
+    const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use, isCall)
     if (parts === null || parts.length === 0) return priceHere(call)
     const costOfPart = (part: UsagePart): PartCost => {
       const isOwn = part.model === null || part.model === call.model

@@ -125,7 +125,7 @@ function makeMatchers(family: ApiFamily): Matchers {
   const patterns = groups.flatMap((group) => group.patterns)
   const matches = matcherOf(patterns.filter((pattern) => !pattern.endsWith('/**')))
   const isOnlyHere = matcherOf(homes.flatMap(({ entry }) => entry.ownPaths ?? []))
-  const lists = new Set(homes.map(({ provider }) => modelListPathOf(provider).replace(/\?.*$/, '')))
+  const lists = new Set(homes.map(({ provider }) => modelListPathOf(provider)?.replace(/\?.*$/, '')))
   return {
     has(path) {
       const lowerPath = path.toLowerCase()

@@ -52,8 +52,15 @@ test('stages run in this order', async () => {
     [
       'model',
       [
-        ...['checkSignedBody', 'requireModelFirst', 'routeByModel', 'checkPath', 'readNames', 'checkModel'],
-        ...['checkAnswerForm', 'checkReach', 'checkObjects', 'checkUpstreamCredential', 'checkEndedJobs'],
+        ...['checkSignedBody', 'requireModelFirst', 'routeByModel', 'readTool', 'checkPath', 'readNames'],
+        ...[
+          'checkModel',
+          'checkAnswerForm',
+          'checkReach',
+          'checkObjects',
+          'checkUpstreamCredential',
+          'checkEndedJobs',
+        ],
         ...['readAxes', 'checkLimits'],
       ],
     ],
@@ -169,10 +176,10 @@ describe('refusals', () => {
     )
     // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel and
     // readAxes never refuse.
-    // Signatures and credentials that end have tests of their own.
+    // Signatures, tools and credentials that end have tests of their own.
     expect(others).toEqual([
       ...['checkSignature', 'refuseOwnOperation', 'planBody', 'checkSignedBody', 'requireModelFirst'],
-      ...['routeByModel', 'readNames', 'checkReach', 'checkUpstreamCredential', 'checkEndedJobs'],
+      ...['routeByModel', 'readTool', 'readNames', 'checkReach', 'checkUpstreamCredential', 'checkEndedJobs'],
       'readAxes',
     ])
   })

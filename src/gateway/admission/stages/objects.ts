@@ -148,7 +148,8 @@ const READS_ACCOUNT: CallRefusal = {
 export function readNames(admission: Admission): CallRefusal | null | Promise<CallRefusal | null> {
   const { body, route, caller, candidates } = admission
   const isFree = candidates.length === 0 && route.upstream.objects === 'shared' && caller.models === null
-  if (body.plain === null || isFree) return null
+  // Arguments of tools are of the tools' own.
+  if (body.plain === null || isFree || route.dialect?.callsTools !== undefined) return null
   const found = namesInBody(
     route.target.canonicalPath,
     body.plain,
