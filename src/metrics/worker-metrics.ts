@@ -223,7 +223,7 @@ export function showPrices(registry: Registry, find: () => Promise<PriceFreshnes
   )
   gauge(
     'tallygate_prices_age_seconds',
-    'How long ago prices were last known to be the newest, or the age of the data of the release if none were fetched.',
+    "How long ago prices were last known to be the newest, or the age of the release's data if none were fetched.",
     (known) => (known === null ? null : Math.max(0, (Date.now() - known.freshAt.getTime()) / 1000)),
   )
   gauge(

@@ -78,7 +78,7 @@ export async function openTroubledLedger(
   })
   await pool.query(
     `insert into tallygate.billing_receivers (name, kind, holder, held_until, problem)
-     values ('stripe', 'stripe', 'host:1', now() + interval '1 hour', 'it answered 401')`,
+     values ('stripe', 'stripe', 'host:1', now() + interval '1 day', 'it answered 401')`,
   )
   // A month to come is one of the last, whatever day it is.
   await pool.query(
