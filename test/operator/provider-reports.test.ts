@@ -103,3 +103,42 @@ test.each([
 test('another token gets nothing of it', async () => {
   expect((await ask(`/v1/organization/costs?start_time=${start}`, 'wrong')).status).toBe(401)
 })
+
+test('an invoice is taken over HTTP, held against totals, and named where it cannot be read', async () => {
+  const invoice = (usd: string) =>
+    operator.ask({
+      method: 'POST',
+      url: '/admin/v1/invoices',
+      payload: {
+        text: [
+          'BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ProviderName,x_Model',
+          `${usd},USD,Usage,${FROM}T00:00:00Z,OpenAI,gpt-4o`,
+          `0.000000000001,USD,Usage,${FROM}T00:00:00Z,OpenAI,claude`,
+          `0.19,USD,Tax,${FROM}T00:00:00Z,OpenAI,VAT`,
+        ].join('\n'),
+        as_charges: true,
+      },
+    })
+  expect(await invoice('much')).toMatchObject({
+    status: 400,
+    document: {
+      error: { param: 'text', message: 'text cannot be read: line 2: "much" is not an amount.' },
+    },
+  })
+  expect(await invoice('0.012500000001')).toMatchObject({
+    status: 200,
+    document: { format: 'focus', providers: ['openai'], rows_read: 3, charges_set: 1, from: FROM },
+  })
+  const month = FROM.slice(0, 7)
+  expect(await operator.ask(`/admin/v1/reconcile?provider=openai&month=${month}`)).toMatchObject({
+    status: 200,
+    document: { from: FROM, to: FROM, invoice: { difference_usd: '0', differences: [] } },
+  })
+  expect((await operator.ask('/admin/v1/reconcile?provider=google&month=2020-01')).status).toBe(404)
+  expect((await operator.ask('/admin/v1/reconcile?provider=google')).status).toBe(400)
+  const { document } = await operator.ask('/admin/v1/invoices')
+  const [{ id }] = document as readonly [{ readonly id: string }]
+  const removed = { method: 'DELETE', url: `/admin/v1/invoices/${id}` } as const
+  expect((await operator.ask(removed)).status).toBe(200)
+  expect((await operator.ask(removed)).status).toBe(404)
+})

@@ -44,6 +44,7 @@ export function partsOfName(name: string): readonly string[] {
     .toLowerCase()
     .replace(/^(?:[a-z]{2,6}\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen)\./, '')
     .replace(/-v[0-9]+:[0-9]+$|@[0-9a-z-]+$/, '')
+    .replace(/([0-9])\.0(?![0-9])/g, '$1')
     .replace(/[-@]?20[0-9]{2}-?[01][0-9]-?[0-3][0-9]/g, '')
   return plain.match(/[a-z]+|[0-9]+/g) ?? []
 }
@@ -54,11 +55,12 @@ const VARIANTS =
 
 /** Which of these models an invoice speaks of: one that it names, else the one with most parts. `null`: none of them. */
 export function modelIn(service: string, models: readonly string[]): string | null {
-  const parts = partsOfName(service)
+  // Capitals part words in some meters, and stand within names in others: `NovaLite`, `DeepSeek`.
+  const parts = [service, service.replace(/([a-z])(?=[A-Z])/g, '$1 ')].map(partsOfName)
   const written = service.toLowerCase()
   const found = models
     .map((model) => ({ model, own: partsOfName(model) }))
-    .filter(({ own }) => own.length > 0 && begins(parts, own))
+    .filter(({ own }) => own.length > 0 && parts.some((some) => begins(some, own)))
     .map(({ model, own }) => ({
       ...{ model, parts: own.length },
       named: written.includes(model.toLowerCase()) ? model.length : 0,

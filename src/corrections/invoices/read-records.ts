@@ -127,11 +127,15 @@ function parsed({ line, text }: WrittenRecord, mayGoOn: boolean): unknown {
   }
 }
 
+/** No export has members of members of as many. */
+const DEEPEST = 6
+
 /** Pages have buckets of days, and these have results; all else is a record. */
-function recordsIn(document: unknown, line: number): readonly ReadRecord[] {
-  if (Array.isArray(document)) return document.flatMap((one) => recordsIn(one, line))
-  if (typeof document !== 'object' || document === null) throw new BadRow(`line ${line} is not an object`)
-  if ('data' in document && Array.isArray(document.data)) return recordsIn(document.data, line)
+function recordsIn(document: unknown, line: number, depth = 0): readonly ReadRecord[] {
+  if (typeof document !== 'object' || document === null || depth > DEEPEST)
+    throw new BadRow(`line ${line} is not an object of an invoice`)
+  if (Array.isArray(document)) return document.flatMap((one) => recordsIn(one, line, depth + 1))
+  if ('data' in document && Array.isArray(document.data)) return recordsIn(document.data, line, depth + 1)
   if (!('results' in document) || !Array.isArray(document.results)) return [recordOf(document, line)]
   const { results, ...bucket } = document
   return results.map((result) => recordOf({ ...bucket, ...result }, line))
@@ -140,11 +144,12 @@ function recordsIn(document: unknown, line: number): readonly ReadRecord[] {
 function recordOf(document: object, line: number): ReadRecord {
   const members = new Map<string, string>()
   const names: string[] = []
-  const add = (prefix: string, value: object) => {
+  const add = (prefix: string, value: object, depth: number) => {
+    if (depth > DEEPEST) throw new BadRow(`line ${line} is not an object of an invoice`)
     for (const [name, member] of Object.entries(value)) {
       const path = `${prefix}${name}`
       if (typeof member === 'object' && member !== null && !Array.isArray(member)) {
-        add(`${path}.`, member)
+        add(`${path}.`, member, depth + 1)
         continue
       }
       names.push(path)
@@ -152,6 +157,6 @@ function recordOf(document: object, line: number): ReadRecord {
         members.set(columnName(path), Array.isArray(member) ? JSON.stringify(member) : `${member}`)
     }
   }
-  add('', document)
+  add('', document, 0)
   return { line, names, cells: cellsBy((name) => members.get(name)) }
 }

@@ -434,7 +434,13 @@ test.each([
 const OURS = [
   ...['gpt-4o-2024-08-06', 'gpt-4o-mini-2024-07-18', 'gpt-4.1', 'claude-sonnet-4-20250514'],
   ...['anthropic.claude-3-5-sonnet-20241022-v2:0', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'],
-  ...['gemini-2.5-pro', 'gemini-2.5-flash'],
+  ...[
+    'gemini-2.5-pro',
+    'gemini-2.5-flash',
+    'gemini-2.0-flash',
+    'amazon.nova-lite-v1:0',
+    'us.deepseek.r1-v1:0',
+  ],
 ]
 
 test.each([
@@ -452,6 +458,10 @@ test.each([
   ['Gemini 2.5 Flash Text Output - Predictions', 'gemini-2.5-flash'],
   ['Gemini 2.5 Flash Lite Text Output - Predictions', null],
   ['Web Search Usage', null],
+  ['USE1-NovaLite-input-tokens', 'amazon.nova-lite-v1:0'],
+  ['USE1-NovaPro-input-tokens', null],
+  ['DeepSeek-R1-output-tokens', 'us.deepseek.r1-v1:0'],
+  ['Gemini 2.0 Flash Text Input - Predictions', 'gemini-2.0-flash'],
 ])('%s is of our model %s', (service, model) => {
   expect(modelIn(service, OURS)).toBe(model)
 })
@@ -509,6 +519,14 @@ test('a quote that is never closed does not fill memory', async () => {
     })(),
   )
   await expect(read(endless)).rejects.toThrow('line 2 has no end')
+})
+
+test.each([
+  ['objects', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`],
+  ['lists', '['.repeat(100_000) + ']'.repeat(100_000)],
+  ['data', '{"data":['.repeat(10_000) + ']}'.repeat(10_000)],
+])('%s in one another without end are refused', async (_name, text) => {
+  await expect(read(text)).rejects.toThrow('line 1 is not an object of an invoice')
 })
 
 test('a packed file is read as what is in it', async () => {

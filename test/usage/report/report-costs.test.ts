@@ -2,9 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
 import { NO_USAGE } from '../../../src/call/usage.ts'
 import { addCredit } from '../../../src/corrections/adjustments.ts'
+import { selectOwnUse } from '../../../src/corrections/invoices/match/own-use.ts'
 import { reprice } from '../../../src/corrections/reprice.ts'
 import { parseUsdText, picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import { buildLinearPrice, buildReportedPrice } from '../../../src/pricing/price.ts'
+import { inSnapshot } from '../../../src/store/connection/postgres.ts'
 import { explainCosts, findReceipt } from '../../../src/usage/calls/explain-cost.ts'
 import { json, run } from '../../cli/command-line.ts'
 import { orderTo } from '../../corrections/repricing-order.ts'
@@ -76,7 +78,7 @@ afterAll(() => ledger.drop())
 
 type Costs = Readonly<Record<'list_usd' | 'contracted_usd' | 'billed_usd', string>>
 
-/** The three costs of all, after a check that rows and the export by FOCUS add up to them. */
+/** The three costs of all, after a check that rows, the export by FOCUS and own use add up to them. */
 async function costs(): Promise<Costs> {
   const { totals, rows } = Object(await json(env, 'report', '--costs', '--by', 'model,upstream', ...MONTH))
   const { out } = await run(env, 'usage', 'export', '--format', 'focus', ...MONTH)
@@ -98,6 +100,12 @@ async function costs(): Promise<Costs> {
       totals.costs[name],
     )
   }
+  // What an invoice is held against is the same, class by class.
+  const period = { fromDay: '2026-02-01', toDay: '2026-02-28' }
+  const own = await inSnapshot(ledger.pool, (session) => selectOwnUse(session, 'openai', period))
+  expect(picoToUsdText(own.reduce((sum, { amountPico }) => sum + amountPico, 0n))).toBe(
+    totals.costs.contracted_usd,
+  )
   return totals.costs
 }
 

@@ -83,7 +83,7 @@ export const INVOICES: Condition<{ readonly pool: Postgres; readonly nowMs: numb
   rules: [
     {
       name: 'InvoiceUnexplained',
-      expr: `tallygate_invoice_unexplained_usd > 1 and tallygate_invoice_unexplained_usd > ${PERCENT / 100} * tallygate_invoice_usd`,
+      expr: `tallygate_invoice_unexplained_usd > clamp_min(${PERCENT / 100} * tallygate_invoice_usd, 1)`,
       severity: 'ticket',
       summary:
         "A provider's invoice differs from what was counted: `tallygate reconcile --month` says by what.",
