@@ -50,7 +50,7 @@ export const limits: Area = {
       says: 'a budget is a tenth of what was written',
     },
     {
-      find: '    return MODEL_UNPRICED\n',
+      find: '    return unpriced(model)\n',
       replace: '    return null\n',
       says: 'a model without a price passes a hard budget',
     },

@@ -90,7 +90,13 @@ test('a model without a price is refused under a hard budget alone', async () =>
   await limit({ kind: 'budget', per: 'month', isSoft: false, amount: 10n ** 12n })
   const refused = await chat('nobody-has-this')
   expect(refused.status).toBe(403)
-  expect(await refused.json()).toMatchObject({ error: { code: 'model_unpriced', type: 'permission_error' } })
+  expect(await refused.json()).toMatchObject({
+    error: {
+      code: 'model_unpriced',
+      type: 'permission_error',
+      message: expect.stringContaining("'nobody-has-this'"),
+    },
+  })
   const listed = await fetch(`${stack.url}/v1/files`, { headers: { authorization: `Bearer ${client.key}` } })
   expect(listed.status).toBe(200)
   await listed.arrayBuffer()

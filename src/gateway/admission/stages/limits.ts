@@ -1,5 +1,5 @@
 import { cleanModel } from '../../../domain/clean-text.ts'
-import type { CallRefusal } from '../../../http/errors.ts'
+import { type CallRefusal, ERRORS } from '../../../http/errors.ts'
 import { awaitLimits, HeldLimits, isReservation } from '../../../limits/engine/held-limits.ts'
 import {
   ANY_MODEL,
@@ -11,7 +11,6 @@ import {
 import type { Admission, AdmissionOptions } from '../admission.ts'
 import { renderRates } from '../rate-headers.ts'
 
-const MODEL_UNPRICED: CallRefusal = { error: 'model_unpriced', detail: { param: 'model' } }
 const NO_USE: ExpectedUse = { pico: 0n, tokens: 0, isPriced: true }
 
 /** Clients' libraries try every 429 again, and this one stays until the budget's period ends. */
@@ -37,7 +36,7 @@ export function checkLimits(
   const expected = runsModel(admission) ? limits.expectedUse(admission) : NO_USE
   const model = modelOf(admission, expected)
   if (!expected.isPriced && !isNamedLater(admission) && limiter.refusesUnpriced(clientId, keyId, model)) {
-    return MODEL_UNPRICED
+    return unpriced(model)
   }
   const admitted = limiter.admit({
     clientId,
@@ -53,6 +52,13 @@ export function checkLimits(
   return awaitLimits(admitted, client).then((found) =>
     found === 'gone' ? null : take(found, expected, model, admission, options),
   )
+}
+
+/** Names the model, so that its client sees a slip of the pen, and its operator knows what to price. */
+function unpriced(model: string | null): CallRefusal {
+  const isOne = model !== null && model !== ANY_MODEL && !model.includes('\n')
+  const named = isOne ? { message: `${ERRORS.model_unpriced.message} The model is '${model}'.` } : {}
+  return { error: 'model_unpriced', detail: { param: 'model', ...named } }
 }
 
 /** A call on a free path and a fetch of what was made before use a connection, and no tokens. */
