@@ -123,7 +123,8 @@ test('an account there never gets into a client that was made here', async () =>
     keys: [{ token: tokenOf('sk-ops'), team_id: 't9' }],
     teams: [{ team_id: 't9', team_alias: 'ops' }],
   }
-  writeFileSync(file, JSON.stringify(tables))
+  // psql writes a row a line.
+  writeFileSync(file, JSON.stringify(tables, null, '\t'))
   const document = await json(env(), 'key', 'import', '--from', 'litellm', '--file', file)
   expect(document).toMatchObject({ taken: 1, clients_made: ['ops (litellm t9)'] })
 })

@@ -90,9 +90,10 @@ export const importKeysOperation = renderedOperation({
   input: {
     from: choiceField(['litellm'], 'The gateway that made them.').default('litellm'),
     database: textField('The DATABASE_URL of LiteLLM. It is only read.', 'url').optional(),
-    tables: textField(
-      'A file of JSON with the rows: {"keys": [], "teams": [], "users": [], "budgets": []}.',
-    ).optional(),
+    tables: z
+      .string('must be a text')
+      .optional()
+      .describe('A file of JSON with the rows: {"keys": [], "teams": [], "users": [], "budgets": []}.'),
     keys: rowsField('keys').optional(),
     teams: rowsField('teams').default([]),
     users: rowsField('users').default([]),
