@@ -95,6 +95,7 @@ export const SETS = {
     '@google/genai',
     '@aws-sdk/client-bedrock-runtime',
     '@smithy/node-http-handler',
+    '@modelcontextprotocol/sdk',
   ),
   'ai-sdk': libraries('ai', '@ai-sdk/openai', '@ai-sdk/anthropic', '@ai-sdk/google'),
   python: pip(

@@ -9,6 +9,7 @@ import { parseOverrides } from '../../../src/pricing/overrides/price-overrides-p
 import { bundledEntries } from '../../../src/pricing/sources/catalog-bundle.ts'
 import { openTwoDoors, type TwoDoors } from '../admission/two-doors.ts'
 import { limitsOf, MemoryLimiter } from '../limits/memory-limiter.ts'
+import { exchange, requestText } from '../raw-http.ts'
 
 const TARGET = '/gw/mcp/github/mcp'
 const KEYS: Readonly<Record<string, readonly string[] | null>> = {
@@ -160,6 +161,24 @@ describe('is refused before it goes upstream:', () => {
     ])
     expect(doors.reached).toEqual([])
   })
+})
+
+test.each([
+  'PUT',
+  'PATCH',
+  'GET',
+  'DELETE',
+])('a body makes %s a POST, which calls its tool', async (method) => {
+  const sent = (body: string, key: string) => {
+    const headers = [`Authorization: Bearer ${key}`, `Content-Length: ${body.length}`]
+    return exchange(doors.url, requestText(TARGET, headers, method, body))
+  }
+  expect((await sent(call('create_issue'), 'issues')).status).toBe(200)
+  expect(doors.records.get('issues')).toMatchObject({ method, requestedModel: 'github/create_issue' })
+  doors.reached.length = 0
+  expect((await sent(call('delete_repository'), 'issues')).status).toBe(403)
+  expect((await sent(`[${call('create_issue')}]`, 'any')).status).toBe(400)
+  expect(doors.reached).toEqual([])
 })
 
 test('a long call is read whole, and goes upstream byte by byte', async () => {
