@@ -8,6 +8,8 @@ import { seededRandom } from '../support/seeded-random.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 import { loadRecordings } from './recordings/recordings.ts'
 
+/** However slow the machine is. */
+const LEAST_RUNS = 200
 /** `FUZZ_SECONDS` makes it run longer, with a seed of its own each time (`FUZZ_SEED` repeats one). */
 const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 0.4, long: 30 }))
 const SEED = Number(
@@ -183,7 +185,7 @@ describe('readers under hostile bytes', () => {
       const random = seededRandom(SEED)
       const until = performance.now() + SECONDS * 1000
       let runs = 0
-      while (performance.now() < until) {
+      while (runs < LEAST_RUNS || performance.now() < until) {
         const made = makeCase(random)
         try {
           run(made)
@@ -195,7 +197,6 @@ describe('readers under hostile bytes', () => {
         }
         runs += 1
       }
-      expect(runs).toBeGreaterThan(100)
     },
     SECONDS * 1000 + 60_000,
   )
