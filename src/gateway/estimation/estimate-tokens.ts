@@ -1,7 +1,7 @@
 import type { PromptFormat } from '../../providers/dialect.ts'
+import { familyOf, type ModelFamily } from '../../providers/model-family.ts'
 import { countJsonValues } from '../../providers/wires/json-bytes.ts'
 import { argumentsIn, type CalledTools, forcesCall, NO_CALLS } from './called-tools.ts'
-import { familyOf, type ModelFamily } from './model-family.ts'
 import { tokensOfPicture } from './pictures.ts'
 import { type Prompt, readPrompt } from './prompt-text.ts'
 import { loadPairCounter, type PairCounter } from './tokenizer/count-pairs.ts'

@@ -1,4 +1,4 @@
-import { familyNameOf } from '../model-family.ts'
+import { familyNameOf } from '../../../providers/model-family.ts'
 
 /**
  * What is learned apart: prompts with and without tools, and the answers to each; short ones too, as what a template or the

@@ -1,4 +1,4 @@
-import type { PromptFormat, TokenizerFamily } from '../../providers/dialect.ts'
+import type { PromptFormat, TokenizerFamily } from './dialect.ts'
 
 /**
  * What a family of models makes of a prompt, for estimates. Text and templates were compared with the counts that
@@ -319,11 +319,13 @@ const FAMILY_OF_DIALECT: Readonly<Record<TokenizerFamily, ModelFamily>> = {
 
 /** The family of `model`; of an unnamed one, the family of its dialect. */
 export function familyOf(model: string | null, format: PromptFormat): ModelFamily {
-  if (model !== null) {
-    const name = model.toLowerCase()
-    return FAMILIES.find(([word]) => word.test(name))?.[1] ?? OTHER
-  }
+  if (model !== null) return familyOfName(model)
   return FAMILY_OF_DIALECT[format.tokenizerFamily ?? 'openai']
+}
+
+export function familyOfName(model: string): ModelFamily {
+  const name = model.toLowerCase()
+  return FAMILIES.find(([word]) => word.test(name))?.[1] ?? OTHER
 }
 
 /** Names models that most likely count alike: a family, else the first word of the name (`llama`, `qwen`). */
