@@ -10,6 +10,7 @@ import type { AnswerRates } from '../admission/rate-headers.ts'
 import { attemptHeaders } from '../recording/attempt-state.ts'
 import type { CallContext } from '../recording/call-result.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
+import { CostComment } from './cost-comment.ts'
 import { answerFailure } from './failures.ts'
 import { forwardableResponseHeaders, forwardableTrailers } from './headers/answer-headers.ts'
 import { costFields, type ShownCost, withoutCosts } from './headers/cost-headers.ts'
@@ -41,6 +42,8 @@ export interface DeliveredCall extends CallContext {
   readonly liteLlm?: readonly string[] | undefined
   /** Whether the answer says what the call used and cost; absent: not. */
   readonly showsCost?: boolean | undefined
+  /** Whether the client asked for that as a comment of a stream, too. */
+  readonly commentsCost?: boolean
 }
 
 /** Longer pieces are written by Node: copying them would cost more than it saves. */
@@ -101,6 +104,8 @@ export class Delivery implements HoldableDelivery {
   #headers: string[] = []
   #trailers: readonly [name: string, value: string][] = []
   #filter: UsageEventFilter | null = null
+  /** `null`: the client asked for none, or the answer is not a stream of events. */
+  #comment: CostComment | null = null
   #announcedBytes: number | null = null
   #passedBytes = 0
   #headWritten = false
@@ -141,10 +146,14 @@ export class Delivery implements HoldableDelivery {
     const { call, request, stripUsageEvent, rates, mapAddress, ownsOrigins, attempt } = this.#context
     if (stripUsageEvent && status === 200 && isPlainEventStream(headers)) {
       this.#filter = new UsageEventFilter()
-      this.#announcedBytes = null
     }
+    const { showsCost = false, commentsCost = false } = this.#context
+    if (showsCost && commentsCost && isPlainEventStream(headers)) this.#comment = new CostComment()
+    const dropsLength =
+      this.#filter !== null || this.#comment !== null || (showsCost && this.#needsTrailers(status, headers))
+    if (dropsLength) this.#announcedBytes = null
     this.#headers = forwardableResponseHeaders(controller.rawHeaders, {
-      dropContentLength: this.#filter !== null,
+      dropContentLength: dropsLength,
       rates,
       mapAddress,
       ownsOrigins,
@@ -153,7 +162,7 @@ export class Delivery implements HoldableDelivery {
     if (attempt !== undefined) this.#headers.push(...attemptHeaders(call, attempt))
     const { liteLlm } = this.#context
     if (liteLlm !== undefined) this.#headers = replaceLiteLlmHeaders(this.#headers, liteLlm)
-    if (this.#context.showsCost === true) this.#headers = withoutCosts(this.#headers)
+    if (showsCost) this.#headers = withoutCosts(this.#headers)
     if (this.#clientGone) return
     const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304
     if (hasNoBody || (this.#announcedBytes !== null && this.#announcedBytes <= HELD_ANSWER_BYTES)) {
@@ -208,8 +217,10 @@ export class Delivery implements HoldableDelivery {
       const { rates, ownsOrigins } = this.#context
       this.#trailers = forwardableTrailers(trailers, headers, { rates, ownsOrigins })
     }
-    if (this.#filter !== null && !this.#clientGone)
-      this.#held.push(...this.#filter.end().map(withoutNullUsage))
+    if (this.#filter === null || this.#clientGone) return
+    const rest = this.#filter.end().map(withoutNullUsage)
+    for (const piece of rest) this.#comment?.saw(piece)
+    this.#held.push(...rest)
   }
 
   /** The record takes longer than this turn of the event loop: what need not wait for it goes out. */
@@ -247,6 +258,8 @@ export class Delivery implements HoldableDelivery {
       return
     }
     this.#writeLast()
+    const comment = this.#comment?.of(call) ?? null
+    if (comment !== null) this.#held.push(comment)
     const isWhole = !this.#headWritten
     if (isWhole) {
       if (this.#context.liteLlm !== undefined) this.#headers.push(...costHeaders(call.costPico))
@@ -268,6 +281,14 @@ export class Delivery implements HoldableDelivery {
     if (response.writableLength > 0) setWriteIdleTimeout(response, 'finish')
   }
 
+  /** Whether the head of a JSON answer goes out before its cost is known, and trailers can say it: not without chunks. */
+  #needsTrailers(status: number, headers: AnswerHeaders): boolean {
+    const isLong = this.#announcedBytes !== null && this.#announcedBytes > HELD_ANSWER_BYTES
+    const isJson = String(headers['content-type'] ?? '').startsWith('application/json')
+    const { req } = this.#response
+    return isLong && isJson && status === 200 && req.method !== 'HEAD' && req.httpVersion !== '1.0'
+  }
+
   /** Large pieces are not copied to make one of them: Node writes what it gets in one turn as one anyway. */
   #writeAllButLast(isWhole: boolean): Buffer | undefined {
     const held = this.#held
@@ -279,6 +300,7 @@ export class Delivery implements HoldableDelivery {
   }
 
   #write(piece: Buffer): void {
+    this.#comment?.saw(piece)
     const isLast = this.#announcedBytes !== null && this.#passedBytes >= this.#announcedBytes
     if (this.#holdsAll || this.#isHolding || isLast) {
       this.#held.push(piece)

@@ -21,6 +21,7 @@ import { guardUpload } from '../forms/upload-guard.ts'
 import type { AttemptState } from '../recording/attempt-state.ts'
 import type { Upstream } from '../routing/upstream-table.ts'
 import type { AttemptSpan } from '../tracing/call-span.ts'
+import { COST_REQUEST_HEADER } from './cost-comment.ts'
 import type { CallServices } from './exchange.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
@@ -199,6 +200,8 @@ function exchangeContext(
     mapAddress,
     liteLlm: services.shownLimits && callHeaders(shownCall(admission, open, services.shownLimits), now()),
     showsCost: config.costInAnswers && isShownCost(config.costInAnswers, admission.caller.clientName),
+    commentsCost:
+      config.costInAnswers !== null && admission.request.headers[COST_REQUEST_HEADER] === 'comment',
     span: admission.span,
     attemptSpan,
     endedUses: admission.reported?.uses ?? NONE,

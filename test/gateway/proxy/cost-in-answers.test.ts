@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NO_USAGE } from '../../../src/call/usage.ts'
+import { CostComment } from '../../../src/gateway/proxy/cost-comment.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { chatAnswer, startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
@@ -25,6 +27,13 @@ beforeAll(async () => {
   upstream = await startUpstream(async (asked, response) => {
     // Another gateway behind this one says this of its own call.
     response.setHeader('X-Tallygate-Cost-Usd', '9')
+    if (asked.body.includes('"long"')) {
+      const usage = { prompt_tokens: 11, completion_tokens: 7 }
+      const answer = JSON.stringify({ model: 'gpt-4o-mini', usage, choices: [], text: 'x'.repeat(200_000) })
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': `${answer.length}` })
+      response.end(answer)
+      return
+    }
     await chatAnswer(asked, response)
   })
   const file = join(folder, 'tallygate.yaml')
@@ -48,9 +57,9 @@ interface Answer {
   readonly body: string
 }
 
-async function ask({ key }: TestClient, body: object): Promise<Answer> {
+async function ask({ key }: TestClient, body: object, more: object = {}): Promise<Answer> {
   const head = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...more }
     const asking = request(`${stack.url}/v1/chat/completions`, { method: 'POST', headers }, resolve)
     asking.on('error', reject)
     asking.end(JSON.stringify({ model: 'gpt-4o-mini', messages: [], ...body }))
@@ -73,6 +82,50 @@ test('a stream says it in its trailers', async () => {
   expect(body).toMatch(/data: \[DONE\]\n\n$/)
   expect(shownIn(head.headers)).toEqual({})
   expect(head.trailers).toEqual(SHOWN)
+})
+
+const COMMENT = { 'x-tallygate-cost': 'comment' }
+
+test.each([
+  ['that it asked the usage of', { stream_options: { include_usage: true } }],
+  ['that the gateway asked the usage of', {}],
+])('a stream %s ends with it in a comment where the client asks, and is the same before', async (_what, options) => {
+  const plain = await ask(acme, { stream: true, ...options })
+  const { head, body } = await ask(acme, { stream: true, ...options }, COMMENT)
+  const comment = ': tallygate cost_usd=0.00000585 input_tokens=11 output_tokens=7\n\n'
+  expect(body).toBe(plain.body + comment)
+  expect(head.trailers).toEqual(SHOWN)
+  expect(upstream.requests.at(-1)?.headers).not.toHaveProperty('x-tallygate-cost')
+})
+
+test('whole answers and those of other clients have no comment, even if it is asked for', async () => {
+  expect(JSON.parse((await ask(acme, {}, COMMENT)).body)).toMatchObject({ object: 'chat.completion' })
+  const { body } = await ask(other, { stream: true }, COMMENT)
+  expect(body).toMatch(/data: \[DONE\]\n\n$/)
+})
+
+test('a long answer says it in its trailers, and to others passes with its length', async () => {
+  const shown = await ask(acme, { user: 'long' })
+  expect(shown.head.headers).not.toHaveProperty('content-length')
+  expect(shown.head.trailers).toEqual(SHOWN)
+  const plain = await ask(other, { user: 'long' })
+  expect(plain.head.headers['content-length']).toBe(`${shown.body.length}`)
+  expect(plain.body).toBe(shown.body)
+})
+
+test.each([
+  ['data: x\n\n', ': tallygate cost_usd=1 input_tokens=2\n\n'],
+  ['data: x\r\n\r\n', ': tallygate cost_usd=1 input_tokens=2\n\n'],
+  ['data: x\n', ': tallygate cost_usd=1 input_tokens=2\n'],
+  ['data: x', null],
+  ['', null],
+])('a comment behind %j hands over no event that was left without its end', (stream, comment) => {
+  for (const size of [1, 2, 100]) {
+    const comments = new CostComment()
+    for (let at = 0; at < stream.length; at += size) comments.saw(Buffer.from(stream.slice(at, at + size)))
+    const usage = { ...NO_USAGE, inputTokens: 2 }
+    expect(comments.of({ costPico: '1000000000000', usage })?.toString() ?? null).toBe(comment)
+  }
 })
 
 test('another client gets what the upstream sent, byte for byte', async () => {

@@ -4,7 +4,7 @@ import { picoToUsdText } from '../../../domain/pico-usd.ts'
 /** What a call used and cost. */
 export type ShownCost = Pick<CallRecord, 'costPico' | 'usage'>
 
-const PREFIX = 'x-tallygate-'
+export const PREFIX = 'x-tallygate-'
 const NAMES: ReadonlySet<string> = new Set(
   ['cost-usd', 'input-tokens', 'output-tokens'].map((name) => PREFIX + name),
 )

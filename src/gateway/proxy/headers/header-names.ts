@@ -51,6 +51,8 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   // Some take these for the path.
   'x-original-url',
   'x-rewrite-url',
+  // What only this gateway answers.
+  'x-tallygate-cost',
   // A key of ours beside a credential of the client's own.
   'x-tallygate-key',
   // What only a proxy of the operator's may say, and an upstream must not hear from anybody.
