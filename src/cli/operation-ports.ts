@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { findOfferedPrices } from '../config/offered-prices.ts'
+import { addOwnPrices } from '../config/yaml/price-config.ts'
 import { inspectLedger } from '../ledger/operations/inspect-ledger.ts'
 import type { Undrained } from '../ledger/operations/journal.ts'
 import { SILENT_LOG } from '../lib/logger.ts'
@@ -49,6 +50,7 @@ export function portsOf(servers: Servers | null, cli: Cli, options: CommandOptio
     ownJournals: () => null,
     configuredAxes: null,
     findPrices: (order) => findPrices(servers?.pool ?? null, cli.env, options, order),
+    addOwnPrices: async (config, text) => addOwnPrices(config, text),
     findOfferedPrices: (path) => findOfferedPrices(cli.env, path),
     findAdminKey: (name) => cli.env[name] || null,
     findSecret: secretsOf(cli.env),

@@ -9,7 +9,7 @@ import { columnsOf, fieldsFrom, type StoredField } from '../usage/calls/call-col
 import { type DayPart, inPart, partParameters } from '../usage/calls/call-partitions.ts'
 import { type BilledUse, ListedSums } from '../usage/costs/operator-costs.ts'
 import { type CallKeyRow, type DailyKey, KEY_COLUMNS, keyFrom, keyText } from '../usage/daily-key.ts'
-import { scopeCondition } from './reprice-rows.ts'
+import { type RowScope, scopeCondition } from './reprice-rows.ts'
 import { ValueSums, valuesOf } from './value-entries.ts'
 
 /** What the single calls of one row say about it. */
@@ -44,7 +44,7 @@ export interface RepricingPrices {
 }
 
 /** A call as kept, and the row it was totalled in. */
-interface KeptCall extends Omit<PastCall, 'clientName'> {
+export interface KeptCall extends Omit<PastCall, 'clientName'> {
   readonly key: DailyKey
   readonly axes?: string | undefined
 }
@@ -85,12 +85,12 @@ const COLUMNS = [
 ]
 
 /** The calls of a part of a day that are in the scope, a page at a time. */
-async function* readKeptCalls(
+export async function* readKeptCalls(
   session: PostgresSession,
-  scope: RepricingScope,
+  scope: RowScope,
   part: DayPart,
 ): AsyncGenerator<KeptCall[]> {
-  const { sql, parameters } = scopeCondition(scope, 4)
+  const { sql, parameters } = scopeCondition(scope, 4, 'c')
   const next = parameters.length + 4
   let after = '00000000-0000-0000-0000-000000000000'
   for (;;) {

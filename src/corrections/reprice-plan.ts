@@ -97,7 +97,10 @@ export async function readScope(
 }
 
 /** Whether the calls that were read of a row are all of its calls. */
-function isWhole({ sums, costPico }: RowToReprice, fromCalls: RowFromCalls | undefined): boolean {
+export function isWhole(
+  { sums, costPico }: RowToReprice,
+  fromCalls: Pick<RowFromCalls, 'calls' | 'costPico'> | undefined,
+): boolean {
   return fromCalls?.calls === sums.requests && fromCalls.costPico === costPico
 }
 

@@ -1,4 +1,6 @@
 import { TOKEN_COLUMNS, UNIT_COLUMNS } from '../call/usage.ts'
+import type { UtcDay } from '../domain/utc-day.ts'
+import { clientsBelow } from '../keys/groups/group-spans.ts'
 import type { ListedLine } from '../pricing/contracts/three-costs.ts'
 import type { UsageSums } from '../pricing/price-cost.ts'
 import type { RepricingScope } from '../pricing/repricing/repricing-scope.ts'
@@ -38,34 +40,59 @@ export interface RowToReprice {
   readonly pricedLater: bigint
 }
 
+/** Rows and calls that are looked at: those of a repricing, or fewer. */
+export interface RowScope extends RepricingScope {
+  /** The last UTC day. */
+  readonly until?: UtcDay | undefined
+  readonly clientId?: string | undefined
+  readonly keyId?: string | undefined
+  readonly upstream?: string | undefined
+  /** Clients on the days that they were in this group or below it. */
+  readonly groupId?: string | undefined
+}
+
 /**
- * The condition that a row of `daily_usage` or `calls` is in the scope.
+ * The condition that a row `alias` of `daily_usage` or `calls` is in the scope.
  *
  * @param first The number of its first parameter.
  */
 export function scopeCondition(
-  scope: RepricingScope,
+  scope: RowScope,
   first: number,
+  alias: 'c' | 'u',
 ): {
   readonly sql: string
   readonly parameters: string[]
 } {
   const isPrefix = scope.model.endsWith('*')
-  const model = isPrefix ? scope.model.slice(0, -1) : scope.model
-  const byModel = isPrefix ? `starts_with(model, $${first})` : `model = $${first}`
-  if (scope.provider === null) return { sql: byModel, parameters: [model] }
-  return { sql: `${byModel} and provider = $${first + 1}`, parameters: [model, scope.provider] }
+  const parameters = [isPrefix ? scope.model.slice(0, -1) : scope.model]
+  const conditions = [isPrefix ? `starts_with(${alias}.model, $${first})` : `${alias}.model = $${first}`]
+  const add = (value: string | null | undefined, condition: (parameter: string) => string) => {
+    if (value == null) return
+    parameters.push(value)
+    conditions.push(condition(`$${first + parameters.length - 1}`))
+  }
+  add(scope.provider, (name) => `${alias}.provider = ${name}`)
+  add(scope.clientId, (id) => `${alias}.client_id = ${id}`)
+  add(scope.keyId, (id) => `${alias}.key_id = ${id}`)
+  add(scope.upstream, (name) => `${alias}.upstream = ${name}`)
+  add(
+    scope.groupId,
+    (id) => `exists (select 1 from (${clientsBelow(id)}) m
+      where m.client_id = ${alias}.client_id and ${alias}.day between m.from_day and m.to_day)`,
+  )
+  return { sql: conditions.join(' and '), parameters }
 }
 
 /** The parts of all days that the scope has rows on, the days rising. */
 export async function selectPartsInScope(
   pool: Postgres,
-  scope: RepricingScope,
+  scope: RowScope,
   size: PartSize,
 ): Promise<readonly DayPart[]> {
-  const { sql, parameters } = scopeCondition(scope, 2)
+  const { sql, parameters } = scopeCondition(scope, 2, 'u')
   const parts: DayPart[] = []
-  for (const day of await selectUsageDays(pool, scope.since, LAST_DAY)) {
+  for (const day of await selectUsageDays(pool, scope.since, scope.until ?? LAST_DAY)) {
     const { rows } = await pool.query<{ calls: string; rows: string }>(
       `select coalesce(sum(${USES}), 0) as calls, count(*) as rows
        from ${SCHEMA}.daily_usage u where day = $1 and ${IS_USED} and ${sql}`,
@@ -86,10 +113,10 @@ type SqlRow = DailyKeyRow & { readonly provider: string } & { readonly [column: 
 /** The rows of a part with calls in the scope, in the order of their keys. */
 export async function selectRowsToReprice(
   session: PostgresSession,
-  scope: RepricingScope,
+  scope: RowScope,
   part: DayPart,
 ): Promise<RowToReprice[]> {
-  const { sql, parameters } = scopeCondition(scope, 4)
+  const { sql, parameters } = scopeCondition(scope, 4, 'u')
   const { rows } = await queryLong<SqlRow>(
     session,
     `select u.*, coalesce(e.pico, 0) as repriced_pico, e.lines from (

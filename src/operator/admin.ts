@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { Environment } from '../config/environment.ts'
 import { findOfferedPrices } from '../config/offered-prices.ts'
+import { addOwnPrices } from '../config/yaml/price-config.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import { health, NO_PARAMETERS, type Readiness } from '../http/listener.ts'
 import { CheckedTokens } from '../keys/tokens/checked-tokens.ts'
@@ -129,6 +130,7 @@ function operations(app: FastifyInstance, options: AdminOptions): void {
     ownJournals: options.ledgerStats,
     configuredAxes: options.axes ?? null,
     findPrices,
+    addOwnPrices: async (config, text) => addOwnPrices(config, text),
     findOfferedPrices: (path) => findOfferedPrices(options.env, path),
     findAdminKey: (name) => options.env[name] || null,
     findRequestedNames: async () => [],

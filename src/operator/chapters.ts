@@ -10,6 +10,7 @@ import { INVOICE_CHAPTER } from '../corrections/operations/invoices.ts'
 import { RECONCILE_CHAPTER, type ReconcilePorts } from '../corrections/operations/reconcile.ts'
 import { repriceOperation } from '../corrections/operations/reprice.ts'
 import { rebuildOperation, verifyOperation } from '../corrections/operations/verify.ts'
+import { whatIfOperation } from '../corrections/operations/what-if.ts'
 import { ALERTS } from '../doctor/conditions.ts'
 import { DOCTOR_CHAPTER, type DoctorPorts, GATEWAYS_CHAPTER } from '../doctor/health-operations.ts'
 import { PROCESS_CHAPTERS } from '../doctor/process-operations.ts'
@@ -145,7 +146,7 @@ const OWN_CHAPTERS: readonly Chapter<AllPorts>[] = [
   PORTAL_CHAPTER,
   AUDIT_CHAPTER,
   LIMITS,
-  USAGE_CHAPTER,
+  { ...USAGE_CHAPTER, operations: [...USAGE_CHAPTER.operations, whatIfOperation] },
   REPORT_CHAPTER,
   AXES_CHAPTER,
   alertsChapter(ALERTS),

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { buildCatalog, type Catalog } from '../../pricing/catalog/catalog.ts'
 import { PRICES_OF } from '../../pricing/catalog/catalog-providers.ts'
-import { parseOverrides } from '../../pricing/overrides/price-overrides-parse.ts'
+import type { PricesInForce } from '../../pricing/operations/prices-in-force.ts'
+import { parseOverrides, type WrittenEntry } from '../../pricing/overrides/price-overrides-parse.ts'
 import { placeOfUpstream, placesOfUpstreams } from '../../pricing/places/upstream-places.ts'
 import type { PricedUpstream, PriceSettings } from '../../pricing/price-configuration.ts'
 import { type PriceMarkup, parseMarkups } from '../../pricing/price-markups.ts'
@@ -134,6 +135,28 @@ export function buildPriceConfig(
   })
   const settings = settingsOf(prices, markups, names, whose, new Map(Object.entries(places)))
   return { catalog, source: { ...source, file: null }, markups: parsed.markups.markups, settings, upstreams }
+}
+
+/** What says which calls a price is for. */
+const OF_CALLS = ['model', 'provider', 'upstream', 'service_tier', 'from'] as const
+
+/** As `PricePorts.addOwnPrices`. */
+export function addOwnPrices(
+  { source, settings, upstreams }: PricesInForce['config'],
+  text: string,
+): Catalog | readonly string[] {
+  const problems: string[] = []
+  const yaml = new YamlSource(text, 'prices', problems)
+  const added = yaml.textEntries('prices')
+  const names = upstreams.map(({ name }) => name)
+  for (const { line, what } of parseOverrides(added, names).problems) yaml.report(line, what)
+  if (added.length === 0)
+    problems.push('there is no list of prices, such as prices: [{ model: gpt-4o, input: 2 }]')
+  if (problems.length > 0) return problems
+  const key = (entry: WrittenEntry) => JSON.stringify(OF_CALLS.map((field) => entry[field] ?? null))
+  const isAdded = new Set(added.map(key))
+  const prices = [...added, ...settings.prices.filter((entry) => !isAdded.has(key(entry)))]
+  return buildPriceConfig(source, { ...settings, prices }, upstreams).catalog
 }
 
 function trustedOf(upstreams: readonly PricedUpstream[]): readonly string[] {

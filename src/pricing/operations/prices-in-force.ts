@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { shownCount, shownDocument, shownList, shownText } from '../../operations/answers.ts'
 import type { Ports } from '../../operations/ports.ts'
+import type { Catalog } from '../catalog/catalog.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
 import { nameConfiguration, type PriceConfiguration } from '../price-configuration.ts'
 import type { RepricingSettings } from '../repricing/repricing-scope.ts'
@@ -28,6 +29,11 @@ export interface PricePorts extends Ports {
    * @throws Where gateways do not price alike, and nothing decides.
    */
   findPrices(order?: { readonly mustNamePrices: boolean }): Promise<PricesInForce>
+  /**
+   * Those prices with some of one's own among them, written as in a configuration: one for the same calls stands in the
+   * place of that one. Or why the text cannot be read.
+   */
+  addOwnPrices(config: PricesInForce['config'], text: string): Promise<Catalog | readonly string[]>
 }
 
 /** The origin of these prices, in one line. */

@@ -73,22 +73,7 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
     return { kind: 'unknown', reason: 'several models served a call, and what each used is not kept' }
   }
   const old = oldPrice?.definition
-  const serviceTier =
-    old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : tierInUsage(call.usageRaw)
-  const asked: CallToPrice = {
-    provider: call.provider,
-    upstream: call.upstream,
-    clientName: call.clientName,
-    model: call.reportedModel,
-    requestedModel: call.requestedModel,
-    usage: call.usage,
-    units: call.units,
-    serviceTier,
-    arrivedAtMs: call.arrivedAtMs,
-    reportedCostPico: null,
-    parts: null,
-    largestPrompt: call.isSettlement === true ? largestPromptOf(old ?? null) : undefined,
-  }
+  const asked = askedAgain(call, oldPrice)
   const known = catalog.ofPast().priceCall(asked)
   const now = known.kind === 'unpriced' && known.reason === 'unknown_day' ? catalog.priceCall(asked) : null
   const isProven = now?.kind === 'priced' && isSameList(old ?? null, now.price.definition)
@@ -102,6 +87,27 @@ export function repriceCall(catalog: Catalog, call: PastCall, oldPrice: Price | 
   return wasUnpriced ? AS_METERED : { kind: 'unknown', reason: UNPRICED_NOW[priced.reason] }
 }
 
+/** A past call as prices are asked about it, at the tier that `repriceCall` says. */
+export function askedAgain(call: PastCall, oldPrice: Price | null): CallToPrice {
+  const old = oldPrice?.definition
+  const serviceTier =
+    old?.basis === 'linear' || old?.basis === 'unpriced' ? old.serviceTier : tierInUsage(call.usageRaw)
+  return {
+    provider: call.provider,
+    upstream: call.upstream,
+    clientName: call.clientName,
+    model: call.reportedModel,
+    requestedModel: call.requestedModel,
+    usage: call.usage,
+    units: call.units,
+    serviceTier,
+    arrivedAtMs: call.arrivedAtMs,
+    reportedCostPico: null,
+    parts: null,
+    largestPrompt: call.isSettlement === true ? largestPromptOf(old ?? null) : undefined,
+  }
+}
+
 /** What takes an estimate back costs as much as that, below 0. */
 function repriceTakenBack(
   catalog: Catalog,
@@ -109,10 +115,15 @@ function repriceTakenBack(
   costPico: bigint,
   oldPrice: Price | null,
 ): NewCost {
+  const cost = repriceCall(catalog, negatedCall(call, costPico), oldPrice)
+  return cost.kind === 'cost' ? { ...cost, costPico: -cost.costPico } : cost
+}
+
+/** The estimate that a call takes back. */
+export function negatedCall(call: PastCall, costPico: bigint): PastCall {
   const usage = countsBy(TOKEN_CLASSES, (name) => negated(call.usage[name]))
   const units = countsBy(BILLED_UNITS, (name) => negated(call.units[name]))
-  const cost = repriceCall(catalog, { ...call, usage, units, costPico: -costPico }, oldPrice)
-  return cost.kind === 'cost' ? { ...cost, costPico: -cost.costPico } : cost
+  return { ...call, usage, units, costPico: -costPico }
 }
 
 function negated(count: number | null): number | null {
@@ -125,7 +136,8 @@ function largestPromptOf(old: Price['definition'] | null): number | null | undef
   return old.context.above === 0 ? old.context.upTo : undefined
 }
 
-const UNPRICED_NOW = {
+/** Why a call that had a cost has none by other prices. */
+export const UNPRICED_NOW = {
   no_model: 'a call names no model',
   no_price: 'it has no price now',
   unknown_tier: 'it has no price now at the service tier of a call',
