@@ -70,13 +70,21 @@ function serveReceiver({ pool, receiver, holder, log, times }: ServingOptions): 
     if (performance.now() < notBeforeMs) return
     const sinceMs = await holdReceiver(pool, receiver, holder, times.lease)
     if (sinceMs === null) return
-    const renew = () => void holdReceiver(pool, receiver, holder, times.lease).catch(() => {})
+    // One that stood still for longer than its lease is followed by another one.
+    let isLost = false
+    const renew = () =>
+      void holdReceiver(pool, receiver, holder, times.lease).then(
+        (since) => {
+          isLost ||= since === null
+        },
+        () => {},
+      )
     const holding = setInterval(renew, times.lease / 3)
     try {
       if (sinceMs >= receiver.everyMs) await makeEvents(pool, receiver)
-      await sendEvents(pool, receiver, () => isStopped)
+      await sendEvents(pool, receiver, () => isStopped || isLost)
       // One that was stopped has not seen that all is well.
-      if (isStopped) return
+      if (isStopped || isLost) return
       await setReceiverProblem(pool, name, null)
     } finally {
       clearInterval(holding)

@@ -49,6 +49,7 @@ const EVENT: BillingEvent = {
   client: 'acme',
   customer: 'cus_1',
   subscription: 'sub_1',
+  sequence: 3,
   change: '-12',
   total: '88',
   at: new Date('2026-11-25T23:59:59.000Z'),

@@ -12,6 +12,7 @@ export function billedCloudEvent(event: BillingEvent, receiver: ReceiverSettings
     datacontenttype: 'application/json' as const,
     data: {
       value: sentValue(event, receiver),
+      sequence: event.sequence,
       change: event.change,
       total: event.total,
       day: event.day,

@@ -111,23 +111,32 @@ export async function setReceiverProblem(
   )
 }
 
-/** Deletes all that is known of a receiver. `held`: a worker still has it. `null`: there is none. */
+/** Keeps others from making its events, and from mapping clients to it, until the transaction ends. */
+export async function lockReceiver(
+  session: PostgresSession,
+  name: string,
+): Promise<{ readonly isHeld: boolean } | null> {
+  const { rows } = await session.query<{ isHeld: boolean }>(
+    `select held_until > now() as "isHeld" from ${SCHEMA}.billing_receivers where name = $1 for update`,
+    [name],
+  )
+  return rows[0] ?? null
+}
+
+/**
+ * Sends nothing to a receiver any more. What it was sent stays known: an event of another life under the same id would be
+ * left out there. `held`: a worker still has it. `null`: there is none.
+ */
 export async function dropReceiver(pool: Postgres, name: string): Promise<number | 'held' | null> {
   return await inTransaction(pool, async (session) => {
-    const { rows } = await session.query<{ held: boolean }>(
-      `select held_until > now() as held from ${SCHEMA}.billing_receivers where name = $1 for update`,
-      [name],
-    )
-    if (rows[0] === undefined) return null
-    if (rows[0].held) return 'held'
-    const { rowCount } = await session.query(
-      `delete from ${SCHEMA}.billing_events where receiver = $1 and state = 'waiting'`,
-      [name],
-    )
-    for (const table of ['billing_events', 'billing_sums', 'billing_days', 'billing_customers'])
+    const receiver = await lockReceiver(session, name)
+    if (receiver === null) return null
+    if (receiver.isHeld) return 'held'
+    const dropped = await dropWaiting(session, name, null)
+    for (const table of ['billing_days', 'billing_customers'])
       await session.query(`delete from ${SCHEMA}.${table} where receiver = $1`, [name])
     await session.query(`delete from ${SCHEMA}.billing_receivers where name = $1`, [name])
-    return rowCount ?? 0
+    return dropped
   })
 }
 
@@ -161,18 +170,22 @@ export async function selectCustomers(
  * sent is not taken back.
  */
 export async function putCustomer(
-  session: Postgres | PostgresSession,
+  pool: Postgres,
   { receiver, clientId, customer, subscription, from }: Omit<BillingCustomer, 'client'>,
 ): Promise<void> {
-  await session.query(
-    `with put as (
-       insert into ${SCHEMA}.billing_customers as c (receiver, client_id, customer, subscription, from_day)
-       values ($1, $2, $3, $4, $5)
-       on conflict (receiver, client_id) do update set customer = excluded.customer,
-         subscription = excluded.subscription, from_day = least(c.from_day, excluded.from_day))
-     delete from ${SCHEMA}.billing_days where receiver = $1 and day >= $5`,
-    [receiver, clientId, customer, subscription, from],
-  )
+  await inTransaction(pool, async (session) => {
+    // A worker that makes the events of a day without this client would have the day for closed behind it.
+    await lockReceiver(session, receiver)
+    await session.query(
+      `with put as (
+         insert into ${SCHEMA}.billing_customers as c (receiver, client_id, customer, subscription, from_day)
+         values ($1, $2, $3, $4, $5)
+         on conflict (receiver, client_id) do update set customer = excluded.customer,
+           subscription = excluded.subscription, from_day = least(c.from_day, excluded.from_day))
+       delete from ${SCHEMA}.billing_days where receiver = $1 and day >= $5`,
+      [receiver, clientId, customer, subscription, from],
+    )
+  })
 }
 
 /**
@@ -187,27 +200,35 @@ export async function removeCustomer(
   clientId: string,
 ): Promise<number | null> {
   return await inTransaction(pool, async (session) => {
+    await lockReceiver(session, receiver)
     const { rowCount } = await session.query(
       `delete from ${SCHEMA}.billing_customers where receiver = $1 and client_id = $2`,
       [receiver, clientId],
     )
-    if (rowCount === 0) return null
-    await session.query(
-      `update ${SCHEMA}.billing_events set state = 'doubtful'
-       where receiver = $1 and client_id = $2 and state = 'waiting' and tried_at is not null`,
-      [receiver, clientId],
-    )
-    const dropped = await session.query(
-      `with gone as (
-         delete from ${SCHEMA}.billing_events where receiver = $1 and client_id = $2 and state in ('waiting', 'refused')
-         returning day, meter, model, value),
-       sums as (select day, meter, model, sum(value) as value from gone group by day, meter, model),
-       taken as (
-         update ${SCHEMA}.billing_sums s set total = s.total - t.value from sums t
-         where s.receiver = $1 and s.client_id = $2 and (s.day, s.meter, s.model) = (t.day, t.meter, t.model))
-       select from gone`,
-      [receiver, clientId],
-    )
-    return dropped.rowCount ?? 0
+    return rowCount === 0 ? null : await dropWaiting(session, receiver, clientId)
   })
+}
+
+/** @param clientId `null`: of all. */
+async function dropWaiting(
+  session: PostgresSession,
+  receiver: string,
+  clientId: string | null,
+): Promise<number> {
+  const isOpen = `receiver = $1 and ($2::text is null or client_id = $2) and state in ('waiting', 'refused')`
+  await session.query(
+    `update ${SCHEMA}.billing_events set state = 'doubtful' where ${isOpen} and tried_at is not null`,
+    [receiver, clientId],
+  )
+  const dropped = await session.query(
+    `with gone as (
+       delete from ${SCHEMA}.billing_events where ${isOpen} returning client_id, day, meter, model, value),
+     sums as (select client_id, day, meter, model, sum(value) as value from gone group by 1, 2, 3, 4),
+     taken as (
+       update ${SCHEMA}.billing_sums s set total = s.total - t.value from sums t
+       where s.receiver = $1 and (s.client_id, s.day, s.meter, s.model) = (t.client_id, t.day, t.meter, t.model))
+     select from gone`,
+    [receiver, clientId],
+  )
+  return dropped.rowCount ?? 0
 }

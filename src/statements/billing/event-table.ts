@@ -8,6 +8,8 @@ import { type BillingReceiver, MOUTHS } from './mouths.ts'
 /** An event that this process tries to send. */
 export interface ClaimedEvent extends BillingEvent {
   readonly number: string
+  /** How many attempts there were, with this one. */
+  readonly attempts: number
   /** An attempt before may have arrived. */
   readonly mayBeThere: boolean
 }
@@ -48,6 +50,7 @@ function eventFrom(row: EventRow): BillingEvent {
     client,
     customer,
     subscription,
+    sequence: row.change,
     change: value,
     total,
     at,
@@ -56,7 +59,7 @@ function eventFrom(row: EventRow): BillingEvent {
 
 /**
  * Sets apart what may not be sent any more: an event that may have arrived so long ago that the receiver would take it
- * again, and one whose total a later one replaces.
+ * again, and one whose total a later one replaces. What has waited until its time is too old there is sent as of now.
  */
 export async function setApart(pool: Postgres, { name, kind, sends }: BillingReceiver): Promise<void> {
   if (sends === 'totals') {
@@ -69,7 +72,13 @@ export async function setApart(pool: Postgres, { name, kind, sends }: BillingRec
     )
     return
   }
-  const { remembersMs } = MOUTHS[kind]
+  const { remembersMs, oldestDays } = MOUTHS[kind]
+  if (oldestDays !== null)
+    await pool.query(
+      `update ${SCHEMA}.billing_events set happened_at = now()
+       where receiver = $1 and state = 'waiting' and happened_at < now() - make_interval(days => $2)`,
+      [name, oldestDays],
+    )
   if (remembersMs === null) return
   await pool.query(
     `update ${SCHEMA}.billing_events set state = 'doubtful'
@@ -87,7 +96,7 @@ export async function claimEvents(
   receiver: string,
   limit: number,
 ): Promise<readonly ClaimedEvent[]> {
-  const { rows } = await pool.query<EventRow & { readonly before: Date | null }>(
+  const { rows } = await pool.query<EventRow & { readonly before: Date | null; readonly attempts: number }>(
     `with next as (
        select e.number, e.tried_at as before, c.customer, c.subscription, coalesce(n.name, e.client_id) as client
        from ${SCHEMA}.billing_events e join ${SCHEMA}.billing_customers c using (receiver, client_id)
@@ -97,19 +106,27 @@ export async function claimEvents(
        update ${SCHEMA}.billing_events e set attempts = attempts + 1, tried_at = coalesce(tried_at, now())
        from next where e.number = next.number
        returning e.number, e.receiver, e.day, e.client_id, e.meter, e.model, e.change, e.value, e.total, e.happened_at,
-         next.before, next.customer, next.subscription, next.client)
+         e.attempts, next.before, next.customer, next.subscription, next.client)
      select * from tried order by number`,
     [receiver, limit],
   )
-  return rows.map((row) => ({ ...eventFrom(row), number: row.number, mayBeThere: row.before !== null }))
+  return rows.map((row) => ({
+    ...eventFrom(row),
+    ...{ number: row.number, attempts: row.attempts, mayBeThere: row.before !== null },
+  }))
 }
 
 /** What came of a claim. */
 export interface SentEvents {
   readonly sent: string[]
-  readonly refused: { readonly number: string; readonly error: string }[]
+  /** `mayBeThere`: an attempt before may have arrived all the same. */
+  readonly refused: {
+    readonly number: string
+    readonly error: string
+    readonly mayBeThere: boolean
+  }[]
   /** They have not arrived: they were not sent, or the receiver said so. */
-  readonly untouched: string[]
+  readonly untouched: { readonly number: string; readonly attempts: number }[]
 }
 
 export async function keepSent(
@@ -122,13 +139,19 @@ export async function keepSent(
        update ${SCHEMA}.billing_events set state = 'sent', sent_at = now(), error = null
        where number = any($2::bigint[]) and state = 'waiting' returning number),
      refused as (
-       update ${SCHEMA}.billing_events e set state = 'refused', error = r.error
-       from json_to_recordset($3) as r (number bigint, error text) where e.number = r.number and e.state = 'waiting'),
-     untouched as (update ${SCHEMA}.billing_events set tried_at = null where number = any($4::bigint[]))
+       update ${SCHEMA}.billing_events e set state = 'refused', error = r.error,
+         tried_at = case when r."mayBeThere" then tried_at end
+       from json_to_recordset($3) as r (number bigint, error text, "mayBeThere" boolean)
+       where e.number = r.number and e.state = 'waiting'),
+     -- Where another worker has tried it since, that one knows.
+     untouched as (
+       update ${SCHEMA}.billing_events e set tried_at = null
+       from json_to_recordset($4) as u (number bigint, attempts integer)
+       where e.number = u.number and e.attempts = u.attempts)
      update ${SCHEMA}.billing_receivers set sent_events = sent_events + n.count,
        sent_at = case when n.count > 0 then now() else sent_at end
      from (select count(*) from sent) n where name = $1`,
-    [receiver, sent, JSON.stringify(refused), untouched],
+    [receiver, sent, JSON.stringify(refused), JSON.stringify(untouched)],
   )
 }
 
@@ -179,11 +202,10 @@ export async function selectEvents(
   }))
 }
 
-/** Has all that were refused sent again. @returns How many. */
+/** Has all that were refused sent again. What may have arrived before it was refused stays so. @returns How many. */
 export async function retryRefused(pool: Postgres, receiver: string): Promise<number> {
   const { rowCount } = await pool.query(
-    `update ${SCHEMA}.billing_events set state = 'waiting', tried_at = null
-     where receiver = $1 and state = 'refused'`,
+    `update ${SCHEMA}.billing_events set state = 'waiting' where receiver = $1 and state = 'refused'`,
     [receiver],
   )
   return rowCount ?? 0

@@ -33,6 +33,8 @@ export interface BillingEvent {
   readonly client: string
   readonly customer: string
   readonly subscription: string | null
+  /** 1 for the first of its sum, and one more for each that follows. */
+  readonly sequence: number
   /** An exact decimal without an exponent; below 0: it takes back. */
   readonly change: string
   /** What the sum of the day comes to with it. */

@@ -111,7 +111,7 @@ const listEvents = renderedOperation({
   run: ({ pool }: Ports, { receiver, state, limit = DEFAULT_LISTED }) =>
     selectEvents(pool, { receiver: receiver ?? null, state: state ?? null, limit }),
   render: (events: readonly ListedEvent[]) =>
-    events.map(({ subscription: _, madeAt, at, ...event }) => ({
+    events.map(({ subscription: _, sequence: __, madeAt, at, ...event }) => ({
       ...event,
       at: at.toISOString(),
       made_at: madeAt.toISOString(),
@@ -214,9 +214,9 @@ const settleEvent = operation({
 
 const turnOff = operation({
   name: 'billing.off',
-  summary: 'Deletes all that is known of a billing system that workers have no longer.',
+  summary: 'Ends a billing system that workers have no longer.',
   description:
-    'Its mappings, what was sent and what waits. If it is configured again, everything is sent again: its ids are the same.',
+    'Its mappings and what waits are deleted. What it was sent stays known: if it is configured again, it gets what changed since.',
   role: 'admin',
   http: { method: 'POST', path: '/billing/{receiver}/off', id: 'turnBillingOff' },
   input: { receiver: RECEIVER },
@@ -224,7 +224,7 @@ const turnOff = operation({
     receiver: shownText('The name of the billing system.'),
     dropped: shownCount('Events that waited, and are not sent.'),
   }),
-  gives: 'What was deleted.',
+  gives: 'What was dropped.',
   errors: ['not_found', 'conflict'],
   async run({ pool }: Ports, { receiver }) {
     const dropped = await dropReceiver(pool, receiver)
@@ -238,14 +238,14 @@ const turnOff = operation({
   },
   changes: {
     event: 'admin.billing_off',
-    says: 'all that was known of a billing system was deleted',
+    says: 'billing system ended',
     log: ({ receiver, dropped }) => ({ receiver, dropped }),
   },
   command: {
     words: 'billing off',
     options: { receiver: '<receiver>' },
     print: ({ receiver, dropped }) =>
-      `All that was known of ${receiver} is deleted. ${dropped} events that waited are dropped.`,
+      `Nothing is sent to ${receiver} any more. ${dropped} events that waited are dropped.`,
   },
 })
 

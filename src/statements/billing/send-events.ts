@@ -72,7 +72,8 @@ async function sendClaimed(
     if (outcome.kind === 'refused') {
       const [first] = some
       if (first === undefined) return
-      if (some.length === 1) return void came.refused.push({ number: first.number, error: outcome.error })
+      const { number, mayBeThere } = first
+      if (some.length === 1) return void came.refused.push({ number, mayBeThere, error: outcome.error })
       const half = some.length >>> 1
       await sendSome(some.slice(0, half))
       return sendSome(some.slice(half))
@@ -82,7 +83,9 @@ async function sendClaimed(
   }
   // One of which an attempt before may have arrived stays so.
   const leave = (some: readonly ClaimedEvent[]) =>
-    void came.untouched.push(...some.flatMap(({ number, mayBeThere }) => (mayBeThere ? [] : [number])))
+    void came.untouched.push(
+      ...some.flatMap(({ number, attempts, mayBeThere }) => (mayBeThere ? [] : [{ number, attempts }])),
+    )
 
   await Promise.all(
     lanes.map(async (lane) => {
@@ -108,19 +111,20 @@ async function attempt({ receiver, poster }: Sending, events: readonly ClaimedEv
   const answer = await poster.post(`${receiver.url}${path}`, headers, body)
   if (answer.kind === 'answered' && events.length === 1 && mouth.hasIt(answer.status, answer.text))
     return { kind: 'taken' }
-  return outcomeOf(answer)
+  return outcomeOf(answer, receiver.secret)
 }
 
 /** Statuses that are about us, the address or the moment, and not about an event. */
 const NOT_OF_EVENTS: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 408, 410, 421, 425, 429])
 const MAX_TEXT = 300
 
-function outcomeOf(answer: PostAnswer): Outcome {
+/** @param secret Some receivers repeat what they were sent, and what they say is shown. */
+function outcomeOf(answer: PostAnswer, secret: string): Outcome {
   if (answer.kind === 'unanswered')
     return { kind: answer.mayBeThere ? 'unknown' : 'not_taken', error: answer.error }
   const { status, text } = answer
   if (status >= 200 && status < 300) return { kind: 'taken' }
-  const said = text.replace(/\s+/g, ' ').trim().slice(0, MAX_TEXT)
+  const said = text.replaceAll(secret, '(secret)').replace(/\s+/g, ' ').trim().slice(0, MAX_TEXT)
   const error = `it answered ${status}${said === '' ? '' : `: ${said}`}`
   if (status >= 500) return { kind: 'unknown', error }
   const isOfEvents = status >= 400 && !NOT_OF_EVENTS.has(status)

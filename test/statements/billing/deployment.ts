@@ -64,14 +64,14 @@ export class BillingDeployment {
   }
 
   /** Says who the clients are there. */
-  async map(receiver: string, clients: readonly string[] = CLIENTS): Promise<void> {
+  async map(receiver: string, clients: readonly string[] = CLIENTS, daysAgo = 60): Promise<void> {
     for (const clientId of clients)
       await putCustomer(this.pool, {
         receiver,
         clientId,
         customer: `cus_${clientId}`,
         subscription: `cus_${clientId}`,
-        from: addDays(this.today, -60),
+        from: addDays(this.today, -daysAgo),
       })
   }
 

@@ -14,6 +14,8 @@ interface TakenEvent {
   readonly value: string
   readonly atMs: number
   readonly model: string | null
+  /** Of CloudEvents. */
+  readonly sequence?: number
 }
 
 /** Stands in for four billing systems, each as its documentation says what it takes, knows again and refuses. */
@@ -125,6 +127,7 @@ export async function startBillingStandIn(): Promise<BillingStandIn> {
         value: data.value,
         atMs: Date.parse(time),
         model: data.model ?? null,
+        sequence: data.sequence,
       })
     return [status, '']
   }
