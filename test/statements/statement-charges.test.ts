@@ -6,6 +6,8 @@ import { checkStatement, parseStatementFile } from '../../src/statements/check-s
 import { type ClosedStatement, closeStatement } from '../../src/statements/close-statement.ts'
 import { selectStatement } from '../../src/statements/select-statement.ts'
 import type { Statement } from '../../src/statements/statement.ts'
+import { inTransaction } from '../../src/store/connection/postgres.ts'
+import { poolWithin } from '../../src/store/connection/within-transaction.ts'
 import type { NewCharge } from '../../src/usage/charges/charge.ts'
 import { findCharge, removeCharge, selectCharges, setCharge } from '../../src/usage/charges/charges-table.ts'
 import { shareCharges } from '../../src/usage/charges/share-charges.ts'
@@ -94,6 +96,53 @@ test('each charge is stated once, whenever it is set, changed, moved to another 
       stated += statedIn(await closeStatement(ledger.pool, client, month, HOW))
     expect(stated).toBe([...now.values()].reduce((sum, pico) => sum + pico, 0n))
   }
+})
+
+test('a charge that moves to a later month is taken back in the statement that comes next, and stated there', async () => {
+  const client = await newClient()
+  const tax = { name: 'VAT moved', clientId: client.id, amountPico: 7n }
+  await setCharge(ledger.pool, aCharge(tax))
+  await closeStatement(ledger.pool, client, '2026-03', HOW)
+  await setCharge(ledger.pool, aCharge({ ...tax, from: '2026-06-01', to: '2026-06-01' }))
+  expect(sumOf(await selectStatement(ledger.pool, client, '2026-04'))).toBe(-7n)
+  await closeStatement(ledger.pool, client, '2026-04', HOW)
+  expect(sumOf(await selectStatement(ledger.pool, client, '2026-05'))).toBe(0n)
+  expect(sumOf(await selectStatement(ledger.pool, client, '2026-06'))).toBe(7n)
+})
+
+test('a charge that is removed or changed while it is shared out leaves no part of what it was', async () => {
+  const client = await newClient()
+  const producer = newProducer()
+  const call = aRecord({ clientId: client.id, arrivedAtMs: Date.parse('2026-01-05T10:00:00Z') })
+  await ledger.rollUp('test:calls', [aCandidate(producer, 1, call)])
+  const days = { from: '2026-01-01', to: '2026-01-31' }
+  for (const name of ['gone', 'changed']) await setCharge(ledger.pool, aCharge({ ...days, name }))
+  const { sharing } = await inTransaction(ledger.pool, async (session) => {
+    const gone = await findCharge(session, 'gone')
+    await findCharge(session, 'changed')
+    await removeCharge(session, gone?.id ?? '')
+    await setCharge(session, aCharge({ ...days, name: 'changed', amountPico: 11n }))
+    const order = { month: '2026-01', by: 'clients', used: false, reason: 'fair' } as const
+    const sharing = inTransaction(ledger.pool, (other) => shareCharges(poolWithin(other), order))
+    await expect
+      .poll(async () => {
+        const { rows } = await ledger.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rows.length
+      })
+      .toBe(1)
+    return { sharing }
+  })
+  expect((await sharing).map(({ amountPico }) => amountPico)).toEqual([11n])
+
+  await setCharge(ledger.pool, aCharge({ ...days, name: 'S' }))
+  await setCharge(ledger.pool, aCharge({ ...days, name: `S/whole/${client.id}`, clientId: client.id }))
+  const shared = await run(
+    { DATABASE_URL: ledger.url },
+    ...['charge', 'share', '2026-01', '--share-by', 'clients', '--reason', 'fair'],
+  )
+  expect([shared.code, shared.err]).toEqual([1, expect.stringContaining('the name of a part of S')])
 })
 
 test('a month with charges is closed before later ones, and its statement adds up and can be checked', async () => {

@@ -53,6 +53,15 @@ export async function selectCharges(
   return rows.map(chargeFrom)
 }
 
+/** Keeps what no client pays of a period as it is until the transaction ends. */
+export async function lockUnassigned(session: Session, { fromDay, toDay }: Period): Promise<void> {
+  await session.query(
+    `select from ${SCHEMA}.charges
+     where removed_at is null and client_id is null and from_day between $1 and $2 order by id for update`,
+    [fromDay, toDay],
+  )
+}
+
 /** `null`: there is none of this name. */
 export async function findCharge(session: Session, name: string): Promise<Charge | null> {
   const { rows } = await session.query<ChargeRow>(
@@ -89,19 +98,20 @@ export interface SharedPart {
   readonly amountPico: bigint
 }
 
-/** Keeps the parts of a charge as charges of their clients. */
+/** Keeps the parts of a charge as charges of their clients. `false`: another charge has the name of one of them. */
 export async function addParts(
   session: Session,
   charge: Charge,
   parts: readonly SharedPart[],
   reason: string,
-): Promise<void> {
-  await session.query(
+): Promise<boolean> {
+  const { rowCount } = await session.query(
     `insert into ${SCHEMA}.charges (id, ${WRITTEN}, shared_from, part)
      select p.id, h.name || '/' || p.part || '/' || p.client_id, h.category, h.from_day, h.to_day, h.service, h.upstream,
        h.model, p.client_id, '', '', null, p.pico, $3, h.id, p.part
      from ${SCHEMA}.charges h,
-       json_to_recordset($2) as p (id text, client_id text, part text, pico numeric) where h.id = $1`,
+       json_to_recordset($2) as p (id text, client_id text, part text, pico numeric) where h.id = $1
+     on conflict (name) where removed_at is null do nothing`,
     [
       charge.id,
       JSON.stringify(
@@ -112,6 +122,7 @@ export async function addParts(
       reason,
     ],
   )
+  return rowCount === parts.length
 }
 
 /** Whether parts of it were shared out. */

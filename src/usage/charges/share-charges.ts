@@ -5,6 +5,7 @@ import { type Charge, shareOut, spreadCommitment } from './charge.ts'
 import {
   addParts,
   isShared,
+  lockUnassigned,
   type SharedPart,
   type ShareKey,
   selectCharges,
@@ -21,10 +22,10 @@ interface Sharing {
 }
 
 /**
- * Shares what no client pays of a month out to its clients. What was shared out before stays.
+ * Shares what no client pays of a month out to its clients, in one transaction. What was shared out before stays.
  *
  * @returns The parts.
- * @throws {GatewayError} `conflict`: no client used anything by the key.
+ * @throws {GatewayError} `conflict`: no client used anything by the key, or a charge has the name of a part.
  */
 export async function shareCharges(
   pool: Postgres,
@@ -32,6 +33,8 @@ export async function shareCharges(
 ): Promise<readonly Charge[]> {
   const { from: fromDay, to: toDay } = daysOfMonth(month)
   const scope = { period: { fromDay, toDay }, clientId: null }
+  // One that is set, removed or shared out at the same time would leave parts of what it was.
+  await lockUnassigned(pool, scope.period)
   const weights = await selectWeights(pool, scope.period, by)
   const sources: string[] = []
   for (const charge of await selectCharges(pool, scope)) {
@@ -40,7 +43,8 @@ export async function shareCharges(
     if (parts === null)
       throw conflict(`No client has anything in ${month} that ${charge.name} could be shared by.`, 'share_by')
     if (parts.length === 0) continue
-    await addParts(pool, charge, parts, reason)
+    if (!(await addParts(pool, charge, parts, reason)))
+      throw conflict(`Another charge has the name of a part of ${charge.name}: set it under another name.`)
     sources.push(charge.id)
   }
   const parts = await selectCharges(pool, scope)
