@@ -20,6 +20,7 @@ import type { Ports } from '../../operations/ports.ts'
 import { checkTogether } from '../../operations/read-input.ts'
 import { conflict } from '../../operations/refuse.ts'
 import type { KeptContract } from '../../pricing/contracts/contracts-table.ts'
+import type { BillingCustomer } from '../../statements/billing/billing-state.ts'
 import type { Charge } from '../../usage/charges/charge.ts'
 import type { ApplyStep } from './apply-step.ts'
 import { type Declared, type FindReference, readDeclared } from './declared.ts'
@@ -35,7 +36,10 @@ const MOST_BYTES = 1024 * 1024
 
 const CHANGE = z.strictObject({
   action: shownChoice(['create', 'change', 'remove'], 'What is done. Nothing is removed without prune.'),
-  what: shownChoice(['group', 'client', 'key', 'limit', 'receiver', 'contract', 'charge'], 'Of what.'),
+  what: shownChoice(
+    ['group', 'client', 'key', 'limit', 'receiver', 'contract', 'charge', 'customer'],
+    'Of what. customer: who a client is in a billing system.',
+  ),
   name: shownText('Its name: acme, acme/production, acme: budget per month.'),
   detail: shownTextOrNull('From what to what. null: the name says it.'),
 })
@@ -66,7 +70,7 @@ const INPUT = {
     .string('must be a text')
     .max(MOST_BYTES, 'must be at most 1 MiB')
     .describe(
-      'YAML with groups, clients, defaults, alerts, contracts and charges, as docs/apply.md has them.',
+      'YAML with groups, clients, defaults, alerts, contracts, charges and billing, as docs/apply.md has them.',
     ),
   prune: flagField(
     'What is there and not in the file goes: keys are revoked, clients disabled, groups removed. Only in sections that the file has.',
@@ -131,6 +135,10 @@ export function applyChapters<Has extends ApplyPorts>(
           ? []
           : ((await run(ports, 'contracts.list', {}, actor)) as readonly KeptContract[]),
       charges: await chargesOf(ports, declared, actor),
+      customers:
+        declared.billing === undefined
+          ? []
+          : ((await run(ports, 'billing.customers', {}, actor)) as readonly BillingCustomer[]),
     }
     return planApply(declared, standing, prune, ports.now())
   }

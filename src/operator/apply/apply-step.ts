@@ -4,7 +4,7 @@ export type KeyIds = ReadonlyMap<string, string>
 /** One operation to run. */
 export interface ApplyStep {
   readonly action: 'create' | 'change' | 'remove'
-  readonly what: 'group' | 'client' | 'key' | 'limit' | 'receiver' | 'contract' | 'charge'
+  readonly what: 'group' | 'client' | 'key' | 'limit' | 'receiver' | 'contract' | 'charge' | 'customer'
   readonly name: string
   /** From what to what, in words; `null`: the name says it. */
   readonly detail: string | null

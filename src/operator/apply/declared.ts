@@ -9,6 +9,7 @@ import type { InputOf, OperationFields } from '../../operations/operation.ts'
 import { parseFields } from '../../operations/read-input.ts'
 import { invalid } from '../../operations/refuse.ts'
 import { CONTRACT_FIELDS } from '../../pricing/operations/contracts.ts'
+import { mapClient } from '../../statements/billing/customer-operations.ts'
 import { CHARGE_FIELDS } from '../../usage/operations/charges.ts'
 
 /** What a file declares: each item has the fields of the operation that makes it, but for those its place says. */
@@ -39,6 +40,7 @@ const fieldsOf = (receiver: OperationFields) => ({
   alerts: z.array(z.strictObject(receiver), 'must be a list').optional(),
   contracts: z.array(z.strictObject(CONTRACT_FIELDS), 'must be a list').optional(),
   charges: z.array(z.strictObject(CHARGE_FIELDS), 'must be a list').optional(),
+  billing: z.array(z.strictObject(mapClient.input), 'must be a list').optional(),
 })
 
 export type DeclaredGroup = InputOf<typeof GROUP>
@@ -47,6 +49,7 @@ export type DeclaredKey = NonNullable<DeclaredClient['keys']>[number]
 export type DeclaredLimit = NonNullable<DeclaredClient['limits']>[number]
 export type DeclaredContract = InputOf<typeof CONTRACT_FIELDS>
 export type DeclaredCharge = InputOf<typeof CHARGE_FIELDS>
+export type DeclaredCustomer = InputOf<typeof mapClient.input>
 export interface DeclaredReceiver {
   readonly url: string
   readonly on: readonly string[]
@@ -64,6 +67,8 @@ export interface Declared {
   readonly alerts?: readonly DeclaredReceiver[]
   readonly contracts?: readonly DeclaredContract[]
   readonly charges?: readonly DeclaredCharge[]
+  /** Who clients are in billing systems. */
+  readonly billing?: readonly DeclaredCustomer[]
 }
 
 /** Gives the text that a reference such as `${NAME}` or `file:/path` stands for. @throws {Error} Where there is none. */
@@ -136,6 +141,7 @@ export function readDeclared(
     'charges',
     (declared.charges ?? []).map(({ name }) => name),
   )
+  refuseDoubles('billing', (declared.billing ?? []).map(nameOfCustomer))
   return declared
 }
 
@@ -163,6 +169,11 @@ export function sortOf(limit: Pick<DeclaredLimit, 'kind' | 'per' | 'soft' | 'key
     ...(key === undefined ? [] : [`of key ${key}`]),
     ...(model === undefined ? [] : [`of ${model}`]),
   ].join(' ')
+}
+
+/** A client is one customer of a system. */
+export function nameOfCustomer({ receiver, client }: Pick<DeclaredCustomer, 'receiver' | 'client'>): string {
+  return `${client} at ${receiver}`
 }
 
 /** A contract replaces one of the same calls and day. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { AlertReceiver } from '../../alerts/receivers.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { Client } from '../../keys/clients.ts'
@@ -9,6 +10,7 @@ import { readAmount } from '../../limits/operations/limit-terms.ts'
 import { conflict } from '../../operations/refuse.ts'
 import type { KeptContract, NewContract } from '../../pricing/contracts/contracts-table.ts'
 import { contractOf } from '../../pricing/operations/contracts.ts'
+import type { BillingCustomer } from '../../statements/billing/billing-state.ts'
 import type { Charge, NewCharge } from '../../usage/charges/charge.ts'
 import { newChargeOf } from '../../usage/operations/charges.ts'
 import { type ApplyStep, type KeyIds, step } from './apply-step.ts'
@@ -17,8 +19,10 @@ import {
   type Declared,
   type DeclaredCharge,
   type DeclaredContract,
+  type DeclaredCustomer,
   type DeclaredLimit,
   type DeclaredReceiver,
+  nameOfCustomer,
   sortOf,
 } from './declared.ts'
 import { planGroups } from './plan-groups.ts'
@@ -34,6 +38,7 @@ export interface PresentState {
   readonly contracts: readonly KeptContract[]
   /** Of the months that declared charges are of. */
   readonly charges: readonly { readonly charge: Charge }[]
+  readonly customers: readonly BillingCustomer[]
 }
 
 /** Tells a key by its client and name. Both may have a slash in them, and neither has a NUL. */
@@ -111,6 +116,7 @@ export function planApply(
       steps,
       gone,
     )
+  if (declared.billing !== undefined) planCustomers(declared.billing, standing.customers, steps, gone)
   if (declared.clients !== undefined)
     for (const { name, disabled } of standing.clients)
       if (!disabled && !declared.clients.some((client) => client.name === name))
@@ -258,13 +264,13 @@ function planCharges(
   for (const charge of wanted) {
     const { name, client = null } = charge
     const there = own.find((one) => one.name === name)
-    const after = sayCharge(newChargeOf(charge, null), client)
-    const before = there === undefined ? null : sayCharge(there, there.client)
-    if (before === after) continue
+    const after = fieldsIn(newChargeOf(charge, null), client)
+    const before = there === undefined ? null : fieldsIn(there, there.client)
+    if (before !== null && isDeepStrictEqual(before, after)) continue
     const action = before === null ? 'create' : 'change'
     steps.push({
       ...step(action, 'charge', name, 'charges.set', () => ({ ...charge })),
-      detail: before === null ? after : `${before} -> ${after}`,
+      detail: before === null ? sayFields(after) : `${sayFields(before)} -> ${sayFields(after)}`,
     })
   }
   for (const { name } of own)
@@ -272,21 +278,50 @@ function planCharges(
       gone.push(step('remove', 'charge', name, 'charges.remove', () => ({ name })))
 }
 
-/** All that a charge says, in words. */
-function sayCharge(charge: NewCharge, client: string | null): string {
+/** A first day can only become earlier. */
+function planCustomers(
+  wanted: readonly DeclaredCustomer[],
+  standing: readonly BillingCustomer[],
+  steps: ApplyStep[],
+  gone: ApplyStep[],
+): void {
+  const left = new Map(standing.map((customer) => [nameOfCustomer(customer), customer]))
+  for (const declared of wanted) {
+    const name = nameOfCustomer(declared)
+    const there = left.get(name)
+    left.delete(name)
+    const { customer, subscription = null, from } = declared
+    const day = there !== undefined && (from === undefined || there.from < from) ? there.from : (from ?? null)
+    const after: Fields = [customer, subscription, day]
+    const before: Fields | null =
+      there === undefined ? null : [there.customer, there.subscription, there.from]
+    if (before !== null && isDeepStrictEqual(before, after)) continue
+    steps.push({
+      ...step(before === null ? 'create' : 'change', 'customer', name, 'billing.map', () => ({
+        ...declared,
+      })),
+      detail: before === null ? sayFields(after) : `${sayFields(before)} -> ${sayFields(after)}`,
+    })
+  }
+  for (const [name, { receiver, client }] of left)
+    gone.push(step('remove', 'customer', name, 'billing.unmap', () => ({ receiver, client })))
+}
+
+type Fields = readonly (string | null)[]
+
+/** All that a charge says, each in its place: an upstream and a client may have one name. */
+function fieldsIn(charge: NewCharge, client: string | null): Fields {
   const { category, service, from, to, upstream, model, quantity, unit, capacityTokens, reason } = charge
-  const amount = `${picoToUsdText(charge.amountPico)} USD`
-  const said = [
-    category,
-    service,
-    from === to ? from : `${from} to ${to}`,
-    upstream,
-    model,
-    client,
-    quantity,
-    unit,
+  return [
+    ...[category, service, from === to ? from : `${from} to ${to}`],
+    ...[upstream === null ? null : `at ${upstream}`, model, client === null ? null : `of ${client}`],
+    ...[quantity, unit],
+    ...[capacityTokens?.toString() ?? null, `${picoToUsdText(charge.amountPico)} USD`, reason],
   ]
-  return [...said, capacityTokens, amount, reason].filter((one) => one !== null).join(', ')
+}
+
+function sayFields(fields: Fields): string {
+  return fields.filter((one) => one !== null).join(', ')
 }
 
 /** What a contract says is paid, in words. */

@@ -44,6 +44,7 @@ test('keys of two clients stay apart, wherever their names have slashes', () => 
     receivers: [],
     contracts: [],
     charges: [],
+    customers: [],
   } as unknown as Parameters<typeof planApply>[1]
   const { steps, keys } = planApply(declared, standing, false, 0)
   expect(steps.map(({ input }) => input(keys))).toEqual([

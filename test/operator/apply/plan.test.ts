@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { readDeclared } from '../../../src/operator/apply/declared.ts'
+import { type PresentState, planApply } from '../../../src/operator/apply/plan.ts'
+import { newChargeOf } from '../../../src/usage/operations/charges.ts'
+
+const NOTHING: PresentState = {
+  ...{
+    groups: [],
+    clients: [],
+    keys: [],
+    limits: [],
+    receivers: [],
+    contracts: [],
+    charges: [],
+    customers: [],
+  },
+}
+
+function plan(text: string, standing: Partial<PresentState>, prune = false) {
+  const { steps } = planApply(readDeclared(text, {}, null), { ...NOTHING, ...standing }, prune, 0)
+  return steps.map(({ action, what, name, detail }) => [action, what, name, detail])
+}
+
+const charge = (place: string) =>
+  `charges: [{ name: INV, category: tax, service: VAT, ${place}: acme, from: 2026-10-31, amount_usd: 4, reason: r }]`
+
+test('a charge of a client is another one than that of an upstream with the same name', () => {
+  const [declared] = readDeclared(charge('client'), {}, null).charges ?? []
+  if (declared === undefined) throw new Error('nothing is declared')
+  const part = { id: 'chg_1', sharedFrom: null, part: null }
+  const there = { charge: { ...newChargeOf(declared, 'cli_1'), ...part, client: 'acme' } }
+  expect(plan(charge('client'), { charges: [there] })).toEqual([])
+  expect(plan(charge('upstream'), { charges: [there] })).toEqual([
+    [
+      ...['change', 'charge', 'INV'],
+      'tax, VAT, 2026-10-31, of acme, 4 USD, r -> tax, VAT, 2026-10-31, at acme, 4 USD, r',
+    ],
+  ])
+})
+
+test('customers of billing systems are mapped as declared, and a first day becomes no later', () => {
+  const there = {
+    ...{ receiver: 'stripe', clientId: 'cli_1', client: 'acme', customer: 'cus_1', subscription: null },
+    from: '2026-10-02',
+  }
+  const billing = (...customers: readonly string[]) =>
+    `billing: [${customers.map((one) => `{ receiver: stripe, ${one} }`).join(', ')}]`
+  const acme = 'client: acme, customer: cus_1'
+  const standing = { customers: [there] }
+  expect(plan(billing(acme), standing)).toEqual([])
+  expect(plan(billing(`${acme}, from: 2026-11-01`), standing)).toEqual([])
+  expect(plan(billing(`${acme}, from: 2026-10-01`, 'client: globex, customer: cus_2'), standing)).toEqual([
+    ['change', 'customer', 'acme at stripe', 'cus_1, 2026-10-02 -> cus_1, 2026-10-01'],
+    ['create', 'customer', 'globex at stripe', 'cus_2'],
+  ])
+  expect(plan('billing: []', standing, true)).toEqual([['remove', 'customer', 'acme at stripe', null]])
+  expect(() => readDeclared(billing(acme, acme), {}, null)).toThrow(/has acme at stripe twice/)
+})
