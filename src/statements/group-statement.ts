@@ -17,9 +17,10 @@ import { printable, renderTable } from '../operations/table.ts'
 import { inSnapshot, type Postgres, type PostgresSession } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
 import { findOpenEnds, numbered, type OpenEnd } from './open-ends.ts'
+import { type GroupCharge, selectGroupCharges } from './select-charges.ts'
 import { readStated, type Stated } from './select-statement.ts'
 import { roundToCents } from './statement.ts'
-import { MONTH, OPEN_END, PARTS, partsDocument, usd } from './statement-document.ts'
+import { CHARGE, chargeDocument, MONTH, OPEN_END, PARTS, partsDocument, usd } from './statement-document.ts'
 
 /** What a client used on the days of a month that it was in the group. */
 interface Member {
@@ -38,6 +39,8 @@ interface GroupStatement extends Stated {
   readonly group: { readonly id: string; readonly name: string }
   readonly month: UtcMonth
   readonly members: readonly Member[]
+  readonly charges: readonly GroupCharge[]
+  readonly totalPico: bigint
   readonly provisional: readonly OpenEnd[]
 }
 
@@ -59,12 +62,14 @@ async function selectGroupStatement(
   group: GroupStatement['group'],
   month: UtcMonth,
 ): Promise<Omit<GroupStatement, 'provisional'>> {
-  return await inSnapshot(pool, async (session) => ({
-    ...(await readStated(session, 'group', group.id, month)),
-    group,
-    month,
-    members: await selectMembers(session, group.id, month),
-  }))
+  return await inSnapshot(pool, async (session) => {
+    const stated = await readStated(session, 'group', group.id, month)
+    const charges = await selectGroupCharges(session, group.id, month)
+    return {
+      ...{ ...stated, group, month, charges, members: await selectMembers(session, group.id, month) },
+      totalPico: charges.reduce((sum, { amountPico }) => sum + amountPico, stated.costPico),
+    }
+  })
 }
 
 async function selectMembers(
@@ -102,8 +107,13 @@ const GROUP_STATEMENT = shownDocument('GroupStatement', {
     'What each client used on the days that it was in the group or below it.',
   ),
   ...PARTS,
+  charges: shownList(
+    shownDocument('GroupCharge', { client: shownText('The name of the client.'), ...CHARGE }),
+    'What clients are charged beside calls, with a first day on which they were there, as it is now.',
+  ),
   cost_usd: usd('The sum of lines and corrections, and of members.'),
-  rounded_usd: usd('The same in whole cents, halves away from zero: the only rounding.'),
+  total_usd: usd('With charges.'),
+  rounded_usd: usd('The total in whole cents, halves away from zero: the only rounding.'),
   provisional: shownList(OPEN_END, 'Why the figures may still change.'),
 })
 
@@ -128,7 +138,17 @@ export const showGroupStatement = renderedOperation({
     ])
     return { ...stated, provisional }
   },
-  render: ({ group, month, requests, members, costPico, provisional, ...parts }: GroupStatement) => ({
+  render: ({
+    group,
+    month,
+    requests,
+    members,
+    charges,
+    costPico,
+    totalPico,
+    provisional,
+    ...parts
+  }: GroupStatement) => ({
     group: group.name,
     group_id: group.id,
     month,
@@ -139,8 +159,10 @@ export const showGroupStatement = renderedOperation({
       cost_usd: picoToUsdText(pico),
     })),
     ...partsDocument(parts),
+    charges: charges.map(({ client, ...charge }) => ({ client, ...chargeDocument(charge) })),
     cost_usd: picoToUsdText(costPico),
-    rounded_usd: picoToUsdText(roundToCents(costPico)),
+    total_usd: picoToUsdText(totalPico),
+    rounded_usd: picoToUsdText(roundToCents(totalPico)),
     provisional,
   }),
   command: {
@@ -150,7 +172,15 @@ export const showGroupStatement = renderedOperation({
   },
 })
 
-function textOf({ group, month, requests, members, costPico, provisional }: GroupStatement): string {
+function textOf({
+  group,
+  month,
+  requests,
+  members,
+  charges,
+  totalPico,
+  provisional,
+}: GroupStatement): string {
   const table = renderTable(
     [
       { heading: 'CLIENT' },
@@ -160,15 +190,15 @@ function textOf({ group, month, requests, members, costPico, provisional }: Grou
       { heading: 'REQUESTS', align: 'right' },
       { heading: 'COST USD', align: 'right' },
     ],
-    members.map(({ client, client_id: id, part, from, to, requests: calls, costPico: pico }) => [
-      client ?? id,
-      part,
-      from,
-      to,
-      `${calls}`,
-      picoToUsdText(pico),
-    ]),
-    ['(all)', '', '', '', `${requests}`, picoToUsdText(costPico)],
+    [
+      ...members.map(({ client, client_id: id, part, from, to, requests: calls, costPico: pico }) => [
+        ...[client ?? id, part, from, to, `${calls}`, picoToUsdText(pico)],
+      ]),
+      ...charges.map(({ client, category, service, from, to, amountPico }) => [
+        ...[client, `${category}: ${service}`, from, to, '', picoToUsdText(amountPico)],
+      ]),
+    ],
+    ['(all)', '', '', '', `${requests}`, picoToUsdText(totalPico)],
   )
   return [
     `${printable(group.name)}, ${month} (UTC), ${numbered(Number(requests), 'call', 'calls')}`,

@@ -11,7 +11,7 @@ import {
 } from '../operations/answers.ts'
 import { monthField } from '../operations/fields.ts'
 import type { OpenEndName } from './open-ends.ts'
-import { roundToCents, type Statement } from './statement.ts'
+import { roundToCents, type Statement, type StatementCharge } from './statement.ts'
 import type { StatedReceipts } from './statement-receipts.ts'
 
 const USD_FORM = /^-?[0-9]+(?:\.[0-9]{1,12})?$/
@@ -62,6 +62,20 @@ export const PARTS = {
   ),
 }
 
+/** A charge, as every statement has it. */
+export const CHARGE = {
+  id: shownText('The id of the charge.'),
+  name: shownText('Its name.'),
+  category: shownText('What it is, such as credit or tax.'),
+  service: shownText('What it is for.'),
+  from: shownDay('The first UTC day.'),
+  to: shownDay('The last UTC day.'),
+  quantity: shownTextOrNull('How many, as decimal text. null: not said.'),
+  unit: shownTextOrNull('Of what. null: not said.'),
+  reason: shownText('Where it comes from, or why it is charged.'),
+  amount_usd: usd(),
+}
+
 /** A statement as JSON. What is hashed and signed has exactly these fields in this order. */
 export const STATEMENT = shownDocument('Statement', {
   version: z
@@ -75,18 +89,7 @@ export const STATEMENT = shownDocument('Statement', {
   lines: PARTS.lines,
   corrections: PARTS.corrections,
   charges: shownList(
-    shownDocument('StatementCharge', {
-      id: shownText('The id of the charge.'),
-      name: shownText('Its name.'),
-      category: shownText('What it is, such as credit or tax.'),
-      service: shownText('What it is for.'),
-      from: shownDay('The first UTC day.'),
-      to: shownDay('The last UTC day.'),
-      quantity: shownTextOrNull('How many, as decimal text. null: not said.'),
-      unit: shownTextOrNull('Of what. null: not said.'),
-      reason: shownText('Where it comes from, or why it is charged.'),
-      amount_usd: usd(),
-    }),
+    shownDocument('StatementCharge', CHARGE),
     'What is charged beside calls, less what statements before have of it. Left out before version 3.',
   ).optional(),
   carried: shownList(
@@ -152,12 +155,7 @@ export function statementDocument(statement: Statement, closing: Closing | null)
     requests: Number(statement.requests),
     lines,
     corrections,
-    charges: statement.charges.map(({ amountPico, ...charge }) => ({
-      ...{ id: charge.id, name: charge.name, category: charge.category, service: charge.service },
-      ...{ from: charge.from, to: charge.to, quantity: charge.quantity, unit: charge.unit },
-      reason: charge.reason,
-      amount_usd: picoToUsdText(amountPico),
-    })),
+    charges: statement.charges.map(chargeDocument),
     carried: statement.carried.map(({ month, amountPico }) => ({
       month,
       amount_usd: picoToUsdText(amountPico),
@@ -174,6 +172,16 @@ export function statementDocument(statement: Statement, closing: Closing | null)
       closing === null
         ? null
         : { count: closing.receipts.count, root: closing.receipts.root.toString('hex') },
+  }
+}
+
+/** A charge as JSON, its fields in their order. */
+export function chargeDocument({ amountPico, ...charge }: StatementCharge) {
+  return {
+    ...{ id: charge.id, name: charge.name, category: charge.category, service: charge.service },
+    ...{ from: charge.from, to: charge.to, quantity: charge.quantity, unit: charge.unit },
+    reason: charge.reason,
+    amount_usd: picoToUsdText(amountPico),
   }
 }
 

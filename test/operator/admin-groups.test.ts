@@ -104,6 +104,24 @@ test('a member that moved on the 15th is in two statements, which share its mont
     `first 2026-11-01 2026-11-14 ${usd(20)}`,
     `second 2026-11-15 2026-11-30 ${usd(3)}`,
   ])
+  const charge = async (name: string, day: string, usdText: string) =>
+    await ask('POST', '/charges', {
+      ...{ name, category: 'tax', service: 'VAT', client: 'rover', from: day, amount_usd: usdText },
+      reason: 'invoice',
+    })
+  await charge('before', '2026-11-14', '0.000000000007')
+  await charge('after', '2026-11-15', '-0.000000000002')
+  const owed = async (group: string) => {
+    const { document } = await ask('GET', `/groups/${group}/statements/2026-11`)
+    const { total_usd: total, charges } = document as {
+      readonly total_usd: string
+      readonly charges: readonly Readonly<Record<string, unknown>>[]
+    }
+    return [total, ...charges.map(({ client, name }) => `${client} ${name}`)]
+  }
+  expect(await owed('first')).toEqual([usd(27), 'rover before'])
+  expect(await owed('second')).toEqual([usd(1), 'rover after'])
+  expect(await owed('lab')).toEqual([usd(28), 'rover before', 'rover after'])
   const month = 'period=2026-11&group_by=group'
   expect(await costs(`/report?${month}`)).toEqual([usd(50_023), `null ${usd(50_000)}`, `lab ${usd(23)}`])
   expect(await costs(`/report?${month}&group=lab`)).toEqual([usd(23), `first ${usd(20)}`, `second ${usd(3)}`])
@@ -158,6 +176,14 @@ test('of two moves at once that make a cycle one is refused, and so is what is t
     ])
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
   }
+  // Each alone is at most five deep, both together six.
+  for (const [name, into] of [['a1'], ['a2', 'a1'], ['a3', 'a2'], ['b1'], ['b2', 'b1'], ['c1']] as const)
+    await make('groups', name, into)
+  const both = await Promise.all([
+    ask('POST', '/groups/b1/move', { into: 'a3' }),
+    ask('POST', '/groups/a1/move', { into: 'c1' }),
+  ])
+  expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
   expect((await ask('POST', '/groups/cat/move', { into: 'cat' })).status).toBe(409)
   expect((await ask('POST', '/clients/shop/move', { into: 'cat', from: '2026-11-16' })).status).toBe(400)
   expect((await ask('POST', '/clients/shop/move', {})).status).toBe(400)
