@@ -257,6 +257,25 @@ function report(result: object): object {
   return { data: [{ start_time: 0, results: [result] }], has_more: false, next_page: null }
 }
 
+test('costs in another currency than US dollars are refused', async () => {
+  answer = (target) => ({
+    body: pageOf(
+      target.pathname.endsWith('/costs')
+        ? [
+            {
+              start_time: 1_788_220_800,
+              results: [{ amount: { value: 1, currency: 'eur' }, line_item: 'o3' }],
+            },
+          ]
+        : [{ start_time: 0, results: [] }],
+      target,
+    ),
+  })
+  expect((await run(env, ...order('openai'))).err).toContain(
+    '/v1/organization/costs: the amount is in EUR, which has no rate to USD',
+  )
+})
+
 test('without a key, or a provider that has a report, nothing is asked', async () => {
   expect((await run({ DATABASE_URL: ledger.url }, ...order('openai'))).err).toContain(
     'OPENAI_ADMIN_KEY is not set',

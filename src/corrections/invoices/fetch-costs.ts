@@ -1,8 +1,8 @@
-import { z } from 'zod'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
 import { NO_PROGRESS } from '../../operations/ports.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { ANTHROPIC_HEADERS, ANTHROPIC_URL } from '../reconcile/anthropic.ts'
+import { COST_PAGE } from '../reconcile/cost-days.ts'
 import { fetchPages, type ReportSource } from '../reconcile/fetch-pages.ts'
 import { OPENAI_URL, secondsOf } from '../reconcile/openai.ts'
 import type { CostReporter } from './cost-reports.ts'
@@ -60,15 +60,6 @@ const REPORTS = {
   },
 } as const satisfies Readonly<Record<CostReporter, CostReport>>
 
-const PAGE = z.object({
-  data: z.array(z.looseObject({ results: z.array(z.looseObject({})) })),
-  has_more: z.boolean(),
-  next_page: z
-    .string()
-    .nullish()
-    .transform((page) => page ?? null),
-})
-
 export interface FetchOrder {
   readonly reporter: CostReporter
   readonly adminKey: string
@@ -92,7 +83,7 @@ export async function fetchInvoice(
 ): Promise<ImportedInvoice> {
   const { format, url, path, headers, query }: CostReport = REPORTS[reporter]
   const source = { baseUrl: (baseUrl ?? url).replace(/\/+$/, ''), headers: headers(adminKey) }
-  const buckets = await fetchPages(source, path, query(from, to), PAGE)
+  const buckets = await fetchPages(source, path, query(from, to), COST_PAGE)
   return await importInvoice(
     pool,
     {

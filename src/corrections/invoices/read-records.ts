@@ -131,7 +131,7 @@ function parsed({ line, text }: WrittenRecord, mayGoOn: boolean): unknown {
 const DEEPEST = 6
 
 /** Pages have buckets of days, and these have results; all else is a record. */
-function recordsIn(document: unknown, line: number, depth = 0): readonly ReadRecord[] {
+export function recordsIn(document: unknown, line: number, depth = 0): readonly ReadRecord[] {
   if (typeof document !== 'object' || document === null || depth > DEEPEST)
     throw new BadRow(`line ${line} is not an object of an invoice`)
   if (Array.isArray(document)) return document.flatMap((one) => recordsIn(one, line, depth + 1))

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { addDays, type UtcDay } from '../../domain/utc-day.ts'
-import { fetchPages, type Page, ReportError, type ReportSource } from './fetch-pages.ts'
+import { ANTHROPIC_COSTS } from '../invoices/formats/maker-costs.ts'
+import { fetchCostDays } from './cost-days.ts'
+import { fetchPages, type Page, type ReportSource } from './fetch-pages.ts'
 import type { ModelDay } from './report.ts'
-import { amountPico } from './report.ts'
 
 export const ANTHROPIC_URL = 'https://api.anthropic.com'
 
@@ -35,15 +36,6 @@ const usagePage = pageOf(
   }),
 )
 
-const costPage = pageOf(
-  z.object({
-    model: z.string().nullish(),
-    description: z.string().nullish(),
-    amount: z.string(),
-    currency: z.string(),
-  }),
-)
-
 /**
  * What Anthropic's usage and cost reports say of these UTC days, both included. They do not say how many
  * requests there were, and the cost report leaves out the priority tier.
@@ -71,13 +63,13 @@ export async function fetchAnthropicReport(
     [...days, ['group_by[]', 'model']],
     usagePage,
   )
-  const costs = await fetchPages(
+  const costs = await fetchCostDays(
     source,
     '/v1/organizations/cost_report',
     [...days, ['group_by[]', 'description']],
-    costPage,
+    ANTHROPIC_COSTS,
   )
-  return [...usageDays(usage), ...costDays(costs)]
+  return [...usageDays(usage), ...costs]
 }
 
 type BucketOf<Schema> = Schema extends z.ZodType<Page<infer Bucket>> ? Bucket : never
@@ -97,27 +89,5 @@ function usageDays(buckets: readonly BucketOf<typeof usagePage>[]): ModelDay[] {
       outputTokens: BigInt(result.output_tokens),
       costPico: null,
     })),
-  )
-}
-
-/** Amounts are in cents. What is not for tokens of a model has its description for a name. */
-function costDays(buckets: readonly BucketOf<typeof costPage>[]): ModelDay[] {
-  return buckets.flatMap(({ starting_at: start, results }) =>
-    results.map(({ model, description, amount, currency }) => {
-      const costPico = amountPico(amount, 100n)
-      if (costPico === null || currency !== 'USD') {
-        throw new ReportError(
-          `/v1/organizations/cost_report: ${amount} ${currency} is not an amount of cents`,
-        )
-      }
-      return {
-        day: start.slice(0, 10),
-        model: model ?? description ?? '(none)',
-        requests: null,
-        inputTokens: null,
-        outputTokens: null,
-        costPico,
-      }
-    }),
   )
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
-import { fetchPages, type Page, ReportError, type ReportSource } from './fetch-pages.ts'
+import { OPENAI_COSTS } from '../invoices/formats/maker-costs.ts'
+import { fetchCostDays } from './cost-days.ts'
+import { fetchPages, type Page, type ReportSource } from './fetch-pages.ts'
 import type { ModelDay } from './report.ts'
-import { amountPico } from './report.ts'
 
 export const OPENAI_URL = 'https://api.openai.com'
 
@@ -34,13 +35,6 @@ const usagePage = pageOf(
   }),
 )
 
-const costsPage = pageOf(
-  z.object({
-    line_item: z.string().nullish(),
-    amount: z.object({ value: z.union([z.number(), z.string()]), currency: z.string() }),
-  }),
-)
-
 /**
  * What OpenAI's organization usage and costs reports say of these UTC days, both included.
  * https://platform.openai.com/docs/api-reference/usage
@@ -65,7 +59,7 @@ export async function fetchOpenAiReport(
     reports.push(usageDays(await fetchPages(source, `/v1/organization/usage/${report}`, query, usagePage)))
   }
   const query = [...days, ['group_by', 'line_item'], ['limit', COSTS_PAGE_DAYS]] as const
-  reports.push(costDays(await fetchPages(source, '/v1/organization/costs', query, costsPage)))
+  reports.push(await fetchCostDays(source, '/v1/organization/costs', query, OPENAI_COSTS, modelOf))
   return reports.flat()
 }
 
@@ -81,27 +75,6 @@ function usageDays(buckets: readonly BucketOf<typeof usagePage>[]): ModelDay[] {
       outputTokens: BigInt(result.output_tokens),
       costPico: null,
     })),
-  )
-}
-
-function costDays(buckets: readonly BucketOf<typeof costsPage>[]): ModelDay[] {
-  return buckets.flatMap(({ start_time: start, results }) =>
-    results.map(({ line_item: lineItem, amount }) => {
-      const costPico = amountPico(amount.value, 1n)
-      if (costPico === null || amount.currency.toLowerCase() !== 'usd') {
-        throw new ReportError(
-          `/v1/organization/costs: ${amount.value} ${amount.currency} is not an amount of dollars`,
-        )
-      }
-      return {
-        day: utcDayOf(start * 1000),
-        model: modelOf(lineItem ?? '(none)'),
-        requests: null,
-        inputTokens: null,
-        outputTokens: null,
-        costPico,
-      }
-    }),
   )
 }
 

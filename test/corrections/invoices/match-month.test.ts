@@ -6,10 +6,12 @@ import { type InvoiceOrder, importInvoice } from '../../../src/corrections/invoi
 import { selectImports } from '../../../src/corrections/invoices/invoices-table.ts'
 import { INVOICES, selectRecentMatches } from '../../../src/corrections/invoices/match/conditions.ts'
 import { selectInvoiceFigures } from '../../../src/corrections/invoices/match/invoice-figures.ts'
+import { matchMonth } from '../../../src/corrections/invoices/match/match-month.ts'
 import { matchInvoices, selectInvoiceStates } from '../../../src/corrections/invoices/match/matches-table.ts'
-import { parseUsdText } from '../../../src/domain/pico-usd.ts'
+import { parseUsdText, picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { NO_PROGRESS } from '../../../src/operations/ports.ts'
+import { buildLinearPrice } from '../../../src/pricing/price.ts'
 import { findOpenEnds } from '../../../src/statements/open-ends.ts'
 import { takeInvoices } from '../../../workers/invoices.ts'
 import { TryAgain } from '../../../workers/queue.ts'
@@ -223,6 +225,105 @@ test('the nightly job takes what it has a key for, restated, and compares it', a
   expect((await selectImports(ledger.pool)).filter(({ origin }) => origin.startsWith(url))).toHaveLength(1)
   answer = () => ({ status: 403, body: { error: 'no' } })
   await expect(takeInvoices(job)).rejects.toThrow(TryAgain)
+})
+
+const CLAUDE = 'anthropic.claude-sonnet-4-5-20250929-v1:0'
+/** 3, 0.30 and 15 USD a million. */
+const PRICE = buildLinearPrice({
+  ...{ basis: 'linear', source: 'yaml', provider: 'bedrock', model: CLAUDE, from: null, context: null },
+  ...{ hours: null, serviceTier: null, serviceTierPriced: true, factor: '1', variant: null },
+  rates: { input: 3_000_000n, cacheRead: 300_000n, output: 15_000_000n },
+})
+const AWS_DAYS = ['2026-07-01', '2026-07-02', '2026-07-03', '2026-07-04']
+
+interface CurRow {
+  readonly day?: string
+  readonly type: string
+  /** In thousands of tokens, and in USD. */
+  readonly thousands?: number
+  readonly usd: number
+  /** As many places of it are written. */
+  readonly places?: number
+  readonly kind?: string
+  readonly account?: string
+}
+
+function curFile(rows: readonly CurRow[]): string {
+  const header = [
+    ...['line_item_usage_start_date', 'line_item_usage_account_id', 'line_item_line_item_type'],
+    ...['line_item_product_code', 'line_item_usage_type', 'line_item_usage_amount', 'pricing_unit'],
+    ...['line_item_currency_code', 'line_item_unblended_cost'],
+  ]
+  const lines = rows.map(
+    ({ day = '', type, thousands = 0, usd, places = 10, kind = 'Usage', account = '1111' }) =>
+      [
+        ...[`${day}T07:00:00.000Z`, account, kind, 'AmazonBedrock', `USE1-ClaudeSonnet4.5-${type}`],
+        ...[thousands, '1K tokens', 'USD', usd.toFixed(places)],
+      ].join(','),
+  )
+  return [header.join(','), ...lines].join('\n')
+}
+
+test("AWS's report of calls at list prices has no difference, and each that is put into it is found", async () => {
+  const usage = { ...NO_USAGE, inputTokens: 10_000, cacheReadTokens: 4_000, outputTokens: 2_000 }
+  const producer = newProducer()
+  await ledger.rollUp(
+    'test:calls',
+    AWS_DAYS.map((day, index) =>
+      aCandidate(
+        producer,
+        index + 1,
+        aRecord({
+          ...{ arrivedAtMs: Date.parse(`${day}T07:30:00Z`), usage, costPico: '49200000000' },
+          ...{ provider: 'bedrock', upstream: 'aws', model: CLAUDE, reportedModel: CLAUDE },
+          ...{ priceId: PRICE.id, price: PRICE.json },
+        }),
+      ),
+    ),
+  )
+  const same = AWS_DAYS.flatMap((day): CurRow[] => [
+    { day, type: 'input-tokens', thousands: 6, usd: 0.018 },
+    { day, type: 'cache-read-input-token-count', thousands: 4, usd: 0.0012 },
+    { day, type: 'output-tokens', thousands: 2, usd: 0.03 },
+  ])
+  const held = async (rows: readonly CurRow[]) => {
+    await take([], { text: curFile(rows), days: { from: '2026-07-01', to: '2026-07-31' } })
+    const matched = await matchMonth(ledger.pool, 'aws', '2026-07')
+    const differences = matched?.differences ?? []
+    expect(differences.reduce((sum, { amountPico }) => sum + amountPico, 0n)).toBe(
+      (matched?.invoicedPico ?? 0n) - (matched?.oursPico ?? 0n),
+    )
+    return differences.map((one) => [one.class, one.from, one.remark, picoToUsdText(one.amountPico)]).sort()
+  }
+  expect(await held(same)).toEqual([])
+  const [first, second, third, fourth] = AWS_DAYS
+  const put = (day: string | undefined, type: string, ...rows: readonly CurRow[]) => {
+    const at = same.findIndex((row) => row.day === day && row.type === type)
+    same.splice(at, 1, ...rows.map((row) => ({ ...row, day: day ?? '' })))
+  }
+  put(first, 'input-tokens', { type: 'input-tokens', thousands: 5, usd: 0.015 })
+  put(second, 'input-tokens', { type: 'input-tokens', thousands: 7, usd: 0.021 })
+  put(
+    second,
+    'output-tokens',
+    { type: 'output-tokens', thousands: 1, usd: 0.015 },
+    { type: 'output-tokens-batch', thousands: 1, usd: 0.0075 },
+  )
+  put(third, 'input-tokens', { type: 'input-tokens', thousands: 6, usd: 0.0198 })
+  const cached = 'cache-read-input-token-count'
+  put(third, cached, { type: cached, thousands: 4, usd: 0.0012, places: 3 })
+  put(fourth, 'output-tokens', { type: 'output-tokens', thousands: 1.5, usd: 0.0225 })
+  same.push({ day: fourth ?? '', type: 'output-tokens', thousands: 1, usd: 0.015, account: '2222' })
+  same.push({ day: first ?? '', type: 'input-tokens', usd: 0.19, kind: 'Tax' })
+  expect(await held(same)).toEqual([
+    ['fee', '2026-07-01', 'tax', '0.19'],
+    ['late', '2026-07-01', 'counted as of 2026-07-02 there', '-0.003'],
+    ['late', '2026-07-02', 'counted as of 2026-07-01 here', '0.003'],
+    ['other_key', '2026-07-04', '', '0.0075'],
+    ['price', '2026-07-03', 'for a million 3.3 there, 3 here', '0.0018'],
+    ['rounding', '2026-07-03', '', '-0.0002'],
+    ['tier', '2026-07-02', 'batch there, standard here', '-0.0075'],
+  ])
 })
 
 test('the command fetches a report by hand', async () => {
