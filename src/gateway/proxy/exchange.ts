@@ -14,7 +14,7 @@ import type { QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import type { AttemptSpan, CallSpan, CallTracer } from '../tracing/call-span.ts'
 import { type DeliveredCall, Delivery } from './delivery.ts'
-import { DoubtedAnswer, failureCauseOf } from './failures.ts'
+import { DoubtedAnswer, failureCauseOf, isSilence } from './failures.ts'
 import type { Unattended } from './unattended.ts'
 
 /**
@@ -222,7 +222,8 @@ export class Exchange implements AnswerHandler {
       estimates: this.#isUnsent ? null : answer.estimates,
       isUnsaid: this.#isUnsent,
     }
-    const cause = outcome === 'client_aborted' ? null : failureCauseOf(this.#status, error)
+    const isNone = outcome === 'client_aborted' || isSilence(dialect, error)
+    const cause = isNone ? null : failureCauseOf(this.#status, error)
     if (cause !== null) observer.upstreamFailed(call, cause)
     this.#context.attemptSpan?.ended(this.#status, cause)
     if (result.observation?.totalMismatch === true) observer.totalMismatch(call.provider)

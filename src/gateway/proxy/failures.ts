@@ -5,6 +5,7 @@ import type { UpstreamFailure } from '../../call/call-ports.ts'
 import { writeError } from '../../http/answer-error.ts'
 import type { ErrorShape } from '../../http/error-shape.ts'
 import { type ErrorName, GatewayError } from '../../http/errors.ts'
+import type { Dialect } from '../../providers/dialect.ts'
 import { refusesCredential } from '../../providers/refused-credential.ts'
 import type { AnswerRates } from '../admission/rate-headers.ts'
 import { FormInDoubt } from '../forms/form-upload.ts'
@@ -41,6 +42,12 @@ export function failureCauseOf(status: number | null, error: Error | null): Upst
   if (error instanceof UpstreamError) return BY_UPSTREAM_ERROR[error.code]
   const code = 'code' in error ? String(error.code) : ''
   return BY_SOCKET_CODE[code] ?? (OF_TLS.test(code) ? 'tls' : 'broken_off')
+}
+
+/** Whether a server of tools had nothing to say for a while: on a stream by GET that is not a failure. */
+export function isSilence(dialect: Dialect | null, error: Error | null): boolean {
+  const isListening = dialect?.callsTools !== undefined && dialect.isFree === true
+  return isListening && error instanceof UpstreamError && error.code === 'body_timeout'
 }
 
 function causeOfStatus(status: number | null): UpstreamFailure | null {
