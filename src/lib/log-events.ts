@@ -75,6 +75,9 @@ export const LOG_EVENTS = {
   'gateway.stopping': 'the gateway takes no new calls and ends',
   'gateway.stores_not_closed': 'Postgres or Redis did not close their connections in time',
 
+  'groups.read_again': 'groups are read from Postgres again',
+  'groups.unreadable': 'groups cannot be read from Postgres; the last known ones hold',
+
   'identity.keys_fetched': 'the public keys of an identity provider are fetched again',
   'identity.keys_not_fetched':
     'the public keys of an identity provider cannot be fetched; those of before are good for a day',

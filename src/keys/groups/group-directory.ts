@@ -1,0 +1,85 @@
+import type { Logger } from '../../lib/logger.ts'
+import { WatchedTable } from '../../lib/watched-table.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { type KeyState, readKeyState } from '../key-version.ts'
+import { GroupTable, type PlacedMember } from './group-table.ts'
+
+export interface GroupDirectoryOptions {
+  /** As that of the keys: a poll must not wait behind other queries. */
+  readonly pool: Postgres
+  readonly log: Logger
+}
+
+/**
+ * Which groups each client is in now, in memory, at most a second behind Postgres. With Postgres away, the last known ones
+ * hold, without an end.
+ */
+export interface GroupDirectory {
+  /**
+   * The ids of the groups that a client is in, the nearest first, at most five. The list stays the same object while
+   * nothing changes. Empty: it is in none, or none is known yet.
+   */
+  of(clientId: string): readonly string[]
+  /** Tells whether the groups were read at least once. */
+  readonly ready: boolean
+  /** Resolves when they were read for the first time. */
+  whenReady(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens the directory and begins to poll. Without Postgres it keeps trying and is not `ready`. */
+export function openGroupDirectory({ pool, log }: GroupDirectoryOptions): GroupDirectory {
+  const table = new GroupTable()
+  const watched = new WatchedTable<KeyState, readonly PlacedMember[]>({
+    readState: () => readKeyState(pool),
+    readChanges: (since) => selectChanged(pool, since),
+    readAll: () => selectPages(pool),
+    memory: table,
+    // A move that is known within half a second is soon enough: it needs no connection of its own.
+    listen: null,
+    unreadable: { event: 'groups.unreadable', message: 'groups cannot be read from Postgres' },
+    readAgain: { event: 'groups.read_again', message: 'groups are read from Postgres again' },
+    log,
+  })
+  return {
+    of: (clientId) => table.of(clientId),
+    get ready() {
+      return watched.ready
+    },
+    whenReady: () => watched.whenReady(),
+    close: () => watched.close(),
+  }
+}
+
+/** This many rows a page keep the pauses of the event loop to a few milliseconds. */
+const PAGE_ROWS = 2_000
+/** More changes than these are read with all members, page by page. */
+const MAX_CHANGED = 20_000
+
+/** The last row of each says where it is: it is also the one that changed last. */
+const SELECT = `
+select distinct on (m.id) m.id, m.group_id as "groupId", g.id is not null as "isGroup"
+from ${SCHEMA}.group_members m left join ${SCHEMA}.groups g on g.id = m.id`
+
+async function* selectPages(pool: Postgres): AsyncGenerator<readonly PlacedMember[]> {
+  let after = ''
+  for (;;) {
+    const { rows } = await pool.query<PlacedMember>(
+      `${SELECT} where m.id > $1 order by m.id, m.from_day desc limit ${PAGE_ROWS}`,
+      [after],
+    )
+    yield rows
+    const last = rows[PAGE_ROWS - 1]
+    if (last === undefined) return
+    after = last.id
+  }
+}
+
+async function selectChanged(pool: Postgres, since: bigint): Promise<readonly PlacedMember[] | null> {
+  const { rows } = await pool.query<PlacedMember>(
+    `${SELECT} where m.version > $1 order by m.id, m.from_day desc limit ${MAX_CHANGED + 1}`,
+    [since],
+  )
+  return rows.length > MAX_CHANGED ? null : rows
+}
