@@ -1,6 +1,7 @@
 import { pruneAlerts } from '../src/alerts/deliveries.ts'
 import { addDays, type UtcDay } from '../src/domain/utc-day.ts'
 import { pruneNetworks } from '../src/keys/networks/network-table.ts'
+import { dropSpentValues } from '../src/limits/spent/value-spending.ts'
 import { pruneObjects } from '../src/objects/table/objects-table.ts'
 import { addCallDays } from '../src/rollup/call-days.ts'
 import { pruneBillingEvents } from '../src/statements/billing/event-table.ts'
@@ -57,6 +58,7 @@ async function pruneAlone(pool: Postgres, retentionDays: number): Promise<Omit<P
     }
     await pruneNetworks(session, await selectToday(session))
     await pruneBillingEvents(session)
+    await dropSpentValues(session)
     await session.query(`delete from ${SCHEMA}.estimate_ratios where at < now() - interval '90 days'`)
     return {
       dropped,

@@ -4,6 +4,7 @@ import { checkLimits } from '../../src/gateway/admission/stages/limits.ts'
 import { CallEstimates } from '../../src/gateway/expected-use/call-estimates.ts'
 import { LimitEngine } from '../../src/limits/engine/limit-engine.ts'
 import type { Limit, LimitKind } from '../../src/limits/limit.ts'
+import { NO_OTHERS } from '../../src/limits/subject.ts'
 import { buildCatalog } from '../../src/pricing/catalog/catalog.ts'
 import { admitted } from '../../test/gateway/limits/admissions.ts'
 import { RedisStandIn } from '../../test/limits/engine/fakes.ts'
@@ -18,6 +19,9 @@ function limitOf(kind: LimitKind, amount: bigint): Limit {
   return {
     id: kind,
     clientId: CLIENT,
+    groupId: null,
+    axis: null,
+    value: null,
     keyId: null,
     formerKeys: [],
     model: null,
@@ -72,7 +76,9 @@ export async function measureStage(limits: readonly Limit[], calls: number): Pro
       spentPico: budgets.map(() => 0n),
       committedOffsets: new Map([['producer', 0]]),
     }),
+    others: NO_OTHERS,
     producerOf: () => 'producer',
+    producers: ['producer'],
     gatewayId: 'bench',
     hadPeers: async () => false,
     lifeSigns: { give: async () => undefined, findMissing: async () => new Map() },

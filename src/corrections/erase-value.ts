@@ -41,6 +41,8 @@ const ERASE_CALLS = eraseLines('call_rows', 'c.client_id', [
   `from ${SCHEMA}.call_kinds c`,
   'c.day = r.day and c.kind = r.kind and',
 ])
+const ERASE_SPENDING = `delete from ${SCHEMA}.value_spending
+  where axis = $1 and value = $2 and ($3::text is null or client_id = $3)`
 const ERASE_JOBS = eraseLines('objects', 'r.client_id')
 
 /**
@@ -66,6 +68,8 @@ export async function eraseValue(
     const parameters = [axis, value, clientId, ids, rows.map((row) => row.client_id)]
     const calls = await queryLong(session, ERASE_CALLS, parameters)
     const jobs = await queryLong(session, ERASE_JOBS, parameters)
+    // What budgets have counted of it: one for the value goes on with nothing spent.
+    await queryLong(session, ERASE_SPENDING, [axis, value, clientId])
     return { ids, calls: (calls.rowCount ?? 0) + (jobs.rowCount ?? 0) }
   })
 }

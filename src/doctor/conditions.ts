@@ -3,7 +3,7 @@ import { CORRECTION_CONDITIONS } from '../corrections/conditions.ts'
 import type { Alert } from '../domain/conditions/condition.ts'
 import { KEY_CONDITIONS } from '../keys/conditions.ts'
 import { LEDGER_CONDITIONS } from '../ledger/conditions/ledger-conditions.ts'
-import { BUDGETS, LIMITS_SHARED } from '../limits/conditions/budgets.ts'
+import { BUDGETS, LIMITS_SHARED, VALUE_BUDGETS } from '../limits/conditions/budgets.ts'
 import { OBJECT_CONDITIONS } from '../objects/conditions.ts'
 import { type OwnPrices, PRICE_CONFIGURATION } from '../pricing/conditions/gateway-prices.ts'
 import { PRICE_DATA } from '../pricing/conditions/price-data.ts'
@@ -35,6 +35,7 @@ export interface ConditionPorts extends StorePorts {
 /** All that can be wrong, chapter by chapter, in the order of `doctor`'s lines. */
 export const CONDITIONS: readonly Condition<ConditionPorts>[] = [
   BUDGETS,
+  VALUE_BUDGETS,
   ...STORE_CONDITIONS,
   ...KEY_CONDITIONS,
   ...LEDGER_CONDITIONS,

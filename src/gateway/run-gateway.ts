@@ -153,7 +153,7 @@ export async function runGateway(
   const limits = await openLimits({
     redisUrl: config.redisUrl,
     redisPrefix: config.redisPrefix,
-    producerOf: (clientId) => ledger.producerOf(clientId),
+    ...{ producerOf: (clientId) => ledger.producerOf(clientId), producers: ledger.producers },
     pool: lanes.limits,
     now,
     log,

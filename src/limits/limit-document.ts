@@ -14,6 +14,9 @@ export function renderTerms(limit: Limit) {
     key: limit.keyId,
     former_keys: limit.formerKeys,
     model: limit.model,
+    group: limit.groupId,
+    axis: limit.axis,
+    value: limit.value,
     kind,
     limit: renderAmount(limit, limit.amount),
     per: limit.per,
@@ -29,8 +32,10 @@ export function renderTerms(limit: Limit) {
 }
 
 /** The terms as the audit has them: those of older releases lack what came later. */
-export type RecordedTerms = Omit<ReturnType<typeof renderTerms>, 'former_keys' | 'when_alone'> &
-  Partial<Pick<ReturnType<typeof renderTerms>, 'former_keys' | 'when_alone'>>
+export type RecordedTerms = Omit<ReturnType<typeof renderTerms>, LaterTerm> &
+  Partial<Pick<ReturnType<typeof renderTerms>, LaterTerm>>
+
+type LaterTerm = 'former_keys' | 'when_alone' | 'group' | 'axis' | 'value'
 
 /** What was spent of a budget in a period. */
 export interface SpentOfLimit {

@@ -29,8 +29,14 @@ export interface Raise {
 export interface Limit {
   /** Never used again, and another one after a change of what it limits. */
   readonly id: string
-  /** `null`: the default of every client that has none of its own of this kind (and period). */
+  /** `null`: the default of every client that has none of its own of this kind (and period), or of a group. */
   readonly clientId: string | null
+  /** All clients of this group together. */
+  readonly groupId: string | null
+  /** Calls with one value of this axis: each value apart. */
+  readonly axis: string | null
+  /** Only this value of the axis; `null`: each that has none of its own of this kind (and period). */
+  readonly value: string | null
   /** Only calls with this key. */
   readonly keyId: string | null
   /** Keys that were rotated into that one, one after the other: their calls count as its own. */

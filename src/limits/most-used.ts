@@ -27,7 +27,7 @@ const SELECT = (state: UseState) => `
 with ${SPENT_OF_BUDGETS},
 used as (
   select b.id, coalesce(s.pico, 0) / b.amount as used from budget b left join spent s on s.id = b.id
-  where b.client_id is not null)
+  where b.client_id is not null and (b.axis is null or b.axis_value is not null))
 select s.id::text, s.used::text from used s
 where ${LEAST[state]} and ($6::numeric is null or s.used < $6 or (s.used = $6 and s.id > $7::bigint))
 order by s.used desc, s.id limit $8`

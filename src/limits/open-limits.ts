@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { KeyOwner } from '../call/call-ports.ts'
 import { gatewayChannel } from '../domain/redis/redis-names.ts'
+import { openGroupDirectory } from '../keys/groups/group-directory.ts'
 import { settledWithin } from '../lib/deadline.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
@@ -14,6 +15,7 @@ import type { ReadSpent } from './sharing/limit-store.ts'
 import { RedisLimitStore } from './sharing/redis-limit-store.ts'
 import { answerLimits } from './shown-limits.ts'
 import { selectSpent } from './spent/select-spent.ts'
+import type { OtherSubjects } from './subject.ts'
 import { addRefusedCalls } from './table/refused-calls.ts'
 
 /** A gateway that starts waits so long to learn its limits, as calls that come before pass without. */
@@ -24,8 +26,9 @@ const LAST_COUNTS_MS = 500
 export interface OpenLimitsOptions {
   readonly redisUrl: string
   readonly redisPrefix: string
-  /** Who numbers a client's records in this process. */
+  /** Who numbers a client's records in this process, and all who number any. */
   readonly producerOf: (clientId: string) => string
+  readonly producers: readonly string[]
   /** For definitions and spent figures: a call's limits must not wait behind other queries. */
   readonly pool: Postgres
   /** The clock of calls, milliseconds since 1970: a call and its budgets have one day. */
@@ -104,10 +107,12 @@ const CLOSE_MS = 500
 interface OpenLimiterOptions {
   /** The limits that may hold for a client, of `LimitDirectory`: the same list until one of them changes. */
   readonly limitsOf: (clientId: string) => readonly Limit[]
+  readonly others: OtherSubjects
   /** What Postgres has counted of budgets, of `selectSpent`. It must reject soon where Postgres is away. */
   readonly readSpent: ReadSpent
-  /** Who numbers a client's records in this process. */
+  /** Who numbers a client's records in this process, and all who number any. */
   readonly producerOf: (clientId: string) => string
+  readonly producers: readonly string[]
   /** Milliseconds since 1970: periods of budgets begin and end by it. */
   readonly wallNow: () => number
   /** Unlike that of any other process; the process listens on the channel of this name. */
@@ -144,8 +149,10 @@ function openLimiter(options: OpenLimiterOptions): RunningLimiter {
       },
     },
     limitsOf: options.limitsOf,
+    others: options.others,
     readSpent: options.readSpent,
     producerOf: options.producerOf,
+    producers: options.producers,
     store,
     now: () => performance.now(),
     wallNow: options.wallNow,
@@ -163,12 +170,18 @@ function openLimiter(options: OpenLimiterOptions): RunningLimiter {
 
 /** Opens them. */
 export async function openLimits(options: OpenLimitsOptions): Promise<RunningLimits> {
-  const { redisUrl, redisPrefix, producerOf, pool, now, log } = options
+  const { redisUrl, redisPrefix, producerOf, producers, pool, now, log } = options
   const gatewayId = randomBytes(9).toString('base64url')
   const channels = [gatewayChannel(redisPrefix, gatewayId)]
-  const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, channels, log })
+  const groups = openGroupDirectory({ pool, log })
+  const groupsOf = (clientId: string) => groups.of(clientId)
+  const directory = openLimitDirectory({ pool, redisUrl, redisPrefix, channels, groupsOf, log })
   const limiter = openLimiter({
     limitsOf: (clientId) => directory.of(clientId),
+    others: {
+      of: (clientId, axes) => directory.others.of(clientId, axes),
+      limitsOf: (subject) => directory.others.limitsOf(subject),
+    },
     wallNow: now,
     readSpent: (budgets, producers) => selectSpent(pool, budgets, producers),
     gatewayId,
@@ -176,12 +189,13 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
     selectCutOff: (gatewayIds) => selectCutOff(pool, gatewayIds),
     hadPeers: () => hadGateways(pool),
     producerOf,
+    producers,
     redisUrl,
     redisPrefix,
     log,
   })
   const refusals = new RefusalCounts({ add: (counts) => addRefusedCalls(pool, counts), log, now })
-  await settledWithin(directory.whenReady(), FIRST_READ_MS)
+  await settledWithin(Promise.all([directory.whenReady(), groups.whenReady()]), FIRST_READ_MS)
   const holding = (clientId: string, keyId: string | null) =>
     directory.of(clientId).filter((limit) => keyId === null || isOfKey(limit, keyId))
   return {
@@ -193,7 +207,7 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
     },
     refusals: () => refusals.totals,
     stats: () => limiter.stats(),
-    isDegraded: () => !directory.ready || limiter.stats().isDegraded,
+    isDegraded: () => !directory.ready || !groups.ready || limiter.stats().isDegraded,
     holding,
     answer: async (summaries, clientId, keyId) => {
       const rateOf = (limitId: string) => limiter.rateOf(clientId, limitId)
@@ -202,7 +216,7 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
     async close() {
       await limiter.close()
       await settledWithin(refusals.stop(), LAST_COUNTS_MS)
-      await directory.close()
+      await Promise.all([directory.close(), groups.close()])
     },
   }
 }

@@ -36,7 +36,7 @@ export async function selectLimits(
 /** The limits that hold for calls of a client, its own before the defaults. */
 export async function selectLimitsOf(pool: Postgres, clientId: string): Promise<readonly NamedLimit[]> {
   const { rows } = await pool.query<NamedRow>(
-    `${SELECT_NAMED} where l.removed_at is null and (l.client_id = $1 or l.client_id is null) order by l.id`,
+    `${SELECT_NAMED} where l.removed_at is null and (l.client_id = $1 or l.client_id is null) and l.group_id is null order by l.id`,
     [clientId],
   )
   const named = rows.map(namedFrom)
@@ -49,10 +49,19 @@ export async function selectLimitsOf(pool: Postgres, clientId: string): Promise<
   }))
 }
 
+/** The limits of a group. */
+export async function selectGroupLimits(pool: Postgres, groupId: string): Promise<readonly NamedLimit[]> {
+  const { rows } = await pool.query<NamedRow>(
+    `${SELECT_NAMED} where l.removed_at is null and l.group_id = $1 order by l.id`,
+    [groupId],
+  )
+  return rows.map(namedFrom)
+}
+
 /** The defaults of all clients. */
 export async function selectDefaultLimits(pool: Postgres): Promise<readonly NamedLimit[]> {
   const { rows } = await pool.query<NamedRow>(
-    `${SELECT_NAMED} where l.removed_at is null and l.client_id is null order by l.id`,
+    `${SELECT_NAMED} where l.removed_at is null and l.client_id is null and l.group_id is null order by l.id`,
   )
   return rows.map(namedFrom)
 }
@@ -93,6 +102,7 @@ const ACCOUNTS = 500
  * Adds what was spent of each budget in its period of now.
  *
  * @param clientId Whose calls are meant by a default; `null`: those of no client, so that nothing is spent of it.
+ * @param value The same of a limit that is for each value of an axis.
  * @throws When Postgres is away: never a wrong number.
  */
 export async function showLimits(
@@ -100,17 +110,23 @@ export async function showLimits(
   limits: readonly NamedLimit[],
   clientId: string | null,
   nowMs: number,
+  value: string | null = null,
 ): Promise<readonly ShownLimit[]> {
   const today = utcDayOf(nowMs)
   const accounts: SpendAccount[] = []
   const periods = new Map<Limit, { readonly index: number; readonly period: PeriodDays }>()
   for (const { limit } of limits) {
     const whose = limit.clientId ?? clientId
-    if (limit.per === null || whose === null) continue
+    const ofValue = limit.axis === null ? null : (limit.value ?? value)
+    if (limit.per === null || (whose === null && limit.groupId === null)) continue
+    if (limit.axis !== null && ofValue === null) continue
     const period = budgetPeriodOf(limit.per, limit.since, today)
     periods.set(limit, { index: accounts.length, period })
     accounts.push({
-      clientId: whose,
+      clientId: limit.groupId === null ? whose : null,
+      groupId: limit.groupId,
+      axis: limit.axis,
+      value: ofValue,
       keyId: limit.keyId,
       formerKeys: limit.formerKeys,
       model: limit.model,

@@ -4,6 +4,7 @@ import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { UtcMonth } from '../domain/utc-month.ts'
 import { addCharges } from '../limits/spent/charges.ts'
 import { addRouteSpending } from '../limits/spent/route-spending.ts'
+import { addValueSpending } from '../limits/spent/value-spending.ts'
 import { renameUnpriced } from '../objects/table/jobs-table.ts'
 import type { NewObject } from '../objects/table/objects-table.ts'
 import { shareDays } from '../store/connection/advisory-locks.ts'
@@ -100,6 +101,7 @@ export async function countRecords(
   for (const some of totalByAxis(limited.records, noLonger)) await addAxisUsage(session, some)
   // Two shards with calls of one key by one route wait for one another here, too.
   await addRouteSpending(session, limited.records)
+  await addValueSpending(session, limited.records)
   // Rows that are locked now: what a repricing gives to calls that come in after it.
   for (const { adjustmentId, entries } of late) await addEntries(session, adjustmentId, entries)
   return {

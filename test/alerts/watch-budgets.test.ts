@@ -96,7 +96,10 @@ test('an alert says who spent how much of which budget, with exact amounts', asy
       clientId: 'acme',
       payload: {
         message: `acme has spent 0.5 USD of 1 USD from ${fromDay} to ${toDay} for gpt-*: 50 % of its soft budget are reached.`,
-        limit: { id, per: 'month', soft: true, key: null, model: 'gpt-*', default: false },
+        limit: {
+          ...{ id, per: 'month', soft: true, key: null, model: 'gpt-*' },
+          ...{ axis: null, value: null, default: false },
+        },
         threshold: 50,
         spent_usd: '0.5',
         limit_usd: '1',

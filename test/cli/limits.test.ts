@@ -34,6 +34,9 @@ const limitShape = z.strictObject({
   key: z.string().nullable(),
   former_keys: z.array(z.string()),
   model: z.string().nullable(),
+  group: z.string().nullable(),
+  axis: z.string().nullable(),
+  value: z.string().nullable(),
   kind: z.enum(['budget', 'requests', 'tokens', 'concurrent']),
   limit: z.union([z.string(), z.int()]),
   per: z.enum(['day', 'week', 'month', 'total']).nullable(),
@@ -223,7 +226,10 @@ describe('what cannot be', () => {
     [set('--budget', '1', '--per', 'total', '--since', '2099-01-01'), '--since must not be after today'],
     [set('--rpm', '1', '--model', 'a*b'), 'a * may only end it'],
     [set('--rpm', '1', '--default'), '--default does not go with --client'],
-    [['limits', 'set', '--rpm', '1'], '--client is missing: name a client, or say --default for all clients'],
+    [
+      ['limits', 'set', '--rpm', '1'],
+      '--client is missing: name a client or group, or say --default for all clients',
+    ],
     [['limits', 'set', '--default', '--key', 'key_x', '--rpm', '1'], '--key needs --client'],
     [
       ['limits', 'raise', '--client', 'wrong', '--rpm', '20'],

@@ -21,6 +21,9 @@ test('a raise holds until its end, and never lowers', () => {
   const limit: Limit = {
     id: '1',
     clientId: 'c',
+    groupId: null,
+    axis: null,
+    value: null,
     keyId: null,
     formerKeys: [],
     model: null,

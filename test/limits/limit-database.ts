@@ -1,6 +1,7 @@
 import { createClient } from '../../src/keys/clients.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
-import type { LimitOrder, LimitScope } from '../../src/limits/table/change-limits.ts'
+import type { LimitScope } from '../../src/limits/subject.ts'
+import type { LimitOrder } from '../../src/limits/table/change-limits.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { quiet } from '../rollup/records.ts'
 import { createTestDatabase } from '../support/servers/database.ts'

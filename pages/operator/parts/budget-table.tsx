@@ -68,11 +68,12 @@ function usedOf({ kind, spent_usd: spent, raised_to: raised, limit }: Limit): nu
 }
 
 function scopeOf(limit: Limit): string {
-  const { kind, per, model, key, soft, raised_until: until } = limit
+  const { kind, per, model, key, axis, value, soft, raised_until: until } = limit
   const parts = [
     kind === 'budget' ? PER[per ?? 'total'] : RATES[kind],
     model,
     key,
+    axis === null ? null : value === null ? `each ${axis}` : `${axis} ${value}`,
     soft ? 'watched only' : null,
     until === null ? null : `raised until ${moment(until)}`,
   ]

@@ -308,7 +308,12 @@ function reserveSoFar(
     if (cost.isPartly !== true) return null
   }
   const model = observation.model ?? call.requestedModel
-  const isRefused = process.limiter.refusesUnpriced(caller.clientId, caller.keyId, model)
+  const isRefused = process.limiter.refusesUnpriced({
+    ...call,
+    clientId: caller.clientId,
+    keyId: caller.keyId,
+    model,
+  })
   return isRefused ? ERRORS.model_unpriced.message : null
 }
 

@@ -1,12 +1,15 @@
 import { WANTED } from '../../alerts/raise-alerts.ts'
 import type { Occurrence } from '../../domain/conditions/condition.ts'
+import { warning } from '../../domain/conditions/finding.ts'
 import { picoToUsdText } from '../../domain/pico-usd.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Condition } from '../../store/conditions/condition.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { BudgetPeriod } from '../limit.ts'
-import { budgetPeriodOf } from '../limit.ts'
+import { amountAt, budgetPeriodOf } from '../limit.ts'
+import { selectSpent } from '../spent/select-spent.ts'
+import { LIMIT_COLUMNS, type LimitRow, limitFrom } from '../table/limit-rows.ts'
 import { SPENT_OF_BUDGETS } from './spent-budgets.ts'
 
 /** More than these are found the next time. */
@@ -21,8 +24,8 @@ threshold as (
 a as (
   select 'budget' as kind,
     -- One for all time never has a new period: else who tops it up would learn of its end once and never again.
-    b.id || '/' || s.client_id || case b.per when 'total' then '/' || b.set_amount else '' end as subject, t.threshold, s.client_id, s.pico,
-    b.id, b.client_id is null as is_default, b.key_id, b.model, b.per, b.soft, b.amount, b.from_day, b.to_day
+    b.id || '/' || s.client_id || coalesce('/' || s.value, '') || case b.per when 'total' then '/' || b.set_amount else '' end as subject, t.threshold, s.client_id, s.pico,
+    b.id, b.client_id is null as is_default, b.key_id, b.model, b.axis, s.value, b.per, b.soft, b.amount, b.from_day, b.to_day
   from spent s join budget b on b.id = s.id join threshold t on s.pico * 100 >= b.amount * t.threshold)
 select a.*, c.name as client
 from a join ${SCHEMA}.clients c on c.id = a.client_id
@@ -30,18 +33,21 @@ where exists (
   select from ${SCHEMA}.alert_receivers r where ${WANTED} and not exists (
     select from ${SCHEMA}.alerts m join ${SCHEMA}.alert_deliveries d on d.alert_id = m.id and d.receiver_id = r.id
     where m.kind = a.kind and m.subject = a.subject and m.period = a.from_day and m.threshold = a.threshold))
-order by a.id, a.client_id, a.threshold limit ${MOST}`
+order by a.id, a.client_id, a.value, a.threshold limit ${MOST}`
 
 interface ReachedRow {
   readonly subject: string
   readonly threshold: number
-  readonly client_id: string
+  /** `null`: a group. */
+  readonly client_id: string | null
   readonly client: string
   readonly pico: string
   readonly id: string
   readonly is_default: boolean
   readonly key_id: string | null
   readonly model: string | null
+  readonly axis: string | null
+  readonly value: string | null
   readonly per: BudgetPeriod
   readonly soft: boolean
   readonly amount: string
@@ -73,7 +79,7 @@ function occurrenceOf(row: ReachedRow): Occurrence {
     subject: row.subject,
     period: row.from_day,
     threshold: row.threshold,
-    clientId: row.client_id,
+    ...(row.client_id === null ? {} : { clientId: row.client_id }),
     payload: {
       message: `${row.client} has spent ${spent} USD of ${amount} USD ${periodText(row)}${scopeText(row)}: ${row.threshold} % of its ${row.soft ? 'soft ' : ''}budget are reached.`,
       limit: {
@@ -82,6 +88,8 @@ function occurrenceOf(row: ReachedRow): Occurrence {
         soft: row.soft,
         key: row.key_id,
         model: row.model,
+        axis: row.axis,
+        value: row.value,
         default: row.is_default,
       },
       threshold: row.threshold,
@@ -98,8 +106,84 @@ function periodText({ per, from_day: from, to_day: to }: ReachedRow): string {
   return to === null ? `since ${from}` : `from ${from} to ${to}`
 }
 
-function scopeText({ key_id: key, model }: ReachedRow): string {
-  return `${model === null ? '' : ` for ${model}`}${key === null ? '' : ` with ${key}`}`
+function scopeText({ key_id: key, model, axis, value }: ReachedRow): string {
+  return `${axis === null ? '' : ` for ${axis} ${value}`}${model === null ? '' : ` for ${model}`}${key === null ? '' : ` with ${key}`}`
+}
+
+/** Budgets of values of axes, of clients that have no hard budget for all of their calls. */
+const SELECT_UNBOUNDED = `
+select coalesce(c.name, '') as client, array_agg(distinct l.axis order by l.axis) as axes
+from ${SCHEMA}.limits l left join ${SCHEMA}.clients c on c.id = l.client_id
+where l.kind = 'budget' and not l.soft and l.axis is not null and l.group_id is null and l.removed_at is null
+  and not exists (
+    select from ${SCHEMA}.limits o where o.kind = 'budget' and not o.soft and o.removed_at is null
+      and o.axis is null and o.group_id is null and o.key_id is null and o.model is null
+      and (o.client_id is null or o.client_id = l.client_id))
+group by c.name order by c.name limit 4`
+
+/** A client that says the value itself passes such a budget by saying another one. */
+export const VALUE_BUDGETS: Condition<{ readonly pool: Postgres }> = {
+  name: 'budgets of values',
+  place: 'postgres',
+  severity: 'note',
+  async find({ pool }) {
+    const { rows } = await pool.query<{ client: string; axes: readonly string[] }>(SELECT_UNBOUNDED)
+    if (rows.length === 0) return []
+    const named = rows
+      .slice(0, 3)
+      .map(({ client, axes }) => `${client || 'all clients'} (${axes.join(', ')})`)
+    const more = rows.length > 3 ? ' and others' : ''
+    return warning(
+      'budgets of values',
+      `only values of axes have a budget: ${named.join(', ')}${more}; who writes another value passes it`,
+      'set a budget for the client beside it: limits set --client NAME --budget USD --per day',
+    )
+  },
+}
+
+const SELECT_GROUP_BUDGETS = `
+select ${LIMIT_COLUMNS}, g.name, array(
+    select distinct unnest(r.thresholds) from ${SCHEMA}.alert_receivers r
+    where r.removed_at is null and r.client_id is null and 'budget' = any(r.kinds) order by 1) as thresholds
+from ${SCHEMA}.limits l join ${SCHEMA}.groups g on g.id = l.group_id
+where l.kind = 'budget' and l.removed_at is null and l.group_id is not null
+  and (l.axis is null or l.axis_value is not null)
+order by l.id limit ${MOST}`
+
+/** The same of groups, and of single values within them: these are few. */
+export async function findReachedByGroups(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
+  const { rows } = await pool.query<
+    LimitRow & { readonly name: string; readonly thresholds: readonly number[] }
+  >(SELECT_GROUP_BUDGETS)
+  const budgets = rows.map((row) => {
+    const limit = limitFrom(row)
+    return { ...row, limit, period: budgetPeriodOf(limit.per ?? 'total', limit.since, day) }
+  })
+  if (budgets.length === 0) return []
+  const { spentPico } = await selectSpent(
+    pool,
+    budgets.map(({ limit, period }) => ({ ...limit, ...period })),
+    [],
+  )
+  return budgets.flatMap(({ limit, period: { fromDay, toDay }, name, thresholds }, at) => {
+    const pico = spentPico[at] ?? 0n
+    const amount = amountAt(limit, Date.parse(`${day}T00:00:00Z`))
+    return thresholds
+      .filter((threshold) => pico * 100n >= amount * BigInt(threshold))
+      .map((threshold) =>
+        occurrenceOf({
+          ...{
+            subject: `${limit.id}/${limit.groupId}`,
+            threshold,
+            client_id: null,
+            client: `the group ${name}`,
+          },
+          ...{ pico: `${pico}`, id: limit.id, is_default: false, key_id: null, model: limit.model },
+          ...{ axis: limit.axis, value: limit.value, per: limit.per ?? 'total', soft: limit.isSoft },
+          ...{ amount: `${amount}`, from_day: fromDay, to_day: toDay },
+        }),
+      )
+  })
 }
 
 export const BUDGETS: Condition<{ readonly pool: Postgres }> = {
@@ -114,6 +198,10 @@ export const BUDGETS: Condition<{ readonly pool: Postgres }> = {
     finders: [
       async ({ pool }, { fromDay, today }) => {
         const ofDays = [...new Set([fromDay, today])].map((day) => findReachedThresholds(pool, day))
+        return (await Promise.all(ofDays)).flat()
+      },
+      async ({ pool }, { fromDay, today }) => {
+        const ofDays = [...new Set([fromDay, today])].map((day) => findReachedByGroups(pool, day))
         return (await Promise.all(ofDays)).flat()
       },
     ],

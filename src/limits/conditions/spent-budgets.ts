@@ -1,3 +1,4 @@
+import { NO_VALUE } from '../../call/axes.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { isClosed } from '../../usage/summaries/summarised.ts'
 import { findSummaryTables } from '../../usage/summaries/summary-tables.ts'
@@ -6,6 +7,7 @@ import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from '../spent/charges.ts
 import { COST_COLUMN, COST_OF_ROW } from '../spent/cost-of-row.ts'
 import { isOfRouteAlone, SPENT_BY_ROUTE } from '../spent/route-spending.ts'
 import { ACCOUNT_SHAPES, type AccountShape } from '../spent/spent-statement.ts'
+import { MODEL_OF_LIMIT } from '../table/limit-rows.ts'
 
 const MONTH_OF_DAY = `date_trunc('month', u.day::timestamp)::date`
 const CLOSED_MONTHS = 'array(select month from closed_month)'
@@ -15,6 +17,7 @@ const CLOSED_DAYS = 'array(select day from closed_day)'
 const IS_CLOSED_MONTH = `b.per = 'total' and u.day = any(${CLOSED_MONTHS})`
 const IN_CLOSED_MONTH = `(b.per = 'total' and ${MONTH_OF_DAY} >= b.from_day and ${MONTH_OF_DAY} = any(${CLOSED_MONTHS}))`
 
+const IS_OF_CLIENT = 'b.axis is null and b.group_id is null'
 const IS_WHOSE = `coalesce(b.client_id, u.client_id) = u.client_id
     and (b.key_id is null or b.key_id = u.key_id or u.key_id = any(b.former_keys))`
 const IN_PERIOD = 'u.day >= b.from_day and (b.to_day is null or u.day <= b.to_day)'
@@ -41,13 +44,14 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
     ...(ofModel ? ['model' as const] : []),
   ])
   const of = [
+    IS_OF_CLIENT,
     whose,
     ofKey ? '(b.key_id = u.key_id or u.key_id = any(b.former_keys))' : 'b.key_id is null',
     ofModel ? `b.model is not null and ${coversModelInSql('b.model', 'u.model')}` : 'b.model is null',
     IN_PERIOD,
   ].join(' and ')
   const part = (table: string, pico: string, where: string) =>
-    `select b.id, u.client_id, ${pico} as pico from budget b join ${SCHEMA}.${table} u on ${of} and ${where}`
+    `select b.id, u.client_id, null as value, ${pico} as pico from budget b join ${SCHEMA}.${table} u on ${of} and ${where}`
   const fromRows = (where: string) => part('daily_usage', COST_OF_ROW, where)
   if (tables === null) return [fromRows('true')]
   const fromMonths = part(tables.months, `u.${COST_COLUMN}`, IS_CLOSED_MONTH)
@@ -61,19 +65,20 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
 
 /**
  * What was spent of every budget, in SQL: the common tables `budget` (one row a budget), and `spent` (one row for each of
- * them and a client that spent anything of it). Set-wise, as there may be more clients than could be asked about one
+ * them and a client that spent anything of it, and a value of its axis). Set-wise, as there may be more clients than could be asked about one
  * after the other. Sums of days and months that are over stand for their rows, as in answers about usage.
  *
  * Its parameters: $1 the day, $2 and $3 the first and last day of its week, $4 and $5 of its month.
  */
 export const SPENT_OF_BUDGETS = `
 budget as (
-  select l.id, l.client_id, l.key_id, l.former_keys, l.model, l.per, l.soft,
+  select l.id, l.client_id, l.group_id, l.axis, l.axis_value, l.key_id, l.former_keys, ${MODEL_OF_LIMIT} as model,
+    l.per, l.soft,
     case when l.raised_until > now() then greatest(l.amount, l.raised_to) else l.amount end as amount, l.amount as set_amount,
     case l.per when 'day' then $1::date when 'week' then $2::date when 'month' then $4::date
       else l.since end as from_day,
     case l.per when 'day' then $1::date when 'week' then $3::date when 'month' then $5::date end as to_day
-  from ${SCHEMA}.limits l where l.kind = 'budget' and l.removed_at is null),
+  from ${SCHEMA}.limits l where l.kind = 'budget' and l.removed_at is null and l.group_id is null),
 closed_month as materialized (
   select month from ${SCHEMA}.summarised_months where month >= (select min(from_day) from budget)),
 closed_day as materialized (
@@ -89,19 +94,35 @@ routed as (
   select c.client_id, c.key_id, c.model, c.route, c.day, spent.pico + charge.pico as pico
   from ${SCHEMA}.route_spending c cross join ${SPENT_BY_ROUTE} cross join ${CHARGES_LEFT}
   where c.day >= (select min(from_day) from budget where model is not null)),
+valued as (
+  select c.client_id, c.key_id, c.model, c.axis, c.value, c.day, spent.pico + charge.pico as pico
+  from ${SCHEMA}.value_spending c cross join ${SPENT_BY_ROUTE} cross join ${CHARGES_LEFT}
+  where c.day >= (select min(from_day) from budget where axis is not null)),
 part as (
   ${allParts()}
   union all
-  select b.id, u.client_id, u.pico from budget b join routed u on ${IS_WHOSE}
+  select b.id, u.client_id, u.value, u.pico from budget b join valued u on ${IS_WHOSE} and b.group_id is null
+    and u.axis = b.axis and (b.axis_value = u.value or (b.axis_value is null and u.value <> '${NO_VALUE}'))
+    and (b.model is null or ${coversModelInSql('b.model', 'u.model')}) and ${IN_PERIOD}
+  union all
+  select b.id, u.client_id, null, u.pico from budget b join routed u on ${IS_WHOSE} and ${IS_OF_CLIENT}
     and b.model is not null and ${isOfRouteAlone('b.model', 'u')} and ${IN_PERIOD}
   union all
-  select b.id, u.client_id, u.pico from budget b join charged u on ${IS_WHOSE}
+  select b.id, u.client_id, null, u.pico from budget b join charged u on ${IS_WHOSE} and ${IS_OF_CLIENT}
     and (b.model is null or u.model is null or ${coversModelInSql('b.model', 'u.model')}
       or (u.route is not null and ${coversModelInSql('b.model', 'u.route')})) and ${IN_PERIOD}),
 spent as (
-  select p.id, p.client_id, ceil(sum(p.pico)) as pico from part p join budget b on b.id = p.id
-  where b.client_id is not null or not exists (
-    select from ${SCHEMA}.limits own
-    where own.client_id = p.client_id and own.key_id is null and own.kind = 'budget' and own.removed_at is null
-      and own.per = b.per and own.soft = b.soft and own.model is not distinct from b.model)
-  group by p.id, p.client_id)`
+  select p.id, p.client_id, p.value, ceil(sum(p.pico)) as pico from part p join budget b on b.id = p.id
+  where not exists (
+    select from budget own
+    where own.group_id is null and own.axis is not distinct from b.axis
+      and own.key_id is not distinct from b.key_id and own.per = b.per and own.soft = b.soft
+      and own.model is not distinct from b.model
+      and coalesce(own.client_id = p.client_id, true) and coalesce(own.axis_value = p.value, true)
+      and ${strictnessOf('own')} > ${strictnessOf('b')})
+  group by p.id, p.client_id, p.value)`
+
+/** A client's own takes the place of a default, and one for a value apart that of one for each. */
+function strictnessOf(alias: string): string {
+  return `((${alias}.client_id is not null)::integer * 2 + (${alias}.axis_value is not null)::integer)`
+}

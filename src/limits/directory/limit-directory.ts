@@ -3,13 +3,14 @@ import type { Logger } from '../../lib/logger.ts'
 import { type TableState, WatchedTable } from '../../lib/watched-table.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Limit } from '../limit.ts'
+import type { OtherSubjects } from '../subject.ts'
 import {
   type ChangedLimit,
   readLimitState,
   selectChangedLimits,
   selectLimitPages,
 } from '../table/limit-rows.ts'
-import { type ChangedClients, LimitTable } from './limit-table.ts'
+import { type ChangedClients, type GroupsOf, LimitTable } from './limit-table.ts'
 
 export interface LimitDirectoryOptions {
   /** As that of the keys: a poll must not wait behind other queries. */
@@ -19,6 +20,8 @@ export interface LimitDirectoryOptions {
   readonly redisPrefix: string
   /** Channels that the connection listens on beside. */
   readonly channels?: readonly string[]
+  /** Absent: there are no groups. */
+  readonly groupsOf?: GroupsOf
   readonly log: Logger
 }
 
@@ -37,6 +40,8 @@ export interface LimitDirectory {
    * list stays the same object while nothing changes. Empty: none, or none is known yet.
    */
   of(clientId: string): readonly Limit[]
+  /** Groups, and values of axes. */
+  readonly others: OtherSubjects
   /** Rises with every change that `of` shows. */
   readonly version: number
   /** Whether the limits were read at least once. */
@@ -56,13 +61,14 @@ export function openLimitDirectory(options: LimitDirectoryOptions): LimitDirecto
 
 class PolledLimitDirectory implements LimitDirectory {
   readonly #log: Logger
-  readonly #table = new LimitTable()
+  readonly #table: LimitTable
   readonly #listeners = new Set<(clients: ChangedClients) => void>()
   readonly #watched: WatchedTable<TableState, readonly ChangedLimit[]>
   #version = 0
 
-  constructor({ pool, redisUrl, redisPrefix, channels, log }: LimitDirectoryOptions) {
-    const table = this.#table
+  constructor({ pool, redisUrl, redisPrefix, channels, groupsOf, log }: LimitDirectoryOptions) {
+    const table = new LimitTable(groupsOf)
+    this.#table = table
     this.#log = log
     this.#watched = new WatchedTable({
       readState: () => readLimitState(pool),
@@ -86,6 +92,10 @@ class PolledLimitDirectory implements LimitDirectory {
 
   of(clientId: string): readonly Limit[] {
     return this.#table.of(clientId)
+  }
+
+  get others(): OtherSubjects {
+    return this.#table.others
   }
 
   get version(): number {

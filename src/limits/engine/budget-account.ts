@@ -1,6 +1,7 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Limit, PeriodDays } from '../limit.ts'
 import { evenShare } from '../sharing/share-sizes.ts'
+import type { CallInLine } from './limiter.ts'
 
 /** What is known of a budget's spending beside this gateway's own. */
 export interface SpentView {
@@ -20,6 +21,18 @@ export interface SpentView {
   readonly wants: boolean
   /** How many others report still. */
   readonly gateways: number
+}
+
+/** A record of a call: who has numbered it, and its number. */
+export interface RecordName {
+  readonly producer: string
+  readonly sequence: number
+}
+
+/** Of a reading of Postgres: its id, and the last record of each producer that is in it. */
+export interface CountedReading {
+  readonly id: string
+  readonly offsets: ReadonlyMap<string, number>
 }
 
 /** Emptied places are cut off the list once they are so many, and half of it. */
@@ -86,6 +99,42 @@ export class RecordedCosts {
   }
 }
 
+/** The same of all producers that number them: those of a group's clients may be several. */
+export class CostsByProducer {
+  readonly #of = new Map<string, RecordedCosts>()
+
+  get size(): number {
+    let size = 0
+    for (const costs of this.#of.values()) size += costs.size
+    return size
+  }
+
+  add(producer: string, sequence: number, pico: bigint): void {
+    const costs = this.#of.get(producer) ?? new RecordedCosts()
+    this.#of.set(producer, costs)
+    costs.add(sequence, pico)
+  }
+
+  /** What the records up to and with these cost; `null`: of a producer that is not known, or single ones were dropped. */
+  upTo(offsets: ReadonlyMap<string, number>): bigint | null {
+    let sum = 0n
+    for (const [producer, costs] of this.#of) {
+      const offset = offsets.get(producer)
+      const counted = offset === undefined ? null : costs.upTo(offset)
+      if (counted === null) return null
+      sum += counted
+    }
+    return sum
+  }
+
+  drop(offsets: ReadonlyMap<string, number>): void {
+    for (const [producer, costs] of this.#of) {
+      const offset = offsets.get(producer)
+      if (offset !== undefined) costs.drop(offset)
+    }
+  }
+}
+
 /**
  * What jobs reserve that were submitted through this gateway: a part of an account's records. Like a cost it counts
  * from the job's record on, until a reading of Postgres has it.
@@ -93,21 +142,21 @@ export class RecordedCosts {
 class RecordedJobs {
   /** Since the account began: pico-USD. */
   recorded = 0n
-  readonly costs = new RecordedCosts()
+  readonly costs = new CostsByProducer()
   /** What of `recorded` is in readings of Postgres, by their ids; none where an id is absent. */
   readonly counted = new Map<string, bigint>()
 
-  /** A record was written. `offsetIn`: how far the readings of Postgres that are in use have counted its journal. */
-  record(pico: bigint, sequence: number, offsetIn: ReadonlyMap<string, number>): void {
+  /** A record was written. */
+  record(pico: bigint, { producer, sequence }: RecordName, readings: readonly CountedReading[]): void {
     this.recorded += pico
-    this.costs.add(sequence, pico)
-    for (const [snapshotId, offset] of offsetIn)
-      if (sequence <= offset) this.counted.set(snapshotId, (this.counted.get(snapshotId) ?? 0n) + pico)
+    this.costs.add(producer, sequence, pico)
+    for (const { id, offsets } of readings)
+      if (sequence <= (offsets.get(producer) ?? 0)) this.counted.set(id, (this.counted.get(id) ?? 0n) + pico)
   }
 
-  /** Works out what of `recorded` is in a reading that has counted the records up to `offset`. */
-  answer(snapshotId: string, offset: number): void {
-    const counted = this.costs.upTo(offset)
+  /** Works out what of `recorded` is in a reading that has counted the records up to these. */
+  answer(snapshotId: string, offsets: ReadonlyMap<string, number>): void {
+    const counted = this.costs.upTo(offsets)
     if (counted !== null && counted > 0n) this.counted.set(snapshotId, counted)
   }
 
@@ -146,15 +195,15 @@ export class BudgetAccount {
   ceiling = 0n
   /** Above this more is asked for, before it is needed. */
   lowAt = 0n
-  /** The last record's sequence number; 0: none. */
-  lastSequence = 0
-  readonly costs = new RecordedCosts()
+  /** The last record's sequence number, by its producer. */
+  readonly lastSequences = new Map<string, number>()
+  readonly costs = new CostsByProducer()
   /** What of `recorded` is in readings of Postgres, by their ids. */
   readonly counted = new Map<string, bigint>()
   /** Of `recorded`, what jobs reserve. */
   readonly jobs = new RecordedJobs()
-  /** Calls that wait for it: others must not overtake them. */
-  waiting = 0
+  /** Calls that wait for it, in the order in which they came: others must not overtake them. */
+  readonly waiting = new Set<CallInLine>()
   /** `null`: nothing was ever known. */
   view: SpentView | null = null
   /** Nothing can be known, and the budget says that a gateway goes on alone: calls pass and are counted. */
@@ -242,16 +291,18 @@ export class BudgetAccount {
     this.used -= pico
   }
 
-  /** A record was written. `offsetIn`: how far the readings of Postgres that are in use have counted its journal. */
-  record(pico: bigint, sequence: number, offsets: ReadonlyMap<string, number>): void {
+  /** A record was written. @param readings Those of Postgres that are in use. */
+  record(pico: bigint, name: RecordName, readings: readonly CountedReading[]): void {
+    const { producer, sequence } = name
     this.recorded += pico
     this.used += pico
-    this.costs.add(sequence, pico)
-    if (sequence > this.lastSequence) this.lastSequence = sequence
+    this.costs.add(producer, sequence, pico)
+    if (sequence > (this.lastSequences.get(producer) ?? 0)) this.lastSequences.set(producer, sequence)
     // A reading may have seen the record before this process heard that it was written.
-    for (const [snapshotId, offset] of offsets) {
-      const counted = this.counted.get(snapshotId)
-      if (counted !== undefined && sequence <= offset) this.counted.set(snapshotId, counted + pico)
+    for (const { id, offsets } of readings) {
+      const counted = this.counted.get(id)
+      if (counted !== undefined && sequence <= (offsets.get(producer) ?? 0))
+        this.counted.set(id, counted + pico)
     }
   }
 }

@@ -1,11 +1,10 @@
 import type { RedisPresence } from '../sharing/redis-presence.ts'
 import type { BudgetAccount } from './budget-account.ts'
-import type { ClientEntry } from './client-entry.ts'
-import { fitsAccount, fitsRate, hasRoom } from './held-reservation.ts'
+import { fits, fitsAccount, fitsRate, hasRoom } from './held-reservation.ts'
 import type { LimitRefusal } from './limiter.ts'
 import type { RateHolding } from './rate-holding.ts'
 import { refuseAlone, refuseByBudget, refuseByRate, refuseRateReserved, refuseReserved } from './refusals.ts'
-import type { WaitingCall } from './waiting-calls.ts'
+import type { SubjectEntry, WaitingCall } from './subject-entry.ts'
 
 /** So long a call waits for what another gateway holds of a rate and does not use. */
 const RATE_WAIT_MS = 500
@@ -27,74 +26,154 @@ const CLIENT_LEFT: LimitRefusal = {
   detail: {},
 }
 
-/** Limits of which calls before this one have to wait: it must not overtake them. */
-export type Blocked = Set<RateHolding | BudgetAccount>
-
 /**
- * What becomes of a call that did not fit at once.
+ * What becomes of a call that did not fit at once. All of its subjects have to allow it.
  *
- * @param blocked By the calls that wait before it; those that it waits for are added.
- * @returns `take`: it fits. A refusal. `wait`: neither is sure yet.
+ * @returns `take`: it fits. A refusal: that of the limit of which least is left. `wait`: neither is sure yet.
  */
 export function decideWaiting(
   call: WaitingCall,
-  entry: ClientEntry,
   presence: RedisPresence,
-  blocked: Blocked,
   nowMs: number,
 ): 'take' | 'wait' | LimitRefusal {
   if (call.call.client.destroyed) return CLIENT_LEFT
   call.seen(nowMs)
-  const { exchange } = entry
-  const isKnown =
-    presence.isAway || exchange.knownAtMs >= call.sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
-  const hasRates = entry.hasRates(call.limits, presence, nowMs)
-  const reportedAtMs = presence.isAway ? Number.POSITIVE_INFINITY : exchange.reportedAtMs
   // Before rates: their refusals invite to try again, which is in vain while the budget is spent.
-  const spentBudget = isKnown && call.call.estimatedPico > 0n ? call.accounts.find(isSpent) : undefined
-  if (spentBudget?.spent != null) return refuseByBudget(spentBudget, spentBudget.spent)
-  let answer: 'take' | 'wait' = hasRates ? 'take' : 'wait'
-  for (const holding of call.limits.rates) {
-    if (hasRates && !blocked.has(holding) && fitsRate(holding, call.call, nowMs)) continue
-    const refusal = isKnown ? refusalByRate(holding, call, reportedAtMs, nowMs) : null
-    if (refusal !== null) return refusal
+  const spentBudget = findSpent(call, presence, nowMs)
+  if (spentBudget?.spent != null) {
+    // What is left of the others is known in a moment, and may be less.
+    const isAllKnown = call.parts.every(({ entry }) => isKnownOf(entry, call, presence, nowMs))
+    if (!isAllKnown && call.waitedMs < FRESH_MS) return 'wait'
+    return refuseByBudget(spentBudget, spentBudget.spent)
+  }
+  let answer: 'take' | 'wait' = 'take'
+  let refused: LimitRefusal | null = null
+  /** Of what comes behind the first subject that it is short of, nothing was asked for it yet. */
+  let isAsked = true
+  for (const { entry, limits, accounts } of call.parts) {
+    const isShort = isAsked && !fits(limits, accounts, call.call, nowMs)
+    if (isShort) call.isShortOf(entry, nowMs)
+    const hasRates = entry.hasRates(limits, presence, nowMs)
+    const reportedAtMs = presence.isAway ? Number.POSITIVE_INFINITY : entry.exchange.reportedAtMs
+    if (!hasRates && !limits.isEmpty) answer = 'wait'
+    for (const holding of limits.rates) {
+      const hasEnough = hasRates && fitsRate(holding, call.call, nowMs)
+      if (hasEnough && (answer === 'wait' || isFirst(holding, entry, call, nowMs))) continue
+      answer = 'wait'
+      if (!isKnownOf(entry, call, presence, nowMs)) continue
+      const refusal = refusalByRate(holding, call, isAsked ? reportedAtMs : null, nowMs)
+      if (refusal !== null && (refused === null || retryAfter(refusal) > retryAfter(refused)))
+        refused = refusal
+    }
+    if (isShort) isAsked = false
+  }
+  if (refused !== null) return refused
+  if (call.call.estimatedPico > 0n)
+    for (const { entry, accounts } of call.parts) {
+      const decision = decideMoney(accounts, entry, call, answer, presence, nowMs)
+      if (decision === 'wait') answer = 'wait'
+      else if (decision !== 'take') return decision
+    }
+  return answer
+}
+
+/** Whether enough is known of what other gateways hold to refuse a call. */
+function isKnownOf(
+  { exchange }: SubjectEntry,
+  { sinceMs }: WaitingCall,
+  { isAway }: RedisPresence,
+  nowMs: number,
+): boolean {
+  return isAway || exchange.knownAtMs >= sinceMs || nowMs - exchange.knownAtMs < FRESH_MS
+}
+
+/** Of the call's budgets that are spent, the one of which least is left. */
+function findSpent(call: WaitingCall, presence: RedisPresence, nowMs: number): BudgetAccount | null {
+  if (call.call.estimatedPico <= 0n) return null
+  let tightest: BudgetAccount | null = null
+  for (const { entry, accounts } of call.parts) {
+    if (!isKnownOf(entry, call, presence, nowMs)) continue
+    for (const account of accounts)
+      if (isSpent(account) && (tightest === null || leftOf(account) < leftOf(tightest))) tightest = account
+  }
+  return tightest
+}
+
+function leftOf({ amount, spent }: BudgetAccount): bigint {
+  return amount - (spent ?? 0n)
+}
+
+function retryAfter({ detail }: LimitRefusal): number {
+  return Number(detail.headers?.['retry-after'] ?? 0)
+}
+
+/**
+ * Whether no other call waits for a limit of the subject that came before. One that waits for what only some of the
+ * subject's calls need, such as a user's own limit, holds up no others.
+ */
+function isFirst(
+  { waiting }: RateHolding | BudgetAccount,
+  { subject }: SubjectEntry,
+  call: WaitingCall,
+  nowMs: number,
+): boolean {
+  for (const other of waiting) {
+    if (other === call) return true
+    if (other.waitsFor(subject.id, nowMs)) return false
+  }
+  return true
+}
+
+/** @param soFar `wait`: the call waits for something else, so that it is not its turn. */
+function decideMoney(
+  accounts: readonly BudgetAccount[],
+  entry: SubjectEntry,
+  call: WaitingCall,
+  soFar: 'take' | 'wait',
+  presence: RedisPresence,
+  nowMs: number,
+): 'take' | 'wait' | LimitRefusal {
+  const { exchange } = entry
+  const isKnown = isKnownOf(entry, call, presence, nowMs)
+  let answer = soFar
+  for (const account of accounts) {
+    const sharesAlone = account.limit.whenAlone === 'share'
+    const hasMoney = entry.hasMoney(sharesAlone, presence, nowMs)
+    const hasEnough = hasMoney && fitsAccount(account, call.call.estimatedPico)
+    if (hasEnough && answer === 'wait') continue
+    const mayPass = isFirst(account, entry, call, nowMs)
+    if (hasEnough && mayPass) continue
+    // Redis is back, and it is known in a moment what others hold.
+    const isSettling = !presence.isAway && !exchange.isSettled && call.waitedMs < SETTLING_WAIT_MS
+    const hasWaited = call.waitedMs >= RUNNING_WAIT_MS && !isSettling
+    if (sharesAlone && (hasWaited || (isKnown && mayPass)) && passesAlone(account, call, entry, presence))
+      continue
+    if (isKnown && isHeldByJobs(account, call, entry)) return refuseReserved(account)
+    if (hasWaited || (sharesAlone && isHopeless(account, entry, presence)))
+      return hasMoney && isKnown && !presence.isAway && account.view !== null
+        ? refuseReserved(account)
+        : refuseAlone(account)
     answer = 'wait'
   }
-  if (call.call.estimatedPico > 0n)
-    for (const account of call.accounts) {
-      const sharesAlone = account.limit.whenAlone === 'share'
-      const hasMoney = entry.hasMoney(sharesAlone, presence, nowMs)
-      const mayPass = !blocked.has(account)
-      if (hasMoney && mayPass && fitsAccount(account, call.call.estimatedPico)) continue
-      // Redis is back, and it is known in a moment what others hold.
-      const isSettling = !presence.isAway && !exchange.isSettled && call.waitedMs < SETTLING_WAIT_MS
-      const hasWaited = call.waitedMs >= RUNNING_WAIT_MS && !isSettling
-      if (sharesAlone && (hasWaited || (isKnown && mayPass)) && passesAlone(account, call, entry, presence))
-        continue
-      if (isKnown && isHeldByJobs(account, call, entry)) return refuseReserved(account)
-      if (hasWaited || (sharesAlone && isHopeless(account, entry, presence)))
-        return hasMoney && isKnown && !presence.isAway && account.view !== null
-          ? refuseReserved(account)
-          : refuseAlone(account)
-      answer = 'wait'
-    }
-  if (answer === 'wait') block(call, blocked)
   return answer
 }
 
 /**
  * Whether a limit is reached for all gateways together, by what was used. If running calls or another gateway only hold
  * it, that is waited for.
+ *
+ * @param reportedAtMs When this gateway has asked for it last; `null`: it has not yet, for this call.
  */
 function refusalByRate(
   holding: RateHolding,
   waiting: WaitingCall,
-  reportedAtMs: number,
+  reportedAtMs: number | null,
   nowMs: number,
 ): LimitRefusal | null {
   const need = holding.needOf(waiting.call.estimatedTokens)
   if (holding.settled(nowMs) + need > holding.amount)
     return refuseByRate(holding, holding.retryMs(need, nowMs))
+  if (reportedAtMs === null) return null
   const used = holding.used(nowMs)
   const isShort = used + holding.others.used + need > holding.amount
   // Estimates are far above what most calls use: what running calls hold comes free in part when they end.
@@ -111,10 +190,12 @@ function refusalByRate(
 /** Whether the share of this gateway is used up while Redis is away, and no call runs that could give some back. */
 function isHopeless(
   account: BudgetAccount,
-  { isExchanging }: ClientEntry,
+  { isExchanging }: SubjectEntry,
   { isAway }: RedisPresence,
 ): boolean {
-  return isAway && !isExchanging && account.view !== null && account.reserved === 0n && account.waiting <= 1
+  return (
+    isAway && !isExchanging && account.view !== null && account.reserved === 0n && account.waiting.size <= 1
+  )
 }
 
 /**
@@ -124,11 +205,11 @@ function isHopeless(
 function isHeldByJobs(
   { amount, charged, jobsReserved, view }: BudgetAccount,
   { call }: WaitingCall,
-  { client, exchange }: ClientEntry,
+  { subject, exchange }: SubjectEntry,
 ): boolean {
   if (jobsReserved === 0n || view === null || !view.isExact || charged === null) return false
   if (charged + call.estimatedPico <= amount) return false
-  const snapshot = client.snapshots.find(({ id }) => id === view.snapshotId)
+  const snapshot = subject.snapshots.find(({ id }) => id === view.snapshotId)
   return snapshot !== undefined && exchange.redisNowMs - snapshot.takenAtMs < RECENT_MS
 }
 
@@ -139,7 +220,7 @@ function isHeldByJobs(
 function passesAlone(
   account: BudgetAccount,
   { call, sinceMs, waitedMs }: WaitingCall,
-  { readFailedAtMs, epoch }: ClientEntry,
+  { readFailedAtMs, epoch }: SubjectEntry,
   presence: RedisPresence,
 ): boolean {
   if (account.view === null) {
@@ -154,9 +235,4 @@ function passesAlone(
 
 function isSpent({ view, spent, amount }: BudgetAccount): boolean {
   return view?.isExact === true && spent !== null && spent >= amount
-}
-
-function block(call: WaitingCall, blocked: Blocked): void {
-  for (const holding of call.limits.rates) blocked.add(holding)
-  for (const account of call.accounts) blocked.add(account)
 }

@@ -1,6 +1,6 @@
-import type { BudgetAccount } from './budget-account.ts'
+import type { BudgetAccount, RecordName } from './budget-account.ts'
 import type { CallLimits } from './call-limits.ts'
-import type { LimitedClient } from './limited-client.ts'
+import type { LimitedSubject } from './limited-subject.ts'
 import {
   anyOfModels,
   type CallCharge,
@@ -71,20 +71,22 @@ function isBeyond(account: BudgetAccount, pico: bigint): boolean {
 /** Whom a reservation tells what becomes of it. */
 export interface ReservationKeeper {
   /** Some of it was given back. */
-  freed(client: LimitedClient): void
+  freed(subject: LimitedSubject): void
   /** It holds more. @returns Whether what this gateway holds is its own still. */
-  grown(client: LimitedClient, limits: CallLimits): boolean
+  grown(subject: LimitedSubject, limits: CallLimits): boolean
   /** Whether all is covered, once the others know what this gateway holds now; false where they cannot be asked. */
-  asked(client: LimitedClient, cover: () => Coverage): Promise<boolean>
+  asked(subject: LimitedSubject, cover: () => Coverage): Promise<boolean>
 }
 
-/** What a call holds of its client's limits. */
+/** What a call holds of one subject's limits. */
 export class HeldReservation implements Reservation {
-  readonly #client: LimitedClient
+  readonly #subject: LimitedSubject
   readonly #limits: CallLimits
   readonly #accounts: readonly BudgetAccount[]
   readonly #call: CallToLimit
   readonly #keeper: ReservationKeeper
+  /** Numbers the call's record. */
+  readonly #producer: string
   readonly #now: () => number
   /** What is reserved, and what of it a session has cost so far. */
   #pico: bigint
@@ -97,18 +99,20 @@ export class HeldReservation implements Reservation {
 
   /** Takes what the call needs, whether it fits or not. */
   constructor(
-    client: LimitedClient,
+    subject: LimitedSubject,
     limits: CallLimits,
     accounts: readonly BudgetAccount[],
     call: CallToLimit,
+    producer: string,
     nowMs: number,
     now: () => number,
     keeper: ReservationKeeper,
   ) {
-    this.#client = client
+    this.#subject = subject
     this.#limits = limits
     this.#accounts = accounts
     this.#call = call
+    this.#producer = producer
     this.#now = now
     this.#keeper = keeper
     const pico = picoOf(call.estimatedPico)
@@ -143,7 +147,7 @@ export class HeldReservation implements Reservation {
     this.#progressed = cost
     if (more > 0n) {
       this.#pico = cost
-      if (!this.#keeper.grown(this.#client, this.#limits)) short ??= this.#accounts[0] ?? null
+      if (!this.#keeper.grown(this.#subject, this.#limits)) short ??= this.#accounts[0] ?? null
     }
     for (const account of this.#accounts) {
       const { spent, view } = account
@@ -155,17 +159,25 @@ export class HeldReservation implements Reservation {
     return hasRoom(short, 0n) ? refuseAlone(short) : refuseReserved(short)
   }
 
+  /** Whether budgets may have room for so much more. */
+  maySpend(costPico: bigint): boolean {
+    const pico = picoOf(costPico)
+    if (this.#isReleased || this.#isSettled || pico === 0n) return true
+    const isHeld = this.#accounts.every((account) => fitsAccount(account, pico))
+    return isHeld || !this.#accounts.some((account) => isBeyond(account, pico))
+  }
+
   spend(costPico: bigint): boolean | Promise<boolean> {
     const pico = picoOf(costPico)
     const accounts = this.#accounts
     if (this.#isReleased || this.#isSettled || pico === 0n) return true
     const isHeld = accounts.every((account) => fitsAccount(account, pico))
-    if (!isHeld && accounts.some((account) => isBeyond(account, pico))) return false
+    if (!this.maySpend(pico)) return false
     for (const account of accounts) account.reserve(pico)
     this.#pico += pico
-    this.#keeper.grown(this.#client, this.#limits)
+    this.#keeper.grown(this.#subject, this.#limits)
     if (isHeld) return true
-    return this.#keeper.asked(this.#client, () => coverOf(accounts))
+    return this.#keeper.asked(this.#subject, () => coverOf(accounts))
   }
 
   settle(charges: readonly CallCharge[], sequence: number, jobPico = 0n): void {
@@ -174,15 +186,16 @@ export class HeldReservation implements Reservation {
     if (!this.#isReleased) this.#giveBackMoney()
     if (Number.isSafeInteger(sequence) && sequence > 0) {
       const { keyId, arrivedAtMs, model: named, route } = this.#call
+      const record: RecordName = { producer: this.#producer, sequence }
       for (const { model, costPico } of charges) {
         const spentOf = route === undefined ? model : anyOfModels([model, route])
-        if (costPico > 0n) this.#client.charge(keyId, spentOf, arrivedAtMs, costPico, sequence)
-        if (model !== named) this.#client.learnModel(named, model)
+        if (costPico > 0n) this.#subject.charge(keyId, spentOf, arrivedAtMs, costPico, record)
+        if (model !== named) this.#subject.learnModel(named, model)
       }
-      if (jobPico > 0n) this.#client.chargeJob(keyId, named, arrivedAtMs, jobPico, sequence)
+      if (jobPico > 0n) this.#subject.chargeJob(keyId, named, arrivedAtMs, jobPico, record)
     }
     if (this.#limits.hasTokens && !this.#isReleased) this.#correctTokens(charges)
-    this.#keeper.freed(this.#client)
+    this.#keeper.freed(this.#subject)
   }
 
   release(): void {
@@ -196,7 +209,7 @@ export class HeldReservation implements Reservation {
       if (holding !== undefined && (holding.window === null || !this.#isSettled))
         holding.giveBack(this.#takenOf(at), this.#bucket)
     }
-    this.#keeper.freed(this.#client)
+    this.#keeper.freed(this.#subject)
   }
 
   #giveBackMoney(): void {
@@ -231,6 +244,44 @@ export class HeldReservation implements Reservation {
 
   #takenOf(at: number): number {
     return this.#taken[at] ?? 1
+  }
+}
+
+/** What a call holds of the limits of several subjects: all of it, or nothing. */
+export class JointReservation implements Reservation {
+  readonly #parts: readonly HeldReservation[]
+
+  constructor(parts: readonly HeldReservation[]) {
+    this.#parts = parts
+  }
+
+  get reservedPico(): bigint {
+    let most = 0n
+    for (const { reservedPico } of this.#parts) if (reservedPico > most) most = reservedPico
+    return most
+  }
+
+  progress(costPico: bigint): LimitRefusal | null {
+    let refusal: LimitRefusal | null = null
+    for (const part of this.#parts) {
+      const found = part.progress(costPico)
+      refusal ??= found
+    }
+    return refusal
+  }
+
+  spend(costPico: bigint): boolean | Promise<boolean> {
+    if (!this.#parts.every((part) => part.maySpend(costPico))) return false
+    const asked = this.#parts.map((part) => part.spend(costPico)).filter((spent) => spent !== true)
+    return asked.length === 0 || Promise.all(asked).then((answers) => answers.every((isCovered) => isCovered))
+  }
+
+  settle(charges: readonly CallCharge[], sequence: number, jobPico = 0n): void {
+    for (const part of this.#parts) part.settle(charges, sequence, jobPico)
+  }
+
+  release(): void {
+    for (const part of this.#parts) part.release()
   }
 }
 

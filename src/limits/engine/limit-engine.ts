@@ -1,11 +1,11 @@
 import { isOfKey } from '../limit.ts'
 import type { BudgetAccount } from './budget-account.ts'
 import type { CallLimits } from './call-limits.ts'
-import type { ClientEntry } from './client-entry.ts'
-import { ClientsAtWork, type LimitEngineOptions } from './clients-at-work.ts'
+import type { LimitEngineOptions } from './engine-options.ts'
 import { fits } from './held-reservation.ts'
 import type {
   CallToLimit,
+  LimitedCall,
   Limiter,
   LimiterStats,
   LimitRefusal,
@@ -14,70 +14,91 @@ import type {
   Reservation,
 } from './limiter.ts'
 import type { RateHolding } from './rate-holding.ts'
-import { WaitingCall } from './waiting-calls.ts'
+import { type CallPart, type SubjectEntry, WaitingCall } from './subject-entry.ts'
+import { SubjectsAtWork } from './subjects-at-work.ts'
 
 const NO_ACCOUNTS: readonly BudgetAccount[] = []
+const TOO_MANY_VALUES: LimitRefusal = {
+  error: 'rate_limit_exceeded',
+  reason: 'reserved',
+  limitId: '',
+  detail: {
+    message:
+      'Calls of this client have had too many users, sessions or other values in the last minute to hold the limits ' +
+      'of each. Try again soon.',
+    headers: { 'retry-after': '5' },
+  },
+}
 const NO_RATES: RateHeaders = { requests: null, tokens: null }
 
 /** The limits of a gateway process, shared with the other ones. `tick` has to be called ten times a second. */
 export class LimitEngine implements Limiter {
   readonly #options: LimitEngineOptions
-  readonly #work: ClientsAtWork
+  readonly #work: SubjectsAtWork
 
   constructor(options: LimitEngineOptions) {
     this.#options = options
-    this.#work = new ClientsAtWork(options)
+    this.#work = new SubjectsAtWork(options)
   }
 
-  limits(clientId: string, keyId: string): boolean {
+  limits(clientId: string, keyId: string, axes?: string): boolean {
     for (const limit of this.#options.limitsOf(clientId)) if (isOfKey(limit, keyId)) return true
-    return false
+    return this.#options.others.of(clientId, axes).length > 0
   }
 
-  refusesUnpriced(clientId: string, keyId: string, model: string | null): boolean {
-    return this.#limitsOf(clientId, keyId, model)?.limits.refusesUnpriced === true
+  refusesUnpriced(asked: LimitedCall): boolean {
+    const { keyId, model } = asked
+    return (
+      this.#entriesOf(asked)?.some(({ subject }) => subject.callLimits(keyId, model).refusesUnpriced) === true
+    )
   }
 
   admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null> {
-    const found = this.#limitsOf(call.clientId, call.keyId, call.model)
-    if (found === null) return null
-    const { entry, limits } = found
+    const entries = this.#entriesOf(call)
+    if (entries === null) return TOO_MANY_VALUES
     const nowMs = this.#options.now()
-    if (limits.isEmpty) {
-      // What answers may be a model that has limits: its cost counts at once, and this name is known from then on.
-      const mayRunLimited = entry.client.hasModelLimits && call.model !== null
-      return mayRunLimited ? this.#work.take(entry, limits, NO_ACCOUNTS, call, nowMs) : null
+    const parts: CallPart[] = []
+    let mayTake = true
+    for (const entry of entries) {
+      const limits = entry.subject.callLimits(call.keyId, call.model)
+      if (limits.isEmpty) {
+        // What answers may be a model that has limits: its cost counts at once, and this name is known from then on.
+        if (entry.subject.hasModelLimits && call.model !== null)
+          parts.push({ entry, limits, accounts: NO_ACCOUNTS })
+        continue
+      }
+      entry.usedAtMs = nowMs
+      const accounts = entry.subject.accountsOf(limits, call.arrivedAtMs)
+      parts.push({ entry, limits, accounts })
+      mayTake &&=
+        entry.hasRates(limits, this.#work.presence, nowMs) &&
+        (accounts.length === 0 || entry.hasMoney(limits.sharesAlone, this.#work.presence, nowMs)) &&
+        (entry.waiting.size === 0 || !isWaitedFor(limits, accounts)) &&
+        fits(limits, accounts, call, nowMs)
     }
-    entry.usedAtMs = nowMs
-    const accounts = entry.client.accountsOf(limits, call.arrivedAtMs)
-    if (
-      entry.hasRates(limits, this.#work.presence, nowMs) &&
-      (accounts.length === 0 || entry.hasMoney(limits.sharesAlone, this.#work.presence, nowMs)) &&
-      (entry.client.waiting.size === 0 || !isWaitedFor(limits, accounts)) &&
-      fits(limits, accounts, call, nowMs)
-    )
-      return this.#work.take(entry, limits, accounts, call, nowMs)
-    return this.#work.admitLater(entry, new WaitingCall(call, limits, accounts, nowMs))
+    if (parts.length === 0) return null
+    return mayTake
+      ? this.#work.take(parts, call, nowMs)
+      : this.#work.admitLater(new WaitingCall(call, parts, nowMs))
   }
 
-  rates(clientId: string, keyId: string, model: string | null): RateHeaders {
-    const found = this.#limitsOf(clientId, keyId, model)
-    if (found === null || found.limits.rates.length === 0) return NO_RATES
+  rates(asked: LimitedCall): RateHeaders {
     const nowMs = this.#options.now()
     let requests: RateHeader | null = null
     let tokens: RateHeader | null = null
-    for (const holding of found.limits.rates) {
-      if (holding.kind === 'requests') requests = strictest(requests, holding, nowMs)
-      else if (holding.kind === 'tokens') tokens = strictest(tokens, holding, nowMs)
-    }
-    return { requests, tokens }
+    for (const { subject } of this.#entriesOf(asked) ?? [])
+      for (const holding of subject.callLimits(asked.keyId, asked.model).rates) {
+        if (holding.kind === 'requests') requests = strictest(requests, holding, nowMs)
+        else if (holding.kind === 'tokens') tokens = strictest(tokens, holding, nowMs)
+      }
+    return requests === null && tokens === null ? NO_RATES : { requests, tokens }
   }
 
   rateOf(clientId: string, limitId: string): RateHeader | null {
     const limits = this.#options.limitsOf(clientId)
     const limit = limits.find(({ id, kind }) => id === limitId && kind !== 'budget')
     if (limit === undefined) return null
-    const holding = this.#work.clients.get(clientId)?.client.rates.get(limitId)
+    const holding = this.#work.subjects.get(clientId)?.subject.rates.get(limitId)
     if (holding !== undefined) return strictest(null, holding, this.#options.now())
     return { limit: Number(limit.amount), remaining: Number(limit.amount), resetMs: 0 }
   }
@@ -91,7 +112,7 @@ export class LimitEngine implements Limiter {
 
   /** How many clients this process has something of in memory. */
   get size(): number {
-    return this.#work.clients.size
+    return this.#work.subjects.size
   }
 
   /** Reports what is due to the others, reads what is due, and sees to calls that wait. */
@@ -109,22 +130,32 @@ export class LimitEngine implements Limiter {
     await this.#work.giveBack()
   }
 
-  #limitsOf(
-    clientId: string,
-    keyId: string,
-    model: string | null,
-  ): { readonly entry: ClientEntry; readonly limits: CallLimits } | null {
-    const limits = this.#options.limitsOf(clientId)
-    if (limits.length === 0) return null
-    const entry = this.#work.clients.get(clientId) ?? this.#work.open(clientId, limits)
-    if (entry.client.limits !== limits) entry.client.useLimits(limits)
-    return { entry, limits: entry.client.callLimits(keyId, model) }
+  /**
+   * What the call is of that has limits, the narrowest first: what waits for a user's limit takes nothing meanwhile of what
+   * all users share. `null`: its client has more values at work than this process keeps apart.
+   */
+  #entriesOf({ clientId, axes }: LimitedCall): readonly SubjectEntry[] | null {
+    const { limitsOf, others } = this.#options
+    const entries: SubjectEntry[] = []
+    const limits = limitsOf(clientId)
+    let isClientNext = limits.length > 0
+    for (const subject of others.of(clientId, axes)) {
+      if (isClientNext && subject.axis === null) {
+        entries.push(this.#work.ofClient(clientId, limits))
+        isClientNext = false
+      }
+      const entry = this.#work.of(subject, clientId)
+      if (entry === null) return null
+      entries.push(entry)
+    }
+    if (isClientNext) entries.push(this.#work.ofClient(clientId, limits))
+    return entries
   }
 }
 
 function isWaitedFor({ rates }: CallLimits, accounts: readonly BudgetAccount[]): boolean {
-  for (const { waiting } of rates) if (waiting > 0) return true
-  for (const { waiting } of accounts) if (waiting > 0) return true
+  for (const { waiting } of rates) if (waiting.size > 0) return true
+  for (const { waiting } of accounts) if (waiting.size > 0) return true
   return false
 }
 

@@ -38,16 +38,30 @@ export function coversAnyOf(pattern: string, model: string): boolean {
     : coversModel(pattern, model)
 }
 
-/** What limits ask about a call before it goes upstream. */
-export interface CallToLimit {
+/** What says which limits hold for a call. */
+export interface LimitedCall {
   readonly clientId: string
   readonly keyId: string
   /** As the call names it, cleaned, or `ANY_MODEL`, or `anyOfModels`; `null`: it runs none. */
   readonly model: string | null
-  /** The name of `routes` that it asks for: what it costs is spent of budgets for that, too. Absent: it asks for none. */
-  readonly route?: string | undefined
+  /** Its values on the axes of the configuration, as its record has them. Absent: none. */
+  readonly axes?: string | undefined
   /** Milliseconds since 1970: its UTC day is the day that the call is charged to. */
   readonly arrivedAtMs: number
+}
+
+/** A call that waits for limits of its subjects. */
+export interface CallInLine {
+  /**
+   * Whether it waits for this subject, or has what it needs of the others: not where it is short of one before, or of a value.
+   */
+  waitsFor(subjectId: string, nowMs: number): boolean
+}
+
+/** What limits ask about a call before it goes upstream. */
+export interface CallToLimit extends LimitedCall {
+  /** The name of `routes` that it asks for: what it costs is spent of budgets for that, too. Absent: it asks for none. */
+  readonly route?: string | undefined
   /** What it may cost, integer pico-USD: its prompt and the most it may generate; 0: it runs no model. */
   readonly estimatedPico: bigint
   /** What it may use, prompt and answer. */
@@ -127,19 +141,19 @@ export interface LimiterStats {
 
 /** The limits of a gateway process. */
 export interface Limiter {
-  /** Whether any limit holds for the client: if not, nothing below needs to be asked. */
-  limits(clientId: string, keyId: string): boolean
+  /** Whether any limit may hold for the call: if not, nothing below needs to be asked. */
+  limits(clientId: string, keyId: string, axes?: string): boolean
   /**
    * Whether a hard budget that refuses models without a price holds for the call.
    */
-  refusesUnpriced(clientId: string, keyId: string, model: string | null): boolean
+  refusesUnpriced(call: LimitedCall): boolean
   /**
    * Takes what the call needs. A promise only where this process holds too little and the other gateways
    * have to be asked. `null`: no limit holds for this call.
    */
   admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null>
   /** As of now, for the answer's headers. */
-  rates(clientId: string, keyId: string, model: string | null): RateHeaders
+  rates(call: LimitedCall): RateHeaders
   /** The same of one limit, of requests, tokens or calls at once; `null`: there is no such limit. */
   rateOf(clientId: string, limitId: string): RateHeader | null
   stats(): LimiterStats

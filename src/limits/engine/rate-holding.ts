@@ -1,4 +1,5 @@
 import type { Limit } from '../limit.ts'
+import type { CallInLine } from './limiter.ts'
 import { SlidingWindow } from './sliding-window.ts'
 
 /** What the other gateways hold of a limit, as last reported. */
@@ -43,8 +44,8 @@ export class RateHolding {
   ceiling = 0
   /** Above this more is asked for, before it is needed. */
   lowAt = 0
-  /** Calls that wait for it: others must not overtake them. */
-  waiting = 0
+  /** Calls that wait for it, in the order in which they came: others must not overtake them. */
+  readonly waiting = new Set<CallInLine>()
   others: OthersRate = NO_OTHERS_RATE
 
   constructor(limit: Limit, amount: number) {

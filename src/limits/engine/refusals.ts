@@ -105,13 +105,31 @@ export function refuseByBudget(
   }
 }
 
+/** Too many calls wait. */
+export function refuseWaiting({
+  limits: { rates },
+  accounts,
+}: {
+  readonly limits: { readonly rates: readonly RateHolding[] }
+  readonly accounts: readonly BudgetAccount[]
+}): LimitRefusal {
+  const account = accounts.find(({ waiting }) => waiting.size > 0) ?? accounts[0]
+  if (account !== undefined) return refuseReserved(account)
+  const holding = rates.find(({ waiting }) => waiting.size > 0) ?? rates[0]
+  return holding === undefined
+    ? { error: 'rate_limit_exceeded', reason: 'reserved', limitId: '', detail: {} }
+    : refuseByRate(holding, 0)
+}
+
 function nameOf(limit: Limit, amount: bigint): string {
   const per = limit.per === 'total' || limit.per === null ? 'in total' : `a ${limit.per}`
   return `the budget of ${picoToUsdText(amount)} USD ${per}${scopeOf(limit)}`
 }
 
-function scopeOf({ keyId, model }: Limit): string {
-  return `${keyId === null ? '' : ' of this API key'}${model === null ? '' : ` for ${model}`}`
+function scopeOf({ keyId, model, axis, groupId }: Limit): string {
+  const whose = groupId === null ? '' : ' of the group'
+  const of = axis === null ? '' : ` of this call's ${axis}`
+  return `${whose}${keyId === null ? '' : ' of this API key'}${of}${model === null ? '' : ` for ${model}`}`
 }
 
 function capital(text: string): string {

@@ -1,15 +1,8 @@
 import type { Chapter } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { raiseSeveral, removeSeveral, setSeveral, topUpScope } from './limit-commands.ts'
-import {
-  changeLimit,
-  listLimitChanges,
-  listLimits,
-  raiseLimit,
-  removeLimit,
-  setLimit,
-  topUpLimit,
-} from './limits.ts'
+import { changeLimit, raiseLimit, removeLimit, setLimit, topUpLimit } from './limits.ts'
+import { listLimitChanges, listLimits } from './list-limits.ts'
 import { listRefused } from './refused.ts'
 
 export const LIMITS: Chapter<Ports> = {

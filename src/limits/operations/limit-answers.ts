@@ -27,6 +27,9 @@ const TERMS = {
     'The ids of keys that were rotated into this one. Their calls count too.',
   ),
   model: shownTextOrNull('A name, with its revisions, or a beginning of names and *. null: every model.'),
+  group: shownTextOrNull('The id of the group whose clients are limited together. null: no group.'),
+  axis: shownTextOrNull('The axis whose values are limited, each apart. null: all calls together.'),
+  value: shownTextOrNull('The value that is limited. null: each that has no limit of its own like it.'),
   kind: shownChoice(
     LIMIT_KINDS,
     'budget: US dollars; requests, tokens: a minute; concurrent: calls at once.',
@@ -70,6 +73,9 @@ const RECORDED_TERMS = shownDocument('LimitTerms', {
   ...TERMS,
   former_keys: TERMS.former_keys.optional(),
   when_alone: TERMS.when_alone.optional(),
+  group: TERMS.group.optional(),
+  axis: TERMS.axis.optional(),
+  value: TERMS.value.optional(),
 })
 
 export const LIMIT_CHANGE = shownDocument('LimitHistory', {
@@ -107,9 +113,10 @@ export const LIMIT_LISTING: Listing<LimitDocument> = {
   empty: 'There is no limit. Set one: limits set --help',
   columns: [
     { heading: 'ID', align: 'right', cell: ({ id }) => id },
-    { heading: 'CLIENT', cell: ({ client }) => client ?? '(default)' },
+    { heading: 'CLIENT', cell: ({ client, group }) => client ?? group ?? '(default)' },
     { heading: 'KEY', cell: ({ key }) => key ?? '' },
     { heading: 'MODEL', cell: ({ model }) => model ?? '' },
+    { heading: 'OF', cell: describeValues },
     { heading: 'LIMIT', cell: describeLimit },
     { heading: 'SPENT USD', align: 'right', cell: ({ spent_usd: spent }) => spent ?? '' },
     { heading: 'LEFT USD', align: 'right', cell: ({ left_usd: left }) => left ?? '' },
@@ -119,6 +126,10 @@ export const LIMIT_LISTING: Listing<LimitDocument> = {
         spent === null ? '' : `${from} to ${to ?? '...'}`,
     },
   ],
+}
+
+function describeValues({ axis, value }: Pick<LimitDocument, 'axis' | 'value'>): string {
+  return axis === null ? '' : value === null ? `each ${axis}` : `${axis}=${value}`
 }
 
 /** A limit in words, with a raise that holds: `10 USD: budget a month, raised to 20 until 2026-12-01T00:00Z`. */

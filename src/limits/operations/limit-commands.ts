@@ -7,8 +7,9 @@ import type { Ports } from '../../operations/ports.ts'
 import { invalid, notFound } from '../../operations/refuse.ts'
 import type { BudgetPeriod, LimitKind } from '../limit.ts'
 import { renderLimit } from '../limit-document.ts'
-import { selectDefaultLimits, selectLimitsOf, showLimits } from '../shown-limits.ts'
-import { type FilteredSort, type LimitScope, removeLimits, setLimits } from '../table/change-limits.ts'
+import { selectDefaultLimits, selectGroupLimits, selectLimitsOf, showLimits } from '../shown-limits.ts'
+import type { LimitScope, WrittenScope } from '../subject.ts'
+import { type FilteredSort, removeLimits, setLimits } from '../table/change-limits.ts'
 import { raiseLimits, topUpBudget } from '../table/raise-limits.ts'
 import { LIMIT_LISTING, type LimitDocument, SHOWN_LIMIT } from './limit-answers.ts'
 import {
@@ -22,6 +23,7 @@ import {
   requireRaised,
   requireToppedUp,
   SETTINGS,
+  SUBJECTS,
   UNTIL,
 } from './limit-terms.ts'
 import { changed } from './limits.ts'
@@ -36,6 +38,7 @@ const SCOPE = {
   default: flagField('All clients that have none of their own like it.').optional(),
   key: textField('Only calls with this key of the client.', 'id').optional(),
   model: modelField('Only calls of this model, or of those that begin so: gpt-4o, claude-*.').optional(),
+  ...SUBJECTS,
 }
 
 const AMOUNTS = {
@@ -69,7 +72,7 @@ export const setSeveral = operation({
     const orders = readOrders(readSorts(asked), asked, utcDayOf(ports.now()))
     const scope = await scopeOf(ports, asked)
     await setLimits(ports.pool, scope, orders, who)
-    return await showStanding(ports, scope.clientId)
+    return await showStanding(ports, scope)
   },
 })
 
@@ -91,7 +94,7 @@ export const raiseSeveral = operation({
     const scope = await scopeOf(ports, asked)
     const raised = await raiseLimits(ports.pool, scope, orders, untilMs, who)
     requireRaised(raised, raised.kind === 'not_above' ? optionOf(raised.limit.kind) : '')
-    return await showStanding(ports, scope.clientId)
+    return await showStanding(ports, scope)
   },
 })
 
@@ -119,7 +122,7 @@ export const topUpScope = operation({
     requireToppedUp(done, 'add')
     if (done.kind === 'repeated')
       ports.remark(`the payment ${reference} was added before, so nothing changes`)
-    return await showStanding(ports, scope.clientId)
+    return await showStanding(ports, scope)
   },
 })
 
@@ -165,12 +168,16 @@ export const removeSeveral = operation({
             clientId: scope.clientId,
             keyId: scope.keyId ?? undefined,
             model: scope.model ?? undefined,
+            axis: scope.axis ?? undefined,
+            value: scope.value ?? undefined,
+            // A default is of no group.
+            groupId: scope.clientId === null ? scope.groupId : undefined,
             sorts: sorts.length === 0 ? undefined : sorts,
           }
     const removed = await removeLimits(ports.pool, filter, who)
     if (removed.length === 0)
       throw notFound('There is no such limit to remove.', undefined, 'limits show lists them')
-    return await showStanding(ports, removed[0]?.clientId ?? null)
+    return await showStanding(ports, removed[0] ?? { clientId: null })
   },
 })
 
@@ -179,19 +186,33 @@ interface NamedScope {
   readonly default?: boolean | undefined
   readonly key?: string | undefined
   readonly model?: string | undefined
+  readonly axis?: string | undefined
+  readonly value?: string | undefined
+  readonly group?: string | undefined
 }
 
 /** A change says whose limits it means. */
-function checkScope({ client, default: isDefault, key }: NamedScope): void {
-  if (client === undefined && isDefault !== true)
-    throw invalid('client', 'is missing: name a client, or say --default for all clients')
+function checkScope({ client, default: isDefault, key, group }: NamedScope): void {
+  if (client === undefined && isDefault !== true && group === undefined)
+    throw invalid('client', 'is missing: name a client or group, or say --default for all clients')
+  if (group !== undefined && isDefault === true) throw invalid('default', 'does not go with group')
   if (client !== undefined && isDefault === true) throw invalid('default', 'does not go with client')
   if (key !== undefined && isDefault === true)
     throw invalid('key', 'needs client: a default is for every key')
 }
 
-function scopeOf({ pool }: Ports, { client, key, model }: NamedScope): Promise<LimitScope> {
-  return getScope(pool, { client: client ?? null, key: key ?? null, model: model ?? null })
+function scopeOf(
+  { pool }: Ports,
+  { client, key, model, axis, value, group }: NamedScope,
+): Promise<LimitScope> {
+  return getScope(pool, {
+    client: client ?? null,
+    key: key ?? null,
+    model: model ?? null,
+    axis,
+    value,
+    group,
+  })
 }
 
 interface Amounts extends Readonly<Partial<Record<keyof typeof KINDS, string | number | undefined>>> {
@@ -236,9 +257,17 @@ function optionOf(kind: LimitKind): string {
   return Object.entries(KINDS).find(([, of]) => of === kind)?.[0] ?? kind
 }
 
-/** The limits that hold for a client, or the defaults, with what was spent of budgets. */
-async function showStanding({ pool, now }: Ports, clientId: string | null): Promise<LimitDocument[]> {
+/** The limits that hold for a client, those of a group, or the defaults, with what was spent of budgets. */
+async function showStanding(
+  { pool, now }: Ports,
+  { clientId, groupId = null }: WrittenScope,
+): Promise<LimitDocument[]> {
   const nowMs = now()
-  const named = clientId === null ? await selectDefaultLimits(pool) : await selectLimitsOf(pool, clientId)
+  const named =
+    groupId !== null
+      ? await selectGroupLimits(pool, groupId)
+      : clientId === null
+        ? await selectDefaultLimits(pool)
+        : await selectLimitsOf(pool, clientId)
   return (await showLimits(pool, named, clientId, nowMs)).map((shown) => renderLimit(shown, nowMs))
 }

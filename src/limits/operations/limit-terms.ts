@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { AXIS_NAME, NO_VALUE } from '../../call/axes.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import { choiceField, dayField, formField, usdField } from '../../operations/fields.ts'
+import { choiceField, dayField, formField, lineField, textField, usdField } from '../../operations/fields.ts'
 import type { InputOf } from '../../operations/operation.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { conflict, invalid, notFound } from '../../operations/refuse.ts'
@@ -16,7 +17,8 @@ import {
   renderAmount,
 } from '../limit-document.ts'
 import { parseRaiseEnd, RAISE_END, RAISE_END_FORMS } from '../raise-end.ts'
-import type { LimitOrder, LimitScope, LimitSort } from '../table/change-limits.ts'
+import type { LimitScope } from '../subject.ts'
+import type { LimitOrder, LimitSort } from '../table/change-limits.ts'
 import type { Raised, ToppedUp } from '../table/raise-limits.ts'
 
 /** Rules of what a limit may say, for the operations over HTTP and the commands alike. */
@@ -36,6 +38,33 @@ export function amountField(description: string, value = 'n') {
 /** What is added to a budget in total. */
 export function paymentField() {
   return usdField('US dollars, such as 50. Below 0 takes away.', 9)
+}
+
+/** Which calls a limit is about, beside those of clients, keys and models. */
+export const SUBJECTS = {
+  group: textField('All clients of this group together: its name or id.', 'group').optional(),
+  axis: formField(AXIS_NAME, 'must be the name of an axis', {
+    description: 'Values of this axis of the configuration, each apart: each user, each session.',
+    examples: ['user'],
+    [VALUE]: 'name',
+  }).optional(),
+  value: lineField(
+    'Only this value of the axis, as reports show it. (none): calls without one. Without it: each value that has no limit of its own like it.',
+  ).optional(),
+}
+
+/** @throws {GatewayError} When there is a value without an axis, or no call can have it. */
+function checkValues({
+  axis,
+  value,
+}: {
+  readonly axis?: string | undefined
+  readonly value?: string | undefined
+}): void {
+  if (value === undefined) return
+  if (axis === undefined) throw invalid('value', 'needs axis')
+  if (value.startsWith('(') && value !== NO_VALUE)
+    throw invalid('value', `must be a value that calls have, or ${NO_VALUE}`)
 }
 
 export const PER = choiceField(
@@ -131,9 +160,17 @@ export function readUntil(until: string, nowMs: number): number {
 
 /** Finds whose calls are meant. @throws {GatewayError} When there is no such client or key. */
 export async function getScope(pool: Postgres, named: NamedScope): Promise<LimitScope> {
+  if (named.group !== undefined && named.client !== null) throw invalid('group', 'does not go with client')
+  if (named.group !== undefined && named.key !== null) throw invalid('key', 'needs client')
+  checkValues(named)
   const found = await findScope(pool, named)
   if (found.kind === 'scope') return found.scope
-  const list = found.param === 'key' ? `key list --client ${named.client}` : 'client list'
+  const list =
+    found.param === 'group'
+      ? 'group list'
+      : found.param === 'key'
+        ? `key list --client ${named.client}`
+        : 'client list'
   throw notFound(
     `${found.text.charAt(0).toUpperCase()}${found.text.slice(1)}.`,
     found.param,

@@ -9,8 +9,8 @@ export interface AccountShare {
   readonly reserved: bigint
   /** It promises `recorded + reserved` to stay at or under this. */
   readonly ceiling: bigint
-  /** The last record in `recorded`; 0: none. */
-  readonly lastSequence: number
+  /** The last record in `recorded` of each producer that has one. */
+  readonly lastSequences: ReadonlyMap<string, number>
   /** What of `recorded` is in readings of Postgres, by their ids. */
   readonly counted: ReadonlyMap<string, bigint>
   /** Not reported: the same of readings that it has not answered, as far as its earlier reports show. At least so much. */
@@ -33,12 +33,12 @@ export interface RateShare {
   readonly wants: boolean
 }
 
-/** All that a gateway reports of one client. */
+/** All that a gateway reports of one subject. */
 export interface GatewayField {
   /** Rises with everything that the gateway reports: of two texts, the one with the higher number is newer. */
   readonly counter: number
-  /** Who numbers its records of this client. */
-  readonly producer: string
+  /** Who number its records. */
+  readonly producers: readonly string[]
   readonly accounts: ReadonlyMap<string, AccountShare>
   readonly rates: ReadonlyMap<string, RateShare>
 }
@@ -50,7 +50,8 @@ interface AccountText {
   readonly u: string
   readonly r: string
   readonly l: string
-  readonly q: number
+  /** A number where there is one producer, as releases before groups have it. */
+  readonly q: number | Readonly<Record<string, number>>
   readonly s: Readonly<Record<string, string>>
   readonly w?: 1
   readonly j?: string
@@ -64,14 +65,21 @@ interface RateText {
   readonly w?: 1
 }
 
-export function serialiseField({ counter, producer, accounts, rates }: GatewayField): string {
+/** Stands between producers. */
+const AND = ','
+
+export function serialiseField({ counter, producers, accounts, rates }: GatewayField): string {
+  const [only = ''] = producers
   const a: Record<string, AccountText> = {}
   for (const [key, share] of accounts) {
     a[key] = {
       u: `${share.recorded}`,
       r: `${share.reserved}`,
       l: `${share.ceiling}`,
-      q: share.lastSequence,
+      q:
+        producers.length === 1
+          ? (share.lastSequences.get(only) ?? 0)
+          : Object.fromEntries(share.lastSequences),
       s: textsOf(share.counted),
       ...(share.wants ? { w: 1 } : {}),
       ...(share.jobs > 0n ? { j: `${share.jobs}`, k: textsOf(share.jobsCounted) } : {}),
@@ -80,7 +88,7 @@ export function serialiseField({ counter, producer, accounts, rates }: GatewayFi
   const r: Record<string, RateText> = {}
   for (const [id, { ceiling, used, pending, wants }] of rates)
     r[id] = { l: ceiling, u: used, ...(pending > 0 ? { p: pending } : {}), ...(wants ? { w: 1 } : {}) }
-  return JSON.stringify({ c: counter, p: producer, a, r })
+  return JSON.stringify({ c: counter, p: producers.join(AND), a, r })
 }
 
 /**
@@ -91,9 +99,10 @@ export function serialiseField({ counter, producer, accounts, rates }: GatewayFi
 export function parseField(text: string): GatewayField | null {
   const read = parseObject(text)
   if (read === null || !isCount(read.c) || typeof read.p !== 'string') return null
+  const producers = read.p.split(AND)
   const accounts = new Map<string, AccountShare>()
   for (const [key, value] of entriesOf(read.a)) {
-    const share = accountFrom(value)
+    const share = accountFrom(value, producers)
     if (share !== null) accounts.set(key, share)
   }
   const rates = new Map<string, RateShare>()
@@ -101,20 +110,24 @@ export function parseField(text: string): GatewayField | null {
     const share = rateFrom(value)
     if (share !== null) rates.set(id, share)
   }
-  return { counter: read.c, producer: read.p, accounts, rates }
+  return { counter: read.c, producers, accounts, rates }
 }
 
-function accountFrom(value: unknown): AccountShare | null {
+function accountFrom(value: unknown, [only = '']: readonly string[]): AccountShare | null {
   if (!isObject(value)) return null
   const recorded = picoFrom(value.u)
   const reserved = picoFrom(value.r)
   const ceiling = picoFrom(value.l)
-  if (recorded === null || reserved === null || ceiling === null || !isCount(value.q)) return null
+  const last = isCount(value.q) ? [[only, value.q] as const] : entriesOf(value.q)
+  const lastSequences = new Map<string, number>()
+  for (const [producer, sequence] of last)
+    if (isCount(sequence) && sequence > 0) lastSequences.set(producer, sequence)
+  if (recorded === null || reserved === null || ceiling === null) return null
   return {
     recorded,
     reserved,
     ceiling,
-    lastSequence: value.q,
+    lastSequences,
     counted: amountsFrom(value.s),
     countedAtLeast: NONE_COUNTED,
     jobs: picoFrom(value.j) ?? 0n,
@@ -169,6 +182,15 @@ function picoFrom(value: unknown): bigint | null {
 
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+/** Whether a reading that has counted the records up to these has all that is recorded. */
+export function isAllCounted(
+  { lastSequences }: Pick<AccountShare, 'lastSequences'>,
+  offsets: ReadonlyMap<string, number>,
+): boolean {
+  for (const [producer, last] of lastSequences) if ((offsets.get(producer) ?? 0) < last) return false
+  return lastSequences.size > 0
 }
 
 /** Whether a part of a budget is the gateway's own that nothing was recorded of. */

@@ -1,4 +1,10 @@
-import { type AccountShare, type GatewayField, holdsShare, parseField } from './gateway-field.ts'
+import {
+  type AccountShare,
+  type GatewayField,
+  holdsShare,
+  isAllCounted,
+  parseField,
+} from './gateway-field.ts'
 import { type GatewayLives, SUSPECTED_MS } from './gateway-lives.ts'
 import type { SharedSnapshot } from './spent-snapshots.ts'
 
@@ -178,7 +184,7 @@ function keepAnswers(
     const known = earlier.accounts.get(key)
     // A process that begins again under the same name begins to count again.
     const isSame = known !== undefined && known.recorded <= share.recorded
-    accounts.set(key, isSame ? keepShare(share, known, earlier.producer, snapshots) : share)
+    accounts.set(key, isSame ? keepShare(share, known, snapshots) : share)
   }
   return { ...field, accounts }
 }
@@ -186,7 +192,6 @@ function keepAnswers(
 function keepShare(
   share: AccountShare,
   known: AccountShare,
-  producer: string,
   snapshots: readonly SharedSnapshot[],
 ): AccountShare {
   const counted = new Map(share.counted)
@@ -194,9 +199,8 @@ function keepShare(
   for (const { id, offsets } of snapshots) {
     if (counted.has(id)) continue
     const answer = known.counted.get(id)
-    const offset = offsets.get(producer)
     if (answer !== undefined) counted.set(id, answer)
-    else if (offset !== undefined && offset >= known.lastSequence) countedAtLeast.set(id, known.recorded)
+    else if (isAllCounted(known, offsets)) countedAtLeast.set(id, known.recorded)
     else countedAtLeast.set(id, known.countedAtLeast.get(id) ?? 0n)
   }
   return { ...share, counted, countedAtLeast }

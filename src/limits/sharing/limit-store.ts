@@ -1,4 +1,5 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
+import type { SubjectScope } from '../subject.ts'
 
 /** What Redis answered. */
 export interface ExchangeReply {
@@ -11,7 +12,10 @@ export interface ExchangeReply {
 }
 
 export interface ExchangeRequest {
-  readonly clientId: string
+  /** Of the subject. */
+  readonly name: string
+  /** So long it is kept without another write: milliseconds. */
+  readonly keepMs: number
   /** The fields were last known with this token; empty: there were none. */
   readonly token: string
   readonly newToken: string
@@ -27,7 +31,7 @@ export interface KeptSince {
   readonly ageMs: number
 }
 
-/** Where gateways report to each other what they use: one hash a client, in Redis. */
+/** Where gateways report to each other what they use: one hash a subject, in Redis. */
 export interface LimitStore {
   /** Since when it keeps what is written. Asked for the first time after a loss, it begins then. Rejects as below. */
   keptSince(): Promise<KeptSince>
@@ -36,8 +40,7 @@ export interface LimitStore {
 }
 
 /** Whose cost, of which calls, and of which UTC days, both included. */
-export interface BudgetToRead {
-  readonly clientId: string
+export interface BudgetToRead extends SubjectScope {
   readonly keyId: string | null
   /** Further keys, where it is of one. */
   readonly formerKeys?: readonly string[]

@@ -1,7 +1,7 @@
 import type { BudgetAccount, SpentView } from '../engine/budget-account.ts'
 import type { OthersRate, RateHolding } from '../engine/rate-holding.ts'
 import { usedByAge, WINDOW_MS } from '../engine/sliding-window.ts'
-import type { AccountShare } from './gateway-field.ts'
+import { type AccountShare, isAllCounted } from './gateway-field.ts'
 import { DEAD_MS, type KnownGateway, type KnownGateways, SILENT_MS } from './known-gateways.ts'
 import type { SharedSnapshot } from './spent-snapshots.ts'
 
@@ -57,7 +57,7 @@ function viewOf(
     if (silentMs < DEAD_MS) gateways += 1
     const share = gateway.field.accounts.get(account.key)
     if (share === undefined) continue
-    const counted = countedOf(share, gateway, snapshot)
+    const counted = countedOf(share, snapshot)
     if (counted === null) isExact = false
     base += share.recorded - (counted ?? share.countedAtLeast.get(snapshot?.id ?? '') ?? 0n)
     jobs += share.jobs - (counted === null ? 0n : jobsCountedOf(share, snapshot))
@@ -74,16 +74,11 @@ function viewOf(
  * What of a gateway's records is in the reading: as it says itself, or all of them, where the committed offset has come
  * to the last one.
  */
-function countedOf(
-  share: AccountShare,
-  { field }: KnownGateway,
-  snapshot: SharedSnapshot | null,
-): bigint | null {
+function countedOf(share: AccountShare, snapshot: SharedSnapshot | null): bigint | null {
   if (share.recorded === 0n || snapshot === null) return 0n
   const counted = share.counted.get(snapshot.id)
   if (counted !== undefined) return counted
-  const offset = snapshot.offsets.get(field.producer)
-  return offset !== undefined && offset >= share.lastSequence ? share.recorded : null
+  return isAllCounted(share, snapshot.offsets) ? share.recorded : null
 }
 
 /** What of a gateway's jobs is in the reading, of which `countedOf` has said what of its records is. */

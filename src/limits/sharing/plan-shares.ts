@@ -1,8 +1,24 @@
 import type { BudgetAccount } from '../engine/budget-account.ts'
-import type { LimitedClient } from '../engine/limited-client.ts'
+import type { CallLimits } from '../engine/call-limits.ts'
+import { fits } from '../engine/held-reservation.ts'
+import type { LimitedSubject } from '../engine/limited-subject.ts'
+import type { CallToLimit } from '../engine/limiter.ts'
 import type { RateHolding } from '../engine/rate-holding.ts'
-import type { WaitingCall } from '../engine/waiting-calls.ts'
 import { shareOfPico, shareOfRate } from './share-sizes.ts'
+
+/** A call that waits, and what it needs of each of its subjects. */
+export interface CallToPlan {
+  readonly call: CallToLimit
+  readonly parts: readonly PlannedPart[]
+  /** Subjects of which nothing was planned for it, as it had not got enough of those before. */
+  readonly deferred: Set<LimitedSubject>
+}
+
+interface PlannedPart {
+  readonly entry: { readonly subject: LimitedSubject }
+  readonly limits: CallLimits
+  readonly accounts: readonly BudgetAccount[]
+}
 
 /** What this gateway is going to hold of one limit. */
 export interface PlannedShare<Holding, Amount> {
@@ -34,24 +50,26 @@ class Demand<Amount> {
  * Plans what this gateway holds from now on: what it uses, what waiting calls need, in their order, and a part of what
  * is left. Together with what the others hold it never comes to more than the limit, but for one call that runs alone.
  *
+ * @param waiting The calls that wait for the subject, in their order.
  * @param isIdle The client makes no calls: nothing is held in advance.
  * @param isSettled Whether all is known that others hold. Where not, no more of a budget is taken than is held already.
  */
 export function planShares(
-  client: LimitedClient,
+  subject: LimitedSubject,
+  waiting: Iterable<CallToPlan>,
   nowMs: number,
   isIdle: boolean,
   isSettled: boolean,
 ): SharePlan {
   const accounts = new Map<BudgetAccount, Demand<bigint>>()
-  for (const account of client.accounts.values())
+  for (const account of subject.accounts.values())
     accounts.set(account, new Demand(0n, isSettled ? roomOf(account) : 0n))
   const rates = new Map<RateHolding, Demand<number>>()
-  for (const holding of client.rates.values()) {
+  for (const holding of subject.rates.values()) {
     const room = holding.amount - holding.others.held - holding.used(nowMs)
     rates.set(holding, new Demand(0, Math.max(0, room)))
   }
-  for (const call of client.waiting) planCall(call, accounts, rates, isSettled)
+  for (const call of waiting) planCall(call, subject, accounts, rates, isSettled, nowMs)
   return {
     accounts: [...accounts].map(([holding, { planned, room, wants }]) => {
       const { view, used, confirmed } = holding
@@ -80,13 +98,29 @@ function roomOf(account: BudgetAccount): bigint {
   return room > 0n ? room : 0n
 }
 
-/** A call needs all of its limits at once: it takes of none of them unless there is enough of each. */
+/**
+ * A call needs all of its limits at once: it takes of none of them unless there is enough of each. Of its subjects it
+ * gets what it needs in their order, which is the same for all calls and gateways: else two calls could each hold what
+ * the other waits for.
+ */
 function planCall(
-  { call, limits, accounts: ofCall }: WaitingCall,
+  waiting: CallToPlan,
+  subject: LimitedSubject,
   accounts: ReadonlyMap<BudgetAccount, Demand<bigint>>,
   rates: ReadonlyMap<RateHolding, Demand<number>>,
   isSettled: boolean,
+  nowMs: number,
 ): void {
+  const { call, parts } = waiting
+  for (const part of parts) {
+    if (part.entry.subject === subject) break
+    if (fits(part.limits, part.accounts, call, nowMs)) continue
+    waiting.deferred.add(subject)
+    return
+  }
+  const part = parts.find(({ entry }) => entry.subject === subject)
+  if (part === undefined) return
+  const { limits, accounts: ofCall } = part
   const pico = call.estimatedPico
   let isPossible = true
   for (const holding of limits.rates) {

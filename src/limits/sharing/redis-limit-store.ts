@@ -9,8 +9,6 @@ import type { ExchangeReply, ExchangeRequest, KeptSince, LimitStore } from './li
 
 /** A Redis that is slower counts as away. Calls with room in their share do not wait for it. */
 const ANSWER_LIMIT_MS = 2_000
-/** What a client used is of no interest after this long without a report: Postgres has it. */
-const KEEP_MS = 86_400_000
 const LOG_EVERY_MIN_MS = 10_000
 const LOG_EVERY_MAX_MS = 600_000
 
@@ -48,7 +46,7 @@ export interface RedisLimitStoreOptions {
   readonly onConnected: () => void
 }
 
-/** The clients' hashes in Redis, over a connection of its own. */
+/** The subjects' hashes in Redis, over a connection of its own. */
 export class RedisLimitStore implements LimitStore {
   readonly #redis: Redis
   readonly #redisPrefix: string
@@ -62,10 +60,17 @@ export class RedisLimitStore implements LimitStore {
     this.#redis.on('ready', onConnected)
   }
 
-  async exchange({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): Promise<ExchangeReply> {
-    const key = limitsName(this.#redisPrefix, clientId)
+  async exchange({
+    name,
+    keepMs,
+    token,
+    newToken,
+    gatewayId,
+    writes,
+  }: ExchangeRequest): Promise<ExchangeReply> {
+    const key = limitsName(this.#redisPrefix, name)
     try {
-      const answer = this.#redis.eval(EXCHANGE, 1, key, token, newToken, gatewayId, `${KEEP_MS}`, ...writes)
+      const answer = this.#redis.eval(EXCHANGE, 1, key, token, newToken, gatewayId, `${keepMs}`, ...writes)
       const reply = replyFrom(await inTime(answer))
       if (this.#awayLog.reopen())
         this.#log.info({ event: 'limits.shared_again' }, 'gateways share limits by Redis again')

@@ -1,5 +1,5 @@
 import type { BudgetAccount } from '../engine/budget-account.ts'
-import type { ClientEntry } from '../engine/client-entry.ts'
+import type { SubjectEntry } from '../engine/subject-entry.ts'
 import type { BudgetToRead, ReadSpent } from './limit-store.ts'
 import type { SharedSnapshot } from './spent-snapshots.ts'
 
@@ -11,17 +11,17 @@ const OFTEN_MS = 3_000
 const SELDOM_MS = 30_000
 /** With more records than these to remember, it is read soon. */
 const MANY_RECORDS = 10_000
-/** No two readings of a client are close; and a Postgres that is away is left alone for a while. */
+/** No two readings of a subject are close; and a Postgres that is away is left alone for a while. */
 const SPACING_MS = 250
 const AFTER_FAILURE_MS = 1_000
 
-/** Reads what Postgres has of budgets: many clients in one statement, one statement at a time. */
+/** Reads what Postgres has of budgets: many subjects in one statement, one statement at a time. */
 export class SnapshotReader {
   readonly #readSpent: ReadSpent
   readonly #gatewayId: string
   readonly #now: () => number
-  readonly #onRead: (entry: ClientEntry, read: Omit<SharedSnapshot, 'number'> | null) => void
-  readonly #due = new Set<ClientEntry>()
+  readonly #onRead: (entry: SubjectEntry, read: Omit<SharedSnapshot, 'number'> | null) => void
+  readonly #due = new Set<SubjectEntry>()
   #isReading = false
   #reads = 0
 
@@ -30,7 +30,7 @@ export class SnapshotReader {
     readSpent: ReadSpent,
     gatewayId: string,
     now: () => number,
-    onRead: (entry: ClientEntry, read: Omit<SharedSnapshot, 'number'> | null) => void,
+    onRead: (entry: SubjectEntry, read: Omit<SharedSnapshot, 'number'> | null) => void,
   ) {
     this.#readSpent = readSpent
     this.#gatewayId = gatewayId
@@ -38,7 +38,7 @@ export class SnapshotReader {
     this.#onRead = onRead
   }
 
-  request(entry: ClientEntry): void {
+  request(entry: SubjectEntry): void {
     entry.isReading = true
     entry.readAtMs = this.#now()
     this.#due.add(entry)
@@ -52,22 +52,22 @@ export class SnapshotReader {
   }
 
   async #readSome(): Promise<void> {
-    const entries: ClientEntry[] = []
+    const entries: SubjectEntry[] = []
     const accounts: BudgetAccount[][] = []
     const budgets: BudgetToRead[] = []
     const producers = new Set<string>()
     for (const entry of this.#due) {
       if (budgets.length >= MAX_BUDGETS) break
       this.#due.delete(entry)
-      const { client } = entry
+      const { subject } = entry
       entries.push(entry)
-      accounts.push([...client.accounts.values()])
-      for (const { limit, fromDay, toDay } of client.accounts.values()) {
+      accounts.push([...subject.accounts.values()])
+      for (const { limit, fromDay, toDay } of subject.accounts.values()) {
         const { keyId, formerKeys, model } = limit
-        budgets.push({ clientId: client.id, keyId, formerKeys, model, fromDay, toDay })
+        const { clientId, groupId, axis, value } = subject.subject
+        budgets.push({ clientId, groupId, axis, value, keyId, formerKeys, model, fromDay, toDay })
       }
-      producers.add(client.producer)
-      for (const { field } of client.gateways.others) producers.add(field.producer)
+      for (const producer of producersOf(entry)) producers.add(producer)
     }
     const takenAt = entries.map(({ exchange }) => exchange.redisNowMs)
     try {
@@ -91,7 +91,7 @@ export class SnapshotReader {
     }
   }
 
-  #end(entry: ClientEntry, read: Omit<SharedSnapshot, 'number'> | null): void {
+  #end(entry: SubjectEntry, read: Omit<SharedSnapshot, 'number'> | null): void {
     entry.isReading = false
     if (read === null) entry.readFailedAtMs = this.#now()
     this.#onRead(entry, read)
@@ -99,37 +99,39 @@ export class SnapshotReader {
 }
 
 /** A producer that Postgres does not know yet has committed nothing. */
-function offsetsOf({ client }: ClientEntry, committed: ReadonlyMap<string, number>): Map<string, number> {
-  const offsets = new Map([[client.producer, committed.get(client.producer) ?? 0]])
-  for (const { field } of client.gateways.others)
-    offsets.set(field.producer, committed.get(field.producer) ?? 0)
-  return offsets
+function offsetsOf(entry: SubjectEntry, committed: ReadonlyMap<string, number>): Map<string, number> {
+  return new Map(producersOf(entry).map((producer) => [producer, committed.get(producer) ?? 0]))
+}
+
+/** All that number records of the subject's calls. */
+function producersOf({ subject }: SubjectEntry): readonly string[] {
+  return [...subject.producers, ...subject.gateways.others.flatMap(({ field }) => field.producers)]
 }
 
 /**
- * Whether a client's budgets are to be read again: sooner near their end, and first by the gateway whose id comes
+ * Whether a subject's budgets are to be read again: sooner near their end, and first by the gateway whose id comes
  * first, so that not all of them do.
  */
-export function isReadingDue(entry: ClientEntry, gatewayId: string, nowMs: number): boolean {
-  const { client } = entry
-  if (client.accounts.size === 0 || entry.isReading) return false
+export function isReadingDue(entry: SubjectEntry, gatewayId: string, nowMs: number): boolean {
+  const { subject } = entry
+  if (subject.accounts.size === 0 || entry.isReading) return false
   if (nowMs - entry.readAtMs < SPACING_MS || nowMs - entry.readFailedAtMs < AFTER_FAILURE_MS) return false
-  const newest = client.snapshots[client.snapshots.length - 1]
+  const newest = subject.snapshots[subject.snapshots.length - 1]
   let intervalMs = SELDOM_MS
-  for (const account of client.accounts.values()) {
+  for (const account of subject.accounts.values()) {
     if (newest === undefined || !newest.spent.has(account.key)) return true
     if (!account.counted.has(newest.id)) return true
     if (account.costs.size > MANY_RECORDS) intervalMs = Math.min(intervalMs, NEAR_MS)
-    if (account.view?.isExact !== true || client.snapshots.length > 1)
+    if (account.view?.isExact !== true || subject.snapshots.length > 1)
       intervalMs = Math.min(intervalMs, OFTEN_MS)
     else if (isNearlySpent(account) || account.jobsReserved > 0n) intervalMs = NEAR_MS
   }
-  const hasReason = entry.usedAtMs > client.snapshotAtMs - intervalMs || client.hasUncounted
+  const hasReason = entry.usedAtMs > subject.snapshotAtMs - intervalMs || subject.hasUncounted
   if (!hasReason) return false
   let rank = 0
-  for (const { id, reportedAtMs } of client.gateways.others)
+  for (const { id, reportedAtMs } of subject.gateways.others)
     if (id < gatewayId && nowMs - reportedAtMs < OFTEN_MS) rank += 1
-  return nowMs - client.snapshotAtMs >= intervalMs * (1 + rank / 2)
+  return nowMs - subject.snapshotAtMs >= intervalMs * (1 + rank / 2)
 }
 
 function isNearlySpent({ amount, charged, reserved }: BudgetAccount): boolean {

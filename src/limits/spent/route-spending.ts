@@ -21,28 +21,36 @@ export function isOfRouteAlone(pattern: string, row: string): string {
   return `(${coversModelInSql(pattern, `${row}.route`)} and not ${coversModelInSql(pattern, `${row}.model`)})`
 }
 
-interface RouteTotal {
-  readonly key: object
-  readonly route: string
+interface NamedTotal {
+  readonly row: object
   cost: bigint
   unpriced: number
   unpricedPico: bigint
   withoutFiguresPico: bigint
 }
 
-/** Adds what these calls cost and are charged, under the routes that they asked for: budgets may be for those. */
-export async function addRouteSpending(
+/** A table of what calls cost and are charged by names that `daily_usage` does not have. */
+export interface NamedSpending {
+  readonly table: string
+  /** Its columns beside those of `daily_usage`, and the key of its rows. */
+  readonly names: readonly string[]
+  readonly key: string
+}
+
+const SUMS = ['cost_pico', 'unpriced', 'unpriced_pico', 'without_figures_pico']
+
+/** Adds what calls cost and are charged, each under the names that it has. */
+export async function addNamedSpending(
   session: PostgresSession,
-  calls: readonly CountedCall[],
+  { table, names, key: rowKey }: NamedSpending,
+  calls: readonly { readonly call: CountedCall; readonly names: readonly string[] }[],
 ): Promise<void> {
-  const totals = new Map<string, RouteTotal>()
-  for (const call of calls) {
-    const { route } = call
-    if (route === undefined) continue
+  const totals = new Map<string, NamedTotal>()
+  for (const { call, names: of } of calls) {
     const key = keyOf(call)
-    const text = `${keyText(key)}\0${route}`
+    const text = [keyText(key), ...of].join('\0')
     const total = totals.get(text) ?? {
-      ...{ key: keyRowOf(key), route },
+      row: { ...keyRowOf(key), ...Object.fromEntries(names.map((name, at) => [name, of[at]])) },
       ...{ cost: 0n, unpriced: 0, unpricedPico: 0n, withoutFiguresPico: 0n },
     }
     const hasFigures = mayBePriced(call)
@@ -53,19 +61,17 @@ export async function addRouteSpending(
   }
   if (totals.size === 0) return
   const rows = [...totals].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, total]) => total)
-  const columns = `${KEY_COLUMNS.join(', ')}, route`
-  const sums = ['cost_pico', 'unpriced', 'unpriced_pico', 'without_figures_pico']
+  const columns = [...KEY_COLUMNS, ...names].join(', ')
   await session.query(
-    `insert into ${SCHEMA}.route_spending as c (${columns}, ${sums.join(', ')})
-     select ${columns}, ${sums.join(', ')} from json_to_recordset($1) as r (${KEY_RECORD}, route text,
-       ${sums.map((sum) => `${sum} numeric`).join(', ')})
-     on conflict (${ROW_KEY}, route) do update set
-       ${sums.map((sum) => `${sum} = c.${sum} + excluded.${sum}`).join(', ')}`,
+    `insert into ${SCHEMA}.${table} as c (${columns}, ${SUMS.join(', ')})
+     select ${columns}, ${SUMS.join(', ')} from json_to_recordset($1) as r (${KEY_RECORD},
+       ${names.map((name) => `${name} text`).join(', ')}, ${SUMS.map((sum) => `${sum} numeric`).join(', ')})
+     on conflict (${rowKey}) do update set
+       ${SUMS.map((sum) => `${sum} = c.${sum} + excluded.${sum}`).join(', ')}`,
     [
       JSON.stringify(
-        rows.map(({ key, route, cost, unpriced, unpricedPico, withoutFiguresPico }) => ({
-          ...key,
-          route,
+        rows.map(({ row, cost, unpriced, unpricedPico, withoutFiguresPico }) => ({
+          ...row,
           cost_pico: `${cost}`,
           unpriced,
           unpriced_pico: `${unpricedPico}`,
@@ -74,4 +80,19 @@ export async function addRouteSpending(
       ),
     ],
   )
+}
+
+const BY_ROUTE: NamedSpending = {
+  table: 'route_spending',
+  names: ['route'],
+  key: `${ROW_KEY}, route`,
+}
+
+/** Adds what these calls cost and are charged, under the routes that they asked for: budgets may be for those. */
+export async function addRouteSpending(
+  session: PostgresSession,
+  calls: readonly CountedCall[],
+): Promise<void> {
+  const routed = calls.flatMap((call) => (call.route === undefined ? [] : [{ call, names: [call.route] }]))
+  await addNamedSpending(session, BY_ROUTE, routed)
 }

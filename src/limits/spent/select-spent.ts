@@ -1,10 +1,12 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { clientsBelow } from '../../keys/groups/group-spans.ts'
 import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import type { WrittenScope } from '../subject.ts'
 import { ACCOUNT_SHAPES, buildSpentStatement, type SpentKind } from './spent-statement.ts'
 
 /** Whose cost, of which calls, and of which UTC days. */
-export interface SpendAccount {
-  readonly clientId: string
+export interface SpendAccount extends WrittenScope {
   /** `null`: by whichever key. */
   readonly keyId: string | null
   /** Further keys, where it is of one. */
@@ -44,17 +46,23 @@ export async function selectSpent(
   producers: readonly string[],
 ): Promise<SpentSnapshot> {
   const periods = new PeriodNumbers()
+  const parts = await splitByClient(pool, accounts)
   const values = [
-    accounts.map(({ clientId }) => clientId),
-    accounts.map(({ keyId, formerKeys = [] }) => (keyId === null ? null : [keyId, ...formerKeys].join(','))),
-    accounts.map(({ model }) => model),
-    accounts.map((account) => periods.numberOf(account)),
+    parts.map(({ account }) => account.clientId),
+    parts.map(({ account: { keyId, formerKeys = [] } }) =>
+      keyId === null ? null : [keyId, ...formerKeys].join(','),
+    ),
+    parts.map(({ account }) => account.model),
+    parts.map(({ account }) => periods.numberOf(account)),
     periods.fromDays,
     periods.toDays,
     producers,
+    parts.map(({ place }) => place),
+    parts.map(({ account }) => account.axis ?? null),
+    parts.map(({ account }) => account.value ?? null),
   ]
   const { rows } = await pool.query<{ name: string; value: string; kind: SpentKind }>(
-    statementFor(accounts),
+    statementFor(parts.map(({ account }) => account)),
     values,
   )
   const spentPico = accounts.map(() => 0n)
@@ -72,6 +80,84 @@ export async function selectSpent(
   return { spentPico, chargedPico, jobsPico, committedOffsets }
 }
 
+interface AccountPart {
+  readonly account: SpendAccount
+  /** Of the account that it is a part of, from 1. */
+  readonly place: number
+}
+
+/** On which days clients were in groups. Days before and after all are -infinity and infinity, which sort so as text. */
+interface ClientSpan {
+  readonly group_id: string
+  readonly client_id: string
+  readonly from_day: string
+  readonly to_day: string
+}
+
+const CLIENTS_OF_GROUPS = `
+select asked.id as group_id, s.client_id, s.from_day::text, s.to_day::text
+from unnest($1::text[]) asked (id) cross join lateral (${clientsBelow('asked.id')}) s`
+
+/** Which clients have anything of a value: of a value that was made up, none. */
+const CLIENTS_OF_VALUES = `
+select distinct a.place, v.client_id
+from unnest($1::integer[], $2::text[], $3::text[], $4::date[], $5::date[]) a (place, axis, value, from_day, to_day)
+join ${SCHEMA}.value_spending v on v.axis = a.axis and v.value = a.value
+  and v.day between a.from_day and coalesce(a.to_day, 'infinity')`
+
+/** The accounts of groups as those of their clients, each for the days on which it was in the group. */
+async function splitByClient(
+  pool: Postgres | PostgresSession,
+  accounts: readonly SpendAccount[],
+): Promise<readonly AccountPart[]> {
+  const parts = accounts.map((account, at) => ({ account, place: at + 1 }))
+  const ofGroups = parts.filter(({ account: { groupId = null } }) => groupId !== null)
+  if (ofGroups.length === 0) return parts
+  const ids = new Set(ofGroups.map(({ account }) => account.groupId))
+  const { rows } = await pool.query<ClientSpan>(CLIENTS_OF_GROUPS, [[...ids]])
+  const spans = Map.groupBy(rows, ({ group_id: id }) => id)
+  const ofValues = await selectClientsOfValues(pool, ofGroups)
+  return [
+    ...parts.filter(({ account: { groupId = null } }) => groupId === null),
+    ...ofGroups.flatMap(({ account, place }) =>
+      (spans.get(account.groupId ?? '') ?? [])
+        .filter(({ client_id: id }) => account.axis == null || ofValues.get(place)?.has(id) === true)
+        .flatMap((span) => within(account, span).map((part) => ({ account: part, place }))),
+    ),
+  ]
+}
+
+/** The clients of each account of a value, by its place. */
+async function selectClientsOfValues(
+  pool: Postgres | PostgresSession,
+  parts: readonly AccountPart[],
+): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
+  const clients = new Map<number, Set<string>>()
+  const ofValues = parts.filter(({ account: { axis = null } }) => axis !== null)
+  if (ofValues.length === 0) return clients
+  const { rows } = await pool.query<{ place: number; client_id: string }>(CLIENTS_OF_VALUES, [
+    ofValues.map(({ place }) => place),
+    ofValues.map(({ account }) => account.axis),
+    ofValues.map(({ account }) => account.value),
+    ofValues.map(({ account }) => account.fromDay),
+    ofValues.map(({ account }) => account.toDay),
+  ])
+  for (const { place, client_id: id } of rows)
+    clients.set(place, (clients.get(place) ?? new Set<string>()).add(id))
+  return clients
+}
+
+/** What of an account is of a client, on the days of a span; none where they have none in common. */
+function within(account: SpendAccount, span: ClientSpan): readonly SpendAccount[] {
+  const fromDay = account.fromDay > span.from_day ? account.fromDay : span.from_day
+  const last = account.toDay ?? END
+  const toDay = last < span.to_day ? last : span.to_day
+  if (fromDay > toDay) return []
+  return [{ ...account, clientId: span.client_id, fromDay, toDay: toDay === END ? null : toDay }]
+}
+
+const END = 'infinity'
+
 /** @param place of an account, from 1. */
 function add(amounts: bigint[], place: string, pico: string): void {
   const at = Number(place) - 1
@@ -81,12 +167,16 @@ function add(amounts: bigint[], place: string, pico: string): void {
 /** With the parts that these accounts need, built once. */
 function statementFor(accounts: readonly SpendAccount[]): string {
   const shapes = ACCOUNT_SHAPES.filter(({ ofKey, ofModel }) =>
-    accounts.some(({ keyId, model }) => (keyId !== null) === ofKey && (model !== null) === ofModel),
+    accounts.some(
+      ({ axis = null, keyId, model }) =>
+        axis === null && (keyId !== null) === ofKey && (model !== null) === ofModel,
+    ),
   )
-  const name = shapes.map(({ ofKey, ofModel }) => `${ofKey} ${ofModel}`).join()
+  const hasValues = accounts.some(({ axis = null }) => axis !== null)
+  const name = [hasValues, ...shapes.map(({ ofKey, ofModel }) => `${ofKey} ${ofModel}`)].join()
   const known = STATEMENTS.get(name)
   if (known !== undefined) return known
-  const statement = buildSpentStatement(shapes)
+  const statement = buildSpentStatement(shapes, hasValues)
   STATEMENTS.set(name, statement)
   return statement
 }

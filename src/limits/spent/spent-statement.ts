@@ -6,6 +6,7 @@ import { coversModelInSql } from '../covers-model.ts'
 import { CHARGES_LEFT, IS_UNTOLD_JOB, IS_WAITING_JOB } from './charges.ts'
 import { COST_COLUMN, COST_OF_ROW } from './cost-of-row.ts'
 import { isOfRouteAlone, SPENT_BY_ROUTE } from './route-spending.ts'
+import { HAS_VALUE } from './value-spending.ts'
 
 /**
  * What a row of the statement is: the cost of an account's calls, what those without a cost are charged, what its jobs
@@ -83,7 +84,7 @@ function spentOf({ ofKey, ofModel }: AccountShape): string {
 select a.place::text as name, (${[fromMonths, fromDays, fromRows].filter((part) => part !== null).join(' + ')})::text as value,
   'spent' as kind
 from accounts a join cover c using (period)
-where a.key_ids is ${ofKey ? 'not' : ''} null and a.model is ${ofModel ? 'not' : ''} null`
+where a.axis is null and a.key_ids is ${ofKey ? 'not' : ''} null and a.model is ${ofModel ? 'not' : ''} null`
 }
 
 /**
@@ -100,7 +101,7 @@ join ${SCHEMA}.objects o on o.client_id = a.client_id and (a.key_ids is null or 
     or (o.route is not null and ${coversModelInSql('a.model', 'o.route')}))
   and o.created_at >= p.from_day::timestamp at time zone 'UTC'
   and o.created_at < coalesce((p.to_day + 1)::timestamp at time zone 'UTC', 'infinity')
-where ${IS_UNTOLD_JOB}
+where ${IS_UNTOLD_JOB} and (a.axis is null or ${HAS_VALUE})
 group by 1, 3`
 
 /** What calls of the accounts are charged that have no cost. */
@@ -112,6 +113,7 @@ join ${SCHEMA}.budget_charges c on c.client_id = a.client_id and (a.key_ids is n
   and (a.model is null or ${coversModelInSql('a.model', 'c.model')})
   and c.day between p.from_day and coalesce(p.to_day, 'infinity')
 cross join ${CHARGES_LEFT}
+where a.axis is null
 group by 1`
 
 /** What calls by a route of the accounts' models cost and are charged that other models answered. */
@@ -124,20 +126,37 @@ join ${SCHEMA}.route_spending c on c.client_id = a.client_id and (a.key_ids is n
 cross join ${CHARGES_LEFT}
 cross join ${SPENT_BY_ROUTE}
 cross join (values ('spent'), ('charged')) kind (kind)
-where a.model is not null
+where a.model is not null and a.axis is null
+group by 1, 3`
+
+/** What calls with a value of an axis cost and are charged. */
+const VALUES = `
+select a.place::text as name, ceil(sum(case kind.kind when 'spent' then spent.pico else charge.pico end))::text as value, kind.kind
+from accounts a
+join unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period) using (period)
+join ${SCHEMA}.value_spending c on c.client_id = a.client_id and c.axis = a.axis and c.value = a.value
+  and (a.key_ids is null or c.key_id = any(a.key_ids))
+  and (a.model is null or ${coversModelInSql('a.model', 'c.model')})
+  and c.day between p.from_day and coalesce(p.to_day, 'infinity')
+cross join ${CHARGES_LEFT}
+cross join ${SPENT_BY_ROUTE}
+cross join (values ('spent'), ('charged')) kind (kind)
+where a.axis is not null
 group by 1, 3`
 
 /**
  * One statement for accounts of these shapes, beside the committed offsets; an account may have several rows of a kind. Its parameters are the accounts' clients,
- * keys (of each in one text, with commas), models and numbers of periods from 1; the periods' first and last days; and the producers.
+ * keys (of each in one text, with commas), models and numbers of periods from 1; the periods' first and last days; the
+ * producers; and the accounts' places from 1, axes and values.
  */
-export function buildSpentStatement(shapes: readonly AccountShape[]): string {
+export function buildSpentStatement(shapes: readonly AccountShape[], hasValues: boolean): string {
   const offsets = `select id as name, mark::text as value, 'offset' as kind from (${offsetsStatement('$7')}) o`
   const routes = shapes.some(({ ofModel }) => ofModel) ? [ROUTES] : []
+  const values = hasValues ? [VALUES] : []
   return `
 with accounts as materialized (
-  select client_id, string_to_array(keys, ',') as key_ids, model, period, place
-  from unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) with ordinality
-    a (client_id, keys, model, period, place)),${COVER}
-${[...shapes.map(spentOf), JOBS, CHARGES, ...routes, offsets].join('\nunion all\n')}`
+  select client_id, string_to_array(keys, ',') as key_ids, model, period, place, axis, value
+  from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $8::integer[], $9::text[], $10::text[])
+    a (client_id, keys, model, period, place, axis, value)),${COVER}
+${[...shapes.map(spentOf), JOBS, CHARGES, ...routes, ...values, offsets].join('\nunion all\n')}`
 }

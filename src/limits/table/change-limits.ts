@@ -2,16 +2,16 @@ import type { UtcDay } from '../../domain/utc-day.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { BudgetPeriod, Limit, LimitKind, WhenAlone } from '../limit.ts'
+import type { LimitScope } from '../subject.ts'
 import { addLimitChanges } from './limit-changes.ts'
-import { LIMIT_COLUMNS, type LimitRow, limitFrom, takeLimitVersion } from './limit-rows.ts'
-
-/** Whose calls a limit is about. */
-export interface LimitScope {
-  /** `null`: the default of all clients. */
-  readonly clientId: string | null
-  readonly keyId: string | null
-  readonly model: string | null
-}
+import {
+  LIMIT_COLUMNS,
+  type LimitRow,
+  limitFrom,
+  MODEL_OF_LIMIT,
+  modelColumnOf,
+  takeLimitVersion,
+} from './limit-rows.ts'
 
 /** What tells limits of one scope apart: there is one of each. */
 export interface LimitSort {
@@ -86,7 +86,7 @@ export async function setOneLimit(
 /** The limit of a sort; `null`: there is none. No other transaction changes it before this one ends. */
 export async function findLimit(
   session: PostgresSession,
-  { clientId, keyId, model }: LimitScope,
+  scope: LimitScope,
   { kind, per, isSoft }: LimitSort,
 ): Promise<Limit | null> {
   const { rows } = await session.query<LimitRow>(
@@ -94,30 +94,32 @@ export async function findLimit(
      where removed_at is null and coalesce(client_id, '') = coalesce($1, '')
        and (coalesce(key_id, '') = coalesce($2, '') or $2 = any(former_keys)) and coalesce(model, '') = coalesce($3, '')
        and kind = $4 and coalesce(per, '') = coalesce($5, '') and soft = $6`,
-    [clientId, keyId, model, kind, per, isSoft],
+    [scope.clientId, scope.keyId, modelColumnOf(scope), kind, per, isSoft],
   )
   return rows[0] === undefined ? null : limitFrom(rows[0])
 }
 
 async function insertLimit(
   session: PostgresSession,
-  { clientId, keyId, model }: LimitScope,
+  scope: LimitScope,
   order: LimitOrder,
   version: string,
 ): Promise<Limit> {
+  const { clientId, groupId = null, axis = null, value = null, keyId, model } = scope
   const { kind, amount, per, isSoft, since, countsCached, allowsUnpriced, whenAlone = 'refuse' } = order
   // Without a day, one for all time counts from the day it is set, by the database's clock.
   const { rows } = await session.query<LimitRow>(
     `insert into ${SCHEMA}.limits as l
        (client_id, key_id, model, kind, amount, per, soft, since, counts_cached, allows_unpriced, version,
-        when_alone)
+        when_alone, group_id, axis, axis_value, subject_model)
      values ($1, $2, $3, $4, $5, $6, $7,
-       case when $6 = 'total' then coalesce($8::date, (now() at time zone 'UTC')::date) end, $9, $10, $11, $12)
+       case when $6 = 'total' then coalesce($8::date, (now() at time zone 'UTC')::date) end, $9, $10, $11, $12,
+       $13, $14, $15, $16)
      returning ${LIMIT_COLUMNS}`,
     [
       clientId,
       keyId,
-      model,
+      modelColumnOf(scope),
       kind,
       amount,
       per,
@@ -127,6 +129,10 @@ async function insertLimit(
       allowsUnpriced,
       version,
       whenAlone,
+      groupId,
+      axis,
+      value,
+      groupId === null && axis === null ? null : model,
     ],
   )
   return onlyLimit(rows)
@@ -165,6 +171,11 @@ interface LimitFilter {
   readonly ids?: readonly string[] | undefined
   /** `null`: the defaults. */
   readonly clientId?: string | null | undefined
+  /** `null`: those of clients and the defaults; left out: all. */
+  readonly groupId?: string | null | undefined
+  /** Values of this axis, or one; `null`: no limits of axes. */
+  readonly axis?: string | null | undefined
+  readonly value?: string | undefined
   readonly keyId?: string | undefined
   readonly model?: string | undefined
   /** Of these sorts; left out: of all. */
@@ -183,7 +194,7 @@ export async function removeLimits(
   filter: LimitFilter,
   who: string,
 ): Promise<readonly Limit[]> {
-  const { ids, clientId, keyId, model, sorts } = filter
+  const { ids, clientId, groupId, axis, value, keyId, model, sorts } = filter
   return await inTransaction(pool, async (session) => {
     const version = await takeLimitVersion(session)
     const { rows } = await session.query<LimitRow>(
@@ -191,7 +202,9 @@ export async function removeLimits(
        where removed_at is null
          and ($2::bigint[] is null or id = any($2))
          and ($3::boolean or client_id is not distinct from $4)
-         and ($5::text is null or key_id = $5 or $5 = any(former_keys)) and ($6::text is null or model = $6)
+         and ($5::text is null or key_id = $5 or $5 = any(former_keys)) and ($6::text is null or ${MODEL_OF_LIMIT} = $6)
+         and ($10::boolean or group_id is not distinct from $11)
+         and ($12::boolean or axis is not distinct from $13) and ($14::text is null or axis_value = $14)
          and ($7::text[] is null or exists (
            select from unnest($7::text[], $8::text[], $9::boolean[]) s (kind, per, soft)
            where s.kind = l.kind and coalesce(s.per = l.per, true) and coalesce(s.soft = l.soft, true)))
@@ -206,6 +219,11 @@ export async function removeLimits(
         sorts?.map(({ kind }) => kind) ?? null,
         sorts?.map(({ per }) => per ?? null) ?? null,
         sorts?.map(({ isSoft }) => isSoft ?? null) ?? null,
+        groupId === undefined,
+        groupId ?? null,
+        axis === undefined,
+        axis ?? null,
+        value ?? null,
       ],
     )
     const removed = rows.map(limitFrom)

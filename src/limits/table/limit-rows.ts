@@ -10,11 +10,15 @@ import {
   type LimitKind,
   WHEN_ALONE,
 } from '../limit.ts'
+import type { LimitScope } from '../subject.ts'
 
 /** A row of `limits`, as Postgres gives it. */
 export interface LimitRow {
   readonly id: string
   readonly client_id: string | null
+  readonly group_id: string | null
+  readonly axis: string | null
+  readonly axis_value: string | null
   readonly key_id: string | null
   readonly former_keys: readonly string[]
   readonly model: string | null
@@ -30,8 +34,29 @@ export interface LimitRow {
   readonly when_alone: string
 }
 
+/** The condition that a row `l` is of a client or the default of clients, and of nothing within. */
+export const IS_OF_CLIENT = '(l.axis is null and l.group_id is null)'
+
+/**
+ * The model of a limit `l`. In `model` a limit of a group or axis has the name of its subject before it: so it is unique
+ * beside that of the client, and programs of the release before take it for one of a model that no call has.
+ */
+export const MODEL_OF_LIMIT = `(case when ${IS_OF_CLIENT} then l.model else l.subject_model end)`
+
+/** What the column `model` has of a limit of this scope. */
+export function modelColumnOf({
+  groupId = null,
+  axis = null,
+  value = null,
+  model,
+}: LimitScope): string | null {
+  if (groupId === null && axis === null) return model
+  return `(${JSON.stringify([groupId, axis, value])}) ${model ?? ''}`
+}
+
 /** Its columns, of the table `l`. */
-export const LIMIT_COLUMNS = `l.id, l.client_id, l.key_id, l.former_keys, l.model, l.kind, l.amount, l.raised_to,
+export const LIMIT_COLUMNS = `l.id, l.client_id, l.group_id, l.axis, l.axis_value, l.key_id, l.former_keys,
+  ${MODEL_OF_LIMIT} as model, l.kind, l.amount, l.raised_to,
   l.raised_until, l.per, l.soft, l.since, l.counts_cached, l.allows_unpriced, l.when_alone`
 
 /** @throws When a later release has written a kind or a period that this one does not know. */
@@ -40,6 +65,9 @@ export function limitFrom(row: LimitRow): Limit {
   return {
     id: row.id,
     clientId: row.client_id,
+    groupId: row.group_id,
+    axis: row.axis,
+    value: row.axis_value,
     keyId: row.key_id,
     formerKeys: row.former_keys,
     model: row.model,

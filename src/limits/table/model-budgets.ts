@@ -19,7 +19,7 @@ export async function selectModelBudgets(
   const { rows } = await session.query<{ client_id: string | null; model: string }>(
     `select distinct client_id, model from ${SCHEMA}.limits
      where removed_at is null and kind = 'budget' and model is not null
-       and (client_id = any($1::text[]) or client_id is null)`,
+       and axis is null and group_id is null and (client_id = any($1::text[]) or client_id is null)`,
     [clientIds],
   )
   return {

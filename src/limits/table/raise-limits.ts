@@ -1,7 +1,8 @@
 import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { Limit } from '../limit.ts'
-import { findLimit, type LimitScope, type LimitSort, updateLimit } from './change-limits.ts'
+import type { LimitScope } from '../subject.ts'
+import { findLimit, type LimitSort, updateLimit } from './change-limits.ts'
 import { addLimitChanges } from './limit-changes.ts'
 import { takeLimitVersion } from './limit-rows.ts'
 

@@ -9,6 +9,7 @@ import type {
   KeptSince,
   LimitStore,
 } from '../../../src/limits/sharing/limit-store.ts'
+import { NO_OTHERS, type OtherSubjects } from '../../../src/limits/subject.ts'
 
 export const USD = 1_000_000_000_000n
 /** Sunday, 22 November 2026, 12:00 UTC. */
@@ -28,6 +29,8 @@ export class TestClock {
 /** The script of Redis, in one process. */
 export class RedisStandIn implements LimitStore {
   readonly hashes = new Map<string, Map<string, string>>()
+  /** How long each is kept after its last write. */
+  readonly keepMs = new Map<string, number>()
   readonly #clock: TestClock
   isAway = false
   /** It answers whether it is there, and no client's exchange. */
@@ -59,26 +62,29 @@ export class RedisStandIn implements LimitStore {
     return this.answer(request)
   }
 
-  answer({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
-    if (this.isAway || (this.isHalfAway && clientId !== '')) throw new Error('Redis is away')
+  answer({ name, keepMs, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
+    if (this.isAway || this.isHalfAway) throw new Error('Redis is away')
     this.exchanges += 1
     const redisMs = this.#clock.wallMs + this.offMs
-    const hash = this.hashes.get(clientId) ?? new Map<string, string>()
+    const hash = this.hashes.get(name) ?? new Map<string, string>()
     if ((hash.get(TOKEN_FIELD) ?? '') !== token) return { isTaken: false, fields: new Map(hash), redisMs }
     for (let at = 0; at < writes.length; at += 2) {
-      const [name = '', value = ''] = writes.slice(at, at + 2)
-      if (value === '') hash.delete(name)
-      else hash.set(name, value)
+      const [field = '', value = ''] = writes.slice(at, at + 2)
+      if (value === '') hash.delete(field)
+      else hash.set(field, value)
     }
     hash.set(reportedFieldName(gatewayId), `${redisMs}`)
     hash.set(TOKEN_FIELD, newToken)
-    this.hashes.set(clientId, hash)
+    this.hashes.set(name, hash)
+    this.keepMs.set(name, keepMs)
     return { isTaken: true, fields: new Map(), redisMs }
   }
 }
 
 interface Committed {
   readonly clientId: string
+  readonly axes?: string
+  readonly groups?: readonly string[]
   readonly keyId: string
   readonly model: string
   readonly day: string
@@ -110,10 +116,14 @@ export class PostgresStandIn {
     }
   }
 
-  spentOf({ clientId, keyId, model, fromDay, toDay }: BudgetToRead, rows = this.rows): bigint {
+  spentOf(budget: BudgetToRead, rows = this.rows): bigint {
+    const { clientId, groupId, axis, value, keyId, model, fromDay, toDay } = budget
     let sum = 0n
     for (const row of rows) {
-      if (row.clientId !== clientId || (keyId !== null && keyId !== row.keyId)) continue
+      if (clientId !== null && row.clientId !== clientId) continue
+      if (groupId !== null && row.groups?.includes(groupId) !== true) continue
+      if (axis !== null && row.axes?.split('\n').includes(`${axis}=${value}`) !== true) continue
+      if (keyId !== null && keyId !== row.keyId) continue
       const isOfModel =
         model === null ||
         (model.endsWith('*') ? row.model.startsWith(model.slice(0, -1)) : row.model === model)
@@ -132,6 +142,9 @@ export function limitOf(id: string, changes: Partial<Limit> = {}): Limit {
   return {
     id,
     clientId: 'c',
+    groupId: null,
+    axis: null,
+    value: null,
     keyId: null,
     formerKeys: [],
     model: null,
@@ -190,6 +203,8 @@ export class Fleet {
   readonly redis = new RedisStandIn(this.clock)
   readonly postgres = new PostgresStandIn()
   limits: readonly Limit[]
+  others: OtherSubjects = NO_OTHERS
+  mostValues = 1_000
   readonly gateways: LimitEngine[] = []
   /** When gateways said in Postgres that they run, and those that were killed. */
   readonly #signs = new Map<string, number>()
@@ -207,6 +222,7 @@ export class Fleet {
   }
 
   start(producer: string, hadPeers = false): LimitEngine {
+    const mostValues = () => this.mostValues
     const gatewayId = `g${producer}`
     const reach = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
       if (this.cutOff.has(gatewayId)) throw new Error('Redis cannot be reached')
@@ -236,7 +252,15 @@ export class Fleet {
         keptSince: () => reach(() => this.redis.keptSince()),
       },
       readSpent: this.postgres.readSpent,
+      others: {
+        of: (clientId, axes) => this.others.of(clientId, axes),
+        limitsOf: (subject) => this.others.limitsOf(subject),
+      },
       producerOf: () => producer,
+      producers: [producer],
+      get mostValues() {
+        return mostValues()
+      },
       now: () => this.clock.nowMs,
       wallNow: () => this.clock.wallMs,
       defer: (task) => queueMicrotask(task),

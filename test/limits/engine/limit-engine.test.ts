@@ -62,7 +62,7 @@ test('requests a minute: the one too many hears when to come back', async () => 
     reason: 'requests',
     detail: { headers: { 'retry-after': '58' } },
   })
-  expect(fleet.first.rates('c', 'k', 'gpt-4o')).toEqual({
+  expect(fleet.first.rates(callOf())).toEqual({
     requests: { limit: 3, remaining: 0, resetMs: 59_250 },
     tokens: null,
   })

@@ -17,7 +17,8 @@ const onConnected = () => {
 }
 
 const request = (token: string, newToken: string, writes: readonly string[]) => ({
-  clientId: 'client',
+  name: 'client',
+  keepMs: 60_000,
   token,
   newToken,
   gatewayId: 'one',

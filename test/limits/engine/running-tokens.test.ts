@@ -25,11 +25,11 @@ test('a call that only the estimates of running calls keep out waits for them, a
   const second = later(fleet)
   await fleet.pass(3_000)
   expect(second.answer).toBeUndefined()
-  expect(fleet.first.rates('c', 'k', 'm').tokens).toMatchObject({ limit: 10_000, remaining: 4_000 })
+  expect(fleet.first.rates(callOf({ model: 'm' })).tokens).toMatchObject({ limit: 10_000, remaining: 4_000 })
   end(running, 300, 1)
   await fleet.pass(200)
   held(second.answer)
-  expect(fleet.first.rates('c', 'k', 'm').tokens).toMatchObject({ remaining: 3_700 })
+  expect(fleet.first.rates(callOf({ model: 'm' })).tokens).toMatchObject({ remaining: 3_700 })
 })
 
 test('running calls that do not end are waited for five seconds, and then the call may come back soon', async () => {

@@ -8,9 +8,11 @@ const RECONNECT_MAX_MS = 1_000
 /** Redis, and the ways to it. */
 export class RedisInWorld {
   readonly #world: World
-  /** What it has of the client, and its past states. */
-  hash = new Map<string, string>()
-  past: Map<string, string>[] = []
+  /** What it has of each subject, and what each of the last writes has changed. */
+  hashes = new Map<string, ReadonlyMap<string, string>>()
+  /** Until when it keeps each without another write. */
+  readonly #keptUntilMs = new Map<string, number>()
+  #past: { readonly name: string; readonly before: ReadonlyMap<string, string> }[] = []
   awayUntilMs = 0
   /** Until then it stands still, and then does what it was asked meanwhile. */
   stalledUntilMs = 0
@@ -69,7 +71,9 @@ export class RedisInWorld {
   /** Redis ends, or another takes over with what it had some writes ago. All connections are gone. */
   ends(awayMs: number, writesLost = 0): void {
     this.awayUntilMs = Math.max(this.awayUntilMs, this.#world.nowMs + awayMs)
-    if (writesLost > 0) this.hash = new Map(this.past[this.past.length - writesLost] ?? this.hash)
+    if (writesLost <= this.#past.length)
+      for (const { name, before } of this.#past.splice(this.#past.length - writesLost).reverse())
+        this.hashes.set(name, before)
     for (const gateway of this.#world.alive) this.#disconnect(gateway)
   }
 
@@ -95,7 +99,8 @@ export class RedisInWorld {
   }
 
   flush(): void {
-    this.hash = new Map()
+    this.hashes = new Map()
+    this.#past = []
     this.keptFromMs = null
   }
 
@@ -133,22 +138,26 @@ export class RedisInWorld {
     return { beganMs: this.keptFromMs, ageMs: Math.max(0, redisMs - this.keptFromMs) }
   }
 
-  script({ clientId, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
+  script({ name, keepMs, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
     const redisMs = Math.round(this.#world.wallMs + this.offMs)
-    if (clientId !== 'c') return { isTaken: false, fields: new Map(), redisMs }
-    const known = this.hash.get(TOKEN_FIELD) ?? ''
+    if ((this.#keptUntilMs.get(name) ?? 0) < this.#world.nowMs) this.hashes.delete(name)
+    const before: ReadonlyMap<string, string> = this.hashes.get(name) ?? new Map()
+    const known = before.get(TOKEN_FIELD) ?? ''
     if (known !== token && this.#world.has('tokenIsCompared'))
-      return { isTaken: false, fields: new Map(this.hash), redisMs }
-    this.past.push(new Map(this.hash))
-    if (this.past.length > 20) this.past.shift()
+      return { isTaken: false, fields: before, redisMs }
+    this.#past.push({ name, before })
+    if (this.#past.length > 20) this.#past.shift()
+    const hash = new Map(before)
     for (let at = 0; at < writes.length; at += 2) {
-      const name = writes[at] ?? ''
+      const field = writes[at] ?? ''
       const value = writes[at + 1] ?? ''
-      if (value === '') this.hash.delete(name)
-      else this.hash.set(name, value)
+      if (value === '') hash.delete(field)
+      else hash.set(field, value)
     }
-    this.hash.set(reportedFieldName(gatewayId), `${redisMs}`)
-    this.hash.set(TOKEN_FIELD, newToken)
+    hash.set(reportedFieldName(gatewayId), `${redisMs}`)
+    hash.set(TOKEN_FIELD, newToken)
+    this.hashes.set(name, hash)
+    this.#keptUntilMs.set(name, this.#world.nowMs + keepMs)
     return { isTaken: true, fields: new Map(), redisMs }
   }
 }

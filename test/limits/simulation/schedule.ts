@@ -1,9 +1,19 @@
 import { picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import { utcDayOf } from '../../../src/domain/utc-day.ts'
+import type { CallToLimit } from '../../../src/limits/engine/limiter.ts'
 import type { Limit } from '../../../src/limits/limit.ts'
 import { oneOf, randomOf } from '../../model/faults/random.ts'
 import { limitOf, USD } from '../engine/fakes.ts'
-import { type CallInWorld, type Rule, settle, World } from './world.ts'
+import {
+  type Caller,
+  type CallInWorld,
+  CLIENTS,
+  GROUP,
+  type Rule,
+  settle,
+  type Whose,
+  World,
+} from './world.ts'
 
 /**
  * `strict`: nothing fails but Postgres. `room`: all fails, limits are far, and gateways go on alone. `restarts`: Redis is
@@ -36,6 +46,28 @@ export interface Played {
   readonly refusals: number
 }
 
+const USERS = ['ann', 'bob', null] as const
+
+/** Those of the group and of users, with amounts that are as near as those of the client. */
+function otherLimitsOf(profile: Profile, clientLimits: readonly Limit[]): readonly Limit[] {
+  const isFar = profile === 'room' || profile === 'restarts'
+  const like = (parts: bigint, changes: Partial<Limit>) =>
+    clientLimits
+      .filter(({ kind, per }) => kind !== 'concurrent' && (per === 'day' || per === null))
+      .map((limit) => ({
+        ...limit,
+        ...changes,
+        id: `${limit.id}${changes.groupId ?? ''}${changes.axis ?? ''}`,
+        amount: isFar ? limit.amount : (limit.amount * parts) / 10n,
+      }))
+  return [
+    ...like(10n, { clientId: 'd' }).map((limit) => ({ ...limit, id: `${limit.id}d` })),
+    ...like(6n, { axis: 'user' }),
+    ...like(13n, { clientId: null, groupId: GROUP }),
+    ...like(9n, { clientId: null, groupId: GROUP, axis: 'user' }),
+  ]
+}
+
 function limitsOf(profile: Profile): readonly Limit[] {
   const isFar = profile === 'room' || profile === 'restarts'
   const whenAlone = profile === 'room' ? 'share' : 'refuse'
@@ -60,7 +92,19 @@ function limitsOf(profile: Profile): readonly Limit[] {
 export async function play(seed: number, profile: Profile, without: Rule | null = null): Promise<Played> {
   const random = randomOf(seed)
   const start = profile === 'midnight' ? Date.UTC(2026, 10, 23) - 20_000 : NOON_MS
-  const world = new World(random, limitsOf(profile), start, without)
+  // Half of the schedules have two clients in a group, and users, each with limits: four subjects at a call.
+  const hasOthers = seed % 4 > 1 && without === null
+  const limits = limitsOf(profile)
+  const world = new World(
+    random,
+    hasOthers ? [...limits, ...otherLimitsOf(profile, limits)] : limits,
+    start,
+    without,
+  )
+  const caller = (): Caller =>
+    hasOthers
+      ? { clientId: oneOf(CLIENTS, random) ?? 'c', user: oneOf(USERS, random) ?? null }
+      : { clientId: 'c', user: null }
   const hasFaults = profile === 'room' || profile === 'faults'
   const hasStalls = profile === 'stalls' || (profile === 'midnight' && seed % 2 === 1)
   const isFar = profile === 'room' || profile === 'restarts'
@@ -93,7 +137,7 @@ export async function play(seed: number, profile: Profile, without: Rule | null 
         const isOver = profile === 'faults' && random(10) === 0
         const cost = isOver ? estimate + CENT : (estimate * BigInt(random(101))) / 100n
         if (isOver) over += CENT
-        world.call(oneOf(world.alive, random) ?? gateway, estimate, cost)
+        world.call(oneOf(world.alive, random) ?? gateway, estimate, cost, caller())
       }
     else if (dice < 70)
       for (let calls = 1 + random(12); calls > 0; calls -= 1) {
@@ -105,8 +149,8 @@ export async function play(seed: number, profile: Profile, without: Rule | null 
     else if (dice < 84 && profile !== 'restarts' && profile !== 'rates' && profile !== 'midnight') {
       const day = utcDayOf(world.wallMs)
       const credit = BigInt(random(10)) * CENT
-      if ((world.committed.get(day) ?? 0n) > credit)
-        world.committed.set(day, (world.committed.get(day) ?? 0n) - credit)
+      if (world.spentOf({ fromDay: day, toDay: day, clientId: 'c' }) > credit && !hasOthers)
+        world.committed.push({ day, cost: -credit, clientId: 'c', user: null })
     } else if (dice < 86) {
       killed.push(...world.unknownOf(gateway))
       world.kill(gateway)
@@ -147,6 +191,12 @@ function restart(world: World, dice: number): void {
   else redis.stalledUntilMs = world.nowMs + random(1_500)
 }
 
+/** Whose calls a limit is about: those of each of its values apart. */
+function subjectsOf({ clientId, axis }: Limit): readonly Whose[] {
+  if (axis === null) return [{ clientId }]
+  return USERS.flatMap((value) => (value === null ? [] : [{ clientId, value }]))
+}
+
 function checkSpent(world: World, killed: readonly CallInWorld[], over: bigint): string | null {
   const longest = 12n * CENT
   const allowance = longest + over + killed.reduce((sum, { cost }) => sum + cost, 0n)
@@ -154,12 +204,13 @@ function checkSpent(world: World, killed: readonly CallInWorld[], over: bigint):
   for (const limit of world.limits) {
     if (limit.kind !== 'budget') continue
     const ofDays = limit.per === 'day' ? [...days].map((day) => [day]) : [[...days]]
-    for (const period of ofDays) {
-      const spent = period.reduce((sum, day) => sum + world.truthOf(day), 0n)
-      const bound = limit.amount + allowance
-      if (spent > bound)
-        return `${picoToUsdText(spent)} USD spent of ${picoToUsdText(limit.amount)}, ${picoToUsdText(bound)} at most`
-    }
+    for (const period of ofDays)
+      for (const whose of subjectsOf(limit)) {
+        const spent = period.reduce((sum, day) => sum + world.truthOf(day, whose), 0n)
+        const bound = limit.amount + allowance
+        if (spent > bound)
+          return `${picoToUsdText(spent)} USD spent of ${limit.id}, ${picoToUsdText(limit.amount)}, ${picoToUsdText(bound)} at most`
+      }
   }
   return null
 }
@@ -173,9 +224,19 @@ function checkRates(world: World): string | null {
       // What a killed gateway has not reported, a second at most, is not known to anybody.
       !(admittedAtMs > gateway.killedAtMs - 1_200),
   )
-  if (counted.length > 30) return `${counted.length} requests in a minute`
-  const running = world.running.length
+  for (const limit of world.limits) {
+    if (limit.kind !== 'requests') continue
+    for (const whose of subjectsOf(limit)) {
+      const requests = counted.filter(({ call }) => isCallOf(call, whose)).length
+      if (requests > Number(limit.amount)) return `${requests} requests of ${limit.id} in a minute`
+    }
+  }
+  const running = world.running.filter(({ call }) => call.clientId === 'c').length
   return running > 7 ? `${running} calls at once` : null
+}
+
+function isCallOf({ clientId, axes }: CallToLimit, whose: Whose): boolean {
+  return (whose.clientId ?? clientId) === clientId && (whose.value == null || axes === `user=${whose.value}`)
 }
 
 /** All calls end, nothing fails any more, everything is counted: then all gateways have to name the truth. */
@@ -199,13 +260,16 @@ async function mend(
   for (const gateway of world.gateways) world.ship(gateway, 10_000)
   if (profile === 'rates' || profile === 'room' || profile === 'restarts') return leftovers(world, seed)
   // Each gateway is asked by a call that has to be refused: the limit is under what was spent.
-  world.limits = world.limits.map((limit) => ({ ...limit, amount: limit.per === 'day' ? 1n : 1_000n * USD }))
+  world.setLimits(
+    world.limits.map((limit) => ({ ...limit, amount: limit.per === 'day' ? 1n : 1_000n * USD })),
+  )
   for (let round = 0; round < 20; round += 1) {
     for (const gateway of world.alive) world.call(gateway, CENT, 0n)
     await world.pass(1_000)
     for (const call of world.running) world.end(call, false)
   }
   await world.pass(3_000)
+  // Of all that are spent, the one of which least is left is named: a group has spent what its clients have.
   const truth = world.truthOf(utcDayOf(world.wallMs))
   if (truth > 0n)
     for (const gateway of world.alive) {
@@ -231,9 +295,10 @@ async function leftovers(world: World, seed: number): Promise<string | null> {
   }
   await settle()
   for (const gateway of world.alive) {
-    const text = world.redis.hash.get(`g:${gateway.gatewayId}`)
-    if (text === undefined) continue
-    if (/"r":"(?!0")/.test(text)) return `${seed}: a reservation is left: ${text}`
+    for (const hash of world.redis.hashes.values()) {
+      const text = hash.get(`g:${gateway.gatewayId}`)
+      if (text !== undefined && /"r":"(?!0")/.test(text)) return `${seed}: a reservation is left: ${text}`
+    }
     if (gateway.engine.stats().waiting > 0) return `${seed}: a call waits for ever`
   }
   return null

@@ -1,9 +1,11 @@
 import { picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import { utcDayOf } from '../../../src/domain/utc-day.ts'
+import { LimitTable } from '../../../src/limits/directory/limit-table.ts'
 import { LimitEngine } from '../../../src/limits/engine/limit-engine.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from '../../../src/limits/engine/limiter.ts'
 import type { Limit } from '../../../src/limits/limit.ts'
 import type { BudgetToRead } from '../../../src/limits/sharing/limit-store.ts'
+import type { SubjectScope } from '../../../src/limits/subject.ts'
 import type { Random } from '../../model/faults/random.ts'
 import { RedisInWorld } from './redis-in-world.ts'
 
@@ -31,7 +33,21 @@ export interface CallInWorld {
   isRecorded: boolean
 }
 
-interface JournalRecord {
+/** Whose calls are meant, as `BudgetToRead` says it. */
+export type Whose = Partial<SubjectScope>
+
+/** A client of a call, and its user; `null`: it names none. */
+export interface Caller {
+  readonly clientId: string
+  readonly user: string | null
+}
+
+/** The clients of the world, which are in one group. */
+export const CLIENTS = ['c', 'd'] as const
+export const GROUP = 'g'
+const ONLY: Caller = { clientId: 'c', user: null }
+
+interface JournalRecord extends Caller {
   readonly day: string
   readonly cost: bigint
 }
@@ -40,8 +56,10 @@ interface JournalRecord {
 export class GatewayInWorld {
   readonly engine: LimitEngine
   readonly gatewayId: string
-  readonly producer: string
   readonly journal: JournalRecord[] = []
+  /** Each client's records are numbered by a producer of their own. How many of each there are. */
+  readonly #producers: ReadonlyMap<string, string>
+  readonly #numbers = new Map<string, number>()
   readonly clockOffMs: number
   /** As Redis sees it, and as the gateway does: one that is cut off may be connected still, as Redis sees it. */
   isConnected = true
@@ -52,12 +70,12 @@ export class GatewayInWorld {
   pausedUntilMs = 0
   nextTickMs = 0
   constructor(world: World, producer: string, clockOffMs: number) {
-    this.producer = producer
+    this.#producers = new Map(CLIENTS.map((client) => [client, `${producer}${client}`]))
     this.clockOffMs = clockOffMs
     this.gatewayId = world.has('ownName') ? `${producer}-` : 'same'
     this.engine = new LimitEngine({
       gatewayId: this.gatewayId,
-      limitsOf: (clientId) => (clientId === 'c' ? world.limits : []),
+      limitsOf: (clientId) => world.table.of(clientId),
       store: {
         exchange: (request) => world.redis.ask(this, () => world.redis.script(request)),
         keptSince: () => world.redis.ask(this, () => world.redis.keptSince()),
@@ -73,11 +91,28 @@ export class GatewayInWorld {
         },
       },
       readSpent: (budgets, producers) => world.readSpent(budgets, producers, this),
-      producerOf: () => (world.has('ownProducer') ? producer : 'p1'),
+      others: {
+        of: (clientId, axes) => world.table.others.of(clientId, axes),
+        limitsOf: (subject) => world.table.others.limitsOf(subject),
+      },
+      producerOf: (clientId) => (world.has('ownProducer') ? this.producerOf(clientId) : 'p1c'),
+      producers: [...this.#producers.values()],
       now: () => world.nowMs,
       wallNow: () => world.wallMs + clockOffMs,
       defer: (task) => world.at(world.nowMs, this, task),
     })
+  }
+
+  producerOf(clientId: string): string {
+    return this.#producers.get(clientId) ?? ''
+  }
+
+  /** Writes the record of a call. @returns Its number among those of its producer. */
+  write(record: JournalRecord): number {
+    const number = (this.#numbers.get(record.clientId) ?? 0) + 1
+    this.#numbers.set(record.clientId, number)
+    this.journal.push(record)
+    return number
   }
 }
 
@@ -95,7 +130,8 @@ interface Timer {
 export class World {
   nowMs = 1_000_000
   wallMs: number
-  limits: readonly Limit[]
+  readonly #limits = new Map<string, Limit>()
+  readonly table = new LimitTable(() => [GROUP])
   readonly random: Random
   readonly gateways: GatewayInWorld[] = []
   readonly calls: CallInWorld[] = []
@@ -104,7 +140,8 @@ export class World {
   /** When gateways said in Postgres that they cannot reach Redis. */
   readonly signs = new Map<string, number>()
   postgresAwayUntilMs = 0
-  committed = new Map<string, bigint>()
+  /** What the worker has counted. */
+  readonly committed: JournalRecord[] = []
   readonly offsets = new Map<string, number>()
   readonly #without: Rule | null
   #timers: Timer[] = []
@@ -113,9 +150,18 @@ export class World {
 
   constructor(random: Random, limits: readonly Limit[], wallMs: number, without: Rule | null = null) {
     this.random = random
-    this.limits = limits
+    this.setLimits(limits)
     this.wallMs = wallMs
     this.#without = without
+  }
+
+  get limits(): readonly Limit[] {
+    return [...this.#limits.values()]
+  }
+
+  setLimits(limits: readonly Limit[]): void {
+    for (const limit of limits) this.#limits.set(limit.id, limit)
+    this.table.update(limits.map((limit) => ({ id: limit.id, limit })))
   }
 
   has(rule: Rule): boolean {
@@ -226,24 +272,33 @@ export class World {
     return promise
   }
 
-  spentOf({ fromDay, toDay }: Pick<BudgetToRead, 'fromDay' | 'toDay'>): bigint {
+  spentOf({ fromDay, toDay, ...whose }: Whose & Pick<BudgetToRead, 'fromDay' | 'toDay'>): bigint {
     let sum = 0n
-    for (const [day, pico] of this.committed)
-      if (day >= fromDay && (toDay === null || day <= toDay)) sum += pico
+    for (const record of this.committed)
+      if (record.day >= fromDay && (toDay === null || record.day <= toDay) && isOf(record, whose))
+        sum += record.cost
     return sum
   }
 
   /** What all recorded calls of a day cost, counted or not, with corrections. */
-  truthOf(day: string): bigint {
-    let sum = this.committed.get(day) ?? 0n
+  truthOf(day: string, whose: Whose = {}): bigint {
+    let sum = this.spentOf({ ...whose, fromDay: day, toDay: day })
     for (const { journal, shipped } of this.gateways)
-      for (const record of journal.slice(shipped)) if (record.day === day) sum += record.cost
+      for (const record of journal.slice(shipped))
+        if (record.day === day && isOf(record, whose)) sum += record.cost
     return sum
   }
 
-  call(gateway: GatewayInWorld, estimate: bigint, cost: bigint, tokens = 100): CallInWorld {
+  call(
+    gateway: GatewayInWorld,
+    estimate: bigint,
+    cost: bigint,
+    { clientId, user }: Caller = ONLY,
+    tokens = 100,
+  ): CallInWorld {
     const call: CallToLimit = {
-      clientId: 'c',
+      clientId,
+      axes: user === null ? undefined : `user=${user}`,
       keyId: 'k',
       model: 'm',
       arrivedAtMs: this.wallMs + gateway.clockOffMs,
@@ -296,8 +351,7 @@ export class World {
     if (!this.has('settlesFirst')) reservation.release()
     if (isRecorded) {
       call.isRecorded = true
-      gateway.journal.push({ day: utcDayOf(call.call.arrivedAtMs), cost: call.cost })
-      const own = gateway.journal.length
+      const own = gateway.write(recordOf(call))
       const sequence = this.has('ownSequence') ? own : own + 1
       const used = { model: 'm', costPico: call.cost, tokens: 50, cachedTokens: 0 }
       if (this.has('settlesFirst')) reservation.settle([used], sequence)
@@ -316,9 +370,10 @@ export class World {
       const record = gateway.journal[gateway.shipped]
       gateway.shipped += 1
       if (record === undefined) return
-      this.committed.set(record.day, (this.committed.get(record.day) ?? 0n) + record.cost)
+      this.committed.push(record)
+      const producer = gateway.producerOf(record.clientId)
+      this.offsets.set(producer, (this.offsets.get(producer) ?? 0) + 1)
     }
-    if (gateway.shipped > 0) this.offsets.set(gateway.producer, gateway.shipped)
   }
 
   /** Calls of which the others would hear late if the gateway were killed: those that run, and what it has not reported. */
@@ -331,7 +386,7 @@ export class World {
     for (const call of this.calls)
       if (call.gateway === gateway && call.endedAtMs > this.nowMs) {
         call.endedAtMs = this.nowMs
-        gateway.journal.push({ day: utcDayOf(call.call.arrivedAtMs), cost: call.cost })
+        gateway.write(recordOf(call))
       }
     gateway.isDead = true
     gateway.isConnected = false
@@ -341,6 +396,15 @@ export class World {
   usd(pico: bigint): string {
     return picoToUsdText(pico)
   }
+}
+
+function recordOf({ call, cost }: CallInWorld): JournalRecord {
+  const user = call.axes?.slice('user='.length) ?? null
+  return { day: utcDayOf(call.arrivedAtMs), cost, clientId: call.clientId, user }
+}
+
+function isOf({ clientId, user }: Caller, whose: Whose): boolean {
+  return (whose.clientId ?? clientId) === clientId && (whose.value ?? user) === user
 }
 
 export async function settle(): Promise<void> {

@@ -5,6 +5,7 @@ import {
   ANY_MODEL,
   anyOfModels,
   type ExpectedUse,
+  type LimitedCall,
   type LimitRefusal,
   type Reservation,
 } from '../../../limits/engine/limiter.ts'
@@ -29,28 +30,30 @@ export function checkLimits(
 ): CallRefusal | null | Promise<CallRefusal | null> {
   const { limits } = options
   if (limits === null) return null
-  const { caller, client, arrivedAtMs } = admission
+  const { caller, client, arrivedAtMs, axes } = admission
   const { clientId, keyId } = caller
   const { limiter } = limits
-  if (!limiter.limits(clientId, keyId)) return null
+  if (!limiter.limits(clientId, keyId, axes)) return null
   const expected = runsModel(admission) ? limits.expectedUse(admission) : NO_USE
   const model = modelOf(admission, expected)
-  if (!expected.isPriced && !isNamedLater(admission) && limiter.refusesUnpriced(clientId, keyId, model)) {
-    return unpriced(model)
-  }
-  const admitted = limiter.admit({
+  const call = {
     clientId,
     keyId,
     model,
     route: admission.route.choice?.asked,
+    axes,
     arrivedAtMs,
     estimatedPico: expected.pico,
     estimatedTokens: expected.tokens,
     client,
-  })
-  if (!(admitted instanceof Promise)) return take(admitted, expected, model, admission, options)
+  }
+  if (!expected.isPriced && !isNamedLater(admission) && limiter.refusesUnpriced(call)) {
+    return unpriced(model)
+  }
+  const admitted = limiter.admit(call)
+  if (!(admitted instanceof Promise)) return take(admitted, expected, call, admission, options)
   return awaitLimits(admitted, client).then((found) =>
-    found === 'gone' ? null : take(found, expected, model, admission, options),
+    found === 'gone' ? null : take(found, expected, call, admission, options),
   )
 }
 
@@ -86,13 +89,12 @@ function modelOf({ route, body, namedModel, candidates }: Admission, expected: E
 function take(
   found: Reservation | LimitRefusal | null,
   expected: ExpectedUse,
-  model: string | null,
+  call: LimitedCall,
   admission: Admission,
   { limits, now }: LimitsOptions,
 ): CallRefusal | null {
   if (found === null || limits === null) return null
-  const { clientId, keyId } = admission.caller
-  const rates = renderRates(limits.limiter.rates(clientId, keyId, model), admission.errorShape, now())
+  const rates = renderRates(limits.limiter.rates(call), admission.errorShape, now())
   if (isReservation(found)) {
     const held = new HeldLimits(found, expected, limits)
     admission.hold(held)

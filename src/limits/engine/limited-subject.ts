@@ -1,15 +1,15 @@
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
-import { coversModel } from '../covers-model.ts'
 import { amountAt, budgetPeriodOf, type Limit } from '../limit.ts'
+import { holdsShare, isAllCounted } from '../sharing/gateway-field.ts'
 import type { GatewayLives } from '../sharing/gateway-lives.ts'
 import { KnownGateways } from '../sharing/known-gateways.ts'
 import { viewRate, viewSpent } from '../sharing/others-views.ts'
 import { isAhead, mergeSnapshots, type SharedSnapshot } from '../sharing/spent-snapshots.ts'
-import { accountKey, BudgetAccount } from './budget-account.ts'
+import type { Subject } from '../subject.ts'
+import { accountKey, BudgetAccount, type RecordName } from './budget-account.ts'
 import { type CallLimits, CallLimitsTable } from './call-limits.ts'
-import { coversAnyOf } from './limiter.ts'
+import { ModelsRun } from './models-run.ts'
 import { RateHolding } from './rate-holding.ts'
-import { WaitingCalls } from './waiting-calls.ts'
 
 /** Beyond the end of its period an account is kept for so long: calls that began in it still run. */
 const KEEP_ACCOUNT_MS = 3_600_000
@@ -19,54 +19,16 @@ const NEXT_PERIOD_MS = 60_000
 const REGRESSED_MS = 600_000
 /** Records are reported at once that are more than this part of what is left of a budget. */
 const OWED_PARTS = 16n
+const NO_OFFSETS: ReadonlyMap<string, number> = new Map()
 const NOT_LEARNED = (): readonly string[] => []
 
-/** Names are input, so there must be an end. The oldest are dropped first. */
-const MAX_NAMES = 200
-const MAX_MODELS = 16
-const NONE: readonly string[] = []
-
-/**
- * Which models a client's calls ran by another name: a router's `auto`, or a name of the operator's own. Without this
- * such a name would pass a limit on the model that answers, for good.
- */
-export class ModelsRun {
-  readonly #ran = new Map<string, readonly string[]>()
-
-  /**
-   * A call that named one model was recorded with another.
-   *
-   * @returns Whether limits hold for calls by this name that did not before.
-   */
-  learn(limits: readonly Limit[], named: string | null, ran: string): boolean {
-    if (named === null || named === ran) return false
-    const known = this.#ran.get(named) ?? NONE
-    if (known.includes(ran) || known.length >= MAX_MODELS) return false
-    if (!limits.some(({ model }) => model !== null && coversModel(model, ran) && !coversAnyOf(model, named)))
-      return false
-    this.#ran.delete(named)
-    this.#ran.set(named, [...known, ran])
-    if (this.#ran.size > MAX_NAMES) for (const oldest of this.#ran.keys()) return this.#ran.delete(oldest)
-    return true
-  }
-
-  get isEmpty(): boolean {
-    return this.#ran.size === 0
-  }
-
-  by(named: string): readonly string[] {
-    return this.#ran.get(named) ?? NONE
-  }
-}
-
-/** One client's limits, and what this gateway holds of them. */
-export class LimitedClient {
-  readonly id: string
-  /** Numbers its records. */
-  readonly producer: string
+/** One subject's limits, and what this gateway holds of them. */
+export class LimitedSubject {
+  readonly subject: Subject
+  /** Number its records: of a client's one, of a group's perhaps all of this process. */
+  readonly producers: readonly string[]
   readonly gateways: KnownGateways
   readonly models: ModelsRun
-  readonly waiting = new WaitingCalls()
   /** As the directory gave them: another list after every change. */
   limits: readonly Limit[]
   readonly accounts = new Map<string, BudgetAccount>()
@@ -76,8 +38,6 @@ export class LimitedClient {
   /** Monotonic milliseconds. When the newest of them was heard of, and the last one that could not be used. */
   snapshotAtMs = Number.NEGATIVE_INFINITY
   #regressedSinceMs: number | null = null
-  /** Of the readings that have it: how far they have counted this gateway's records. */
-  #offsets: ReadonlyMap<string, number> = new Map()
   #table: CallLimitsTable
   /** By what was recorded: it is charged to the accounts that Postgres adds it to, whatever its call was named. */
   #recordTable: CallLimitsTable
@@ -85,22 +45,26 @@ export class LimitedClient {
   readonly #findAccount = (budget: Limit, day: UtcDay): BudgetAccount => this.#accountOf(budget, day)
 
   constructor(
-    id: string,
-    producer: string,
+    subject: Subject,
+    producers: readonly string[],
     gatewayId: string,
     lives: GatewayLives,
     limits: readonly Limit[],
     wallNow: () => number,
     models = new ModelsRun(),
   ) {
-    this.id = id
+    this.subject = subject
     this.models = models
-    this.producer = producer
+    this.producers = producers
     this.gateways = new KnownGateways(gatewayId, lives)
     this.limits = limits
     this.#wallNow = wallNow
     this.#table = this.#makeTable()
-    this.#recordTable = this.#makeTable(NOT_LEARNED)
+    this.#recordTable = this.#makeRecordTable()
+  }
+
+  get id(): string {
+    return this.subject.id
   }
 
   /** Whether one of the limits is for a model. */
@@ -131,12 +95,8 @@ export class LimitedClient {
       else account.limit = limit
     }
     this.#table = this.#makeTable()
-    this.#recordTable = this.#makeTable(NOT_LEARNED)
+    this.#recordTable = this.#makeRecordTable()
     this.checkClock(this.#wallNow())
-    this.waiting.rebind(({ keyId, model, arrivedAtMs }) => {
-      const found = this.callLimits(keyId, model)
-      return { limits: found, accounts: this.accountsOf(found, arrivedAtMs) }
-    })
   }
 
   /** What depends on the time of day: raises begin and end, and so do periods. */
@@ -169,17 +129,23 @@ export class LimitedClient {
     model: string | null,
     arrivedAtMs: number,
     pico: bigint,
-    sequence: number,
+    record: RecordName,
   ): readonly BudgetAccount[] {
     const accounts = this.accountsOf(this.#recordTable.of(keyId, model), arrivedAtMs)
-    for (const account of accounts) account.record(pico, sequence, this.#offsets)
+    for (const account of accounts) account.record(pico, record, this.snapshots)
     return accounts
   }
 
   /** What a job reserves from its record on, until Postgres has its cost. */
-  chargeJob(keyId: string, model: string | null, arrivedAtMs: number, pico: bigint, sequence: number): void {
-    const accounts = this.charge(keyId, model, arrivedAtMs, pico, sequence)
-    for (const { jobs } of accounts) jobs.record(pico, sequence, this.#offsets)
+  chargeJob(
+    keyId: string,
+    model: string | null,
+    arrivedAtMs: number,
+    pico: bigint,
+    record: RecordName,
+  ): void {
+    const accounts = this.charge(keyId, model, arrivedAtMs, pico, record)
+    for (const { jobs } of accounts) jobs.record(pico, record, this.snapshots)
   }
 
   /** Readings of Postgres that others have reported. */
@@ -213,9 +179,8 @@ export class LimitedClient {
     this.#dropSnapshots()
   }
 
-  /** Whether nothing would be lost with this object: all that it held is over, or counted by Postgres. */
+  /** Whether nothing would be lost with this object while no call waits: all that it held is over, or counted by Postgres. */
   isIdle(nowMs: number): boolean {
-    if (this.waiting.size > 0) return false
     for (const holding of this.rates.values()) if (holding.used(nowMs) > 0) return false
     for (const { reserved, costs } of this.accounts.values())
       if (reserved > 0n || costs.size > 0) return false
@@ -242,6 +207,18 @@ export class LimitedClient {
     return false
   }
 
+  /** Whether something of a budget is known to gateways alone: running calls, shares, and records that Postgres lacks. */
+  get isOwed(): boolean {
+    for (const { reserved } of this.accounts.values()) if (reserved > 0n) return true
+    if (this.hasUncounted) return true
+    const counted = this.snapshots[this.snapshots.length - 1]?.offsets ?? NO_OFFSETS
+    return this.gateways.others.some(
+      ({ field }) =>
+        holdsShare(field) ||
+        [...field.accounts.values()].some((share) => share.recorded > 0n && !isAllCounted(share, counted)),
+    )
+  }
+
   readonly #isUsed = (id: string): boolean => {
     for (const { view } of this.accounts.values()) if (view?.snapshotId === id) return true
     return false
@@ -256,17 +233,13 @@ export class LimitedClient {
 
   /** Answers each reading: what of this gateway's records is in it. */
   #count(): void {
-    const offsets = new Map<string, number>()
-    let oldest = Number.POSITIVE_INFINITY
-    for (const { id, offsets: read } of this.snapshots) {
-      const offset = read.get(this.producer)
-      if (offset === undefined) continue
-      offsets.set(id, offset)
-      if (offset < oldest) oldest = offset
-    }
-    this.#offsets = offsets
+    const oldest = new Map<string, number>()
+    for (const producer of this.producers)
+      for (const { offsets } of this.snapshots) {
+        const offset = offsets.get(producer)
+        if (offset !== undefined) oldest.set(producer, Math.min(offset, oldest.get(producer) ?? offset))
+      }
     for (const account of this.accounts.values()) this.#answer(account)
-    if (oldest === Number.POSITIVE_INFINITY) return
     for (const { costs, jobs } of this.accounts.values()) {
       costs.drop(oldest)
       jobs.costs.drop(oldest)
@@ -275,16 +248,14 @@ export class LimitedClient {
 
   #answer(account: BudgetAccount): void {
     const ids = new Set<string>()
-    for (const { id } of this.snapshots) {
+    for (const { id, offsets } of this.snapshots) {
       ids.add(id)
       if (account.counted.has(id)) continue
-      const offset = this.#offsets.get(id)
       // One that does not know this gateway was read before its first record, or is of no use.
-      const counted =
-        offset === undefined ? (account.recorded === 0n ? 0n : null) : account.costs.upTo(offset)
+      const counted = account.costs.upTo(offsets)
       if (counted === null) continue
       account.counted.set(id, counted)
-      if (offset !== undefined) account.jobs.answer(id, offset)
+      account.jobs.answer(id, offsets)
     }
     for (const id of account.counted.keys()) if (!ids.has(id)) account.counted.delete(id)
     for (const id of account.jobs.counted.keys()) if (!ids.has(id)) account.jobs.counted.delete(id)
@@ -312,6 +283,11 @@ export class LimitedClient {
     this.accounts.set(key, account)
     this.#answer(account)
     return account
+  }
+
+  /** The same one where names of models decide nothing. */
+  #makeRecordTable(): CallLimitsTable {
+    return this.#table.hasModels ? this.#makeTable(NOT_LEARNED) : this.#table
   }
 
   #makeTable(ranBy = (model: string) => this.models.by(model)): CallLimitsTable {

@@ -1,19 +1,28 @@
-import type { LimitedClient } from '../engine/limited-client.ts'
+import type { LimitedSubject } from '../engine/limited-subject.ts'
+import { sharedName } from '../subject.ts'
 import { type AccountShare, NONE_COUNTED, type RateShare, serialiseField } from './gateway-field.ts'
 import { gatewayFieldName, SNAPSHOTS_FIELD, TOKEN_FIELD } from './known-gateways.ts'
 import type { ExchangeReply, ExchangeRequest, LimitStore } from './limit-store.ts'
-import { planShares, type SharePlan } from './plan-shares.ts'
+import { type CallToPlan, planShares, type SharePlan } from './plan-shares.ts'
 import type { RedisPresence } from './redis-presence.ts'
 import { parseSnapshots, serialiseSnapshots } from './spent-snapshots.ts'
 
 /** Others write at the same time seldom, and never so often in a row. */
 const MAX_ATTEMPTS = 10
+/**
+ * What was used is of no interest after this long without a report: Postgres has it. Values of axes may be without end.
+ * Of those of which records are not counted yet, gateways report again in time; what has nothing to tell is kept for as
+ * long as gateways have it in memory.
+ */
+const KEEP_MS = 86_400_000
+export const KEEP_VALUE_MS = 900_000
+const KEEP_COUNTED_VALUE_MS = 120_000
 
-export interface ClientExchangeOptions {
-  readonly client: LimitedClient
+export interface SubjectExchangeOptions {
+  readonly subject: LimitedSubject
   readonly gatewayId: string
   readonly store: LimitStore
-  /** Rises with every use, over all clients and over the life of this process. */
+  /** Rises with every use, over all subjects and over the life of this process. */
   readonly nextCounter: () => number
   readonly presence: RedisPresence
   /** Monotonic milliseconds, and milliseconds since 1970. */
@@ -21,9 +30,9 @@ export interface ClientExchangeOptions {
   readonly wallNow: () => number
 }
 
-/** What one client's gateways report to each other: this one's part of it. */
-export class ClientExchange {
-  readonly #options: ClientExchangeOptions
+/** What one subject's gateways report to each other: this one's part of it. */
+export class SubjectExchange {
+  readonly #options: SubjectExchangeOptions
   /** As last known: the token of the hash, and what it has of readings of Postgres. */
   #token = ''
   #snapshotsText = ''
@@ -31,7 +40,7 @@ export class ClientExchange {
   #redisOffsetMs = 0
   /** Monotonic milliseconds: since when, at least, what is known of the others is so. */
   knownAtMs = Number.NEGATIVE_INFINITY
-  /** Since when Redis has answered each time, and has not dropped this client's hash. */
+  /** Since when Redis has answered each time, and has not dropped this subject's hash. */
   #answersSinceMs = Number.NEGATIVE_INFINITY
   #hasFailed = false
   /** Whether all that others hold was known at the last exchange. */
@@ -39,7 +48,7 @@ export class ClientExchange {
   /** When what this gateway holds was reported last. */
   reportedAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(options: ClientExchangeOptions) {
+  constructor(options: SubjectExchangeOptions) {
     this.#options = options
     this.#redisOffsetMs = options.wallNow() - options.now()
   }
@@ -59,16 +68,16 @@ export class ClientExchange {
    *
    * @throws When Redis is away.
    */
-  async run(isIdle: boolean): Promise<void> {
-    const { client, store, presence, now } = this.#options
+  async run(isIdle: boolean, waiting: ReadonlySet<CallToPlan>): Promise<void> {
+    const { subject, store, presence, now } = this.#options
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       const sentAtMs = now()
-      client.updateViews(sentAtMs)
+      subject.updateViews(sentAtMs)
       // Where there is nothing, others may have written what Redis has lost since.
       const isBlank = this.#token === ''
       const isSettled = !isBlank && presence.isSettled(this.#answersSinceMs, sentAtMs)
-      const plan = planShares(client, sentAtMs, isIdle, isSettled)
-      const request = this.#request(plan, sentAtMs)
+      const plan = planShares(subject, waiting, sentAtMs, isIdle, isSettled)
+      const request = this.#request(plan, isIdle, sentAtMs)
       lower(plan)
       const [reply, kept] = await Promise.all([
         store.exchange(request),
@@ -86,8 +95,8 @@ export class ClientExchange {
       if (reply.isTaken) {
         this.#taken(request, plan, sentAtMs)
         this.isSettled = isSettled
-        client.gateways.suspectSilent(Math.max(presence.wholeSinceMs, this.#answersSinceMs), now())
-        if (!isBlank || client.waiting.size === 0) return
+        subject.gateways.suspectSilent(Math.max(presence.wholeSinceMs, this.#answersSinceMs), now())
+        if (!isBlank || waiting.size === 0) return
         continue
       }
       restore(plan)
@@ -95,12 +104,12 @@ export class ClientExchange {
     }
   }
 
-  #request(plan: SharePlan, nowMs: number): ExchangeRequest {
-    const { client, gatewayId, nextCounter } = this.#options
+  #request(plan: SharePlan, isIdle: boolean, nowMs: number): ExchangeRequest {
+    const { subject, gatewayId, nextCounter } = this.#options
     const counter = nextCounter()
     const field = serialiseField({
       counter,
-      producer: client.producer,
+      producers: subject.producers,
       accounts: new Map(plan.accounts.flatMap((planned) => accountShare(planned) ?? [])),
       rates: new Map(
         plan.rates.map(({ holding, ceiling, wants }): [string, RateShare] => [
@@ -115,19 +124,32 @@ export class ClientExchange {
       ),
     })
     const writes = [gatewayFieldName(gatewayId), field]
-    const snapshots = serialiseSnapshots(client.snapshots)
-    if (snapshots !== this.#snapshotsText && client.snapshots.length > 0)
+    const snapshots = serialiseSnapshots(subject.snapshots)
+    if (snapshots !== this.#snapshotsText && subject.snapshots.length > 0)
       writes.push(SNAPSHOTS_FIELD, snapshots)
-    writes.push(...client.gateways.writes(this.redisNowMs, nowMs))
-    return { clientId: client.id, token: this.#token, newToken: `${gatewayId}${counter}`, gatewayId, writes }
+    writes.push(...subject.gateways.writes(this.redisNowMs, nowMs))
+    return {
+      name: sharedName(subject.subject),
+      keepMs: this.#keepMs(isIdle),
+      token: this.#token,
+      newToken: `${gatewayId}${counter}`,
+      gatewayId,
+      writes,
+    }
+  }
+
+  #keepMs(isIdle: boolean): number {
+    const { subject } = this.#options
+    if (subject.subject.axis === null) return KEEP_MS
+    return isIdle && !subject.isOwed ? KEEP_COUNTED_VALUE_MS : KEEP_VALUE_MS
   }
 
   #taken({ newToken, writes }: ExchangeRequest, plan: SharePlan, sentAtMs: number): void {
-    const { client } = this.#options
+    const { subject } = this.#options
     this.#token = newToken
     if (writes[2] === SNAPSHOTS_FIELD) this.#snapshotsText = writes[3] ?? ''
     this.reportedAtMs = sentAtMs
-    client.gateways.written(sentAtMs)
+    subject.gateways.written(sentAtMs)
     for (const { holding, ceiling, lowAt } of plan.accounts) {
       holding.confirmed = ceiling
       holding.ceiling = ceiling
@@ -142,17 +164,17 @@ export class ClientExchange {
   }
 
   #learn({ fields, redisMs }: ExchangeReply): void {
-    const { client, now } = this.#options
+    const { subject, now } = this.#options
     const nowMs = now()
     const token = fields.get(TOKEN_FIELD) ?? ''
     // It was evicted or deleted, with what others have reported since: they report it again.
     if (token === '' && this.#token !== '') this.#answersSinceMs = nowMs
     this.#token = token
-    client.gateways.learn(fields, redisMs, nowMs, client.snapshots)
+    subject.gateways.learn(fields, redisMs, nowMs, subject.snapshots)
     const text = fields.get(SNAPSHOTS_FIELD) ?? ''
     if (text === this.#snapshotsText) return
     this.#snapshotsText = text
-    client.learnSnapshots(parseSnapshots(text), nowMs)
+    subject.learnSnapshots(parseSnapshots(text), nowMs)
   }
 }
 
@@ -180,7 +202,7 @@ function accountShare({
   ceiling,
   wants,
 }: SharePlan['accounts'][number]): [[string, AccountShare]] | null {
-  const { key, recorded, reserved, lastSequence, counted, used, jobs } = holding
+  const { key, recorded, reserved, lastSequences, counted, used, jobs } = holding
   holding.sent = recorded
   if (ceiling === 0n && used === 0n && !wants) return null
   return [
@@ -190,7 +212,7 @@ function accountShare({
         recorded,
         reserved,
         ceiling,
-        lastSequence,
+        lastSequences,
         counted: new Map(counted),
         countedAtLeast: NONE_COUNTED,
         jobs: jobs.recorded,

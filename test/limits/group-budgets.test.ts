@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { addReceiver } from '../../src/alerts/receivers.ts'
+import type { CallRecord } from '../../src/call/call-record.ts'
+import { utcDayOf } from '../../src/domain/utc-day.ts'
+import { findReachedByGroups, findReachedThresholds } from '../../src/limits/conditions/budgets.ts'
+import { type SpendAccount, selectSpent } from '../../src/limits/spent/select-spent.ts'
+import { setLimits } from '../../src/limits/table/change-limits.ts'
+import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
+import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { emptyTables } from '../support/servers/empty-tables.ts'
+import { emptyUsage } from '../usage/summaries/empty-usage.ts'
+import { budget, scopeOf } from './limit-database.ts'
+
+let ledger: LedgerDatabase
+
+beforeAll(async () => {
+  ledger = await openLedgerDatabase(0)
+  await ledger.pool.query(
+    `insert into tallygate.groups (id, name) values ('grp_o', 'org'), ('grp_t', 'team')`,
+  )
+  await ledger.pool.query(
+    `insert into tallygate.group_members (id, from_day, group_id, version) values
+       ('grp_t', '-infinity', 'grp_o', 1), ('grp_o', '-infinity', null, 1),
+       ('cli_a', '2026-01-01', 'grp_t', 1), ('cli_b', '2026-01-01', 'grp_o', 1), ('cli_b', '2026-02-15', 'grp_t', 1)`,
+  )
+})
+afterAll(() => ledger.drop())
+beforeEach(async () => {
+  await emptyUsage(ledger.pool)
+  await emptyTables(ledger.pool, [
+    'budget_charges',
+    'route_spending',
+    'value_spending',
+    'limit_changes',
+    'limits',
+  ])
+})
+
+async function add(...calls: readonly (Partial<CallRecord> & { readonly day: string })[]): Promise<void> {
+  const producer = newProducer()
+  const records = calls.map(({ day, ...changes }) =>
+    aRecord({ arrivedAtMs: Date.parse(`${day}T00:00:00Z`), costPico: '100', priceId: 'p', ...changes }),
+  )
+  await ledger.rollUp(
+    'test:calls',
+    records.map((record, index) => aCandidate(producer, index + 1, record)),
+  )
+}
+
+async function spentOf(groupId: string, changes: Partial<SpendAccount> = {}): Promise<bigint | undefined> {
+  const period = { fromDay: '2026-02-01', toDay: '2026-02-28' }
+  const account = { clientId: null, groupId, keyId: null, model: null, ...period, ...changes }
+  const { spentPico } = await selectSpent(ledger.pool, [account], [])
+  return spentPico[0]
+}
+
+test('a group has spent what its clients have, below it too, on the days on which they were in it', async () => {
+  await add(
+    { day: '2026-02-03', clientId: 'cli_a' },
+    { day: '2026-02-03', clientId: 'cli_b', costPico: '20' },
+  )
+  await add({ day: '2026-02-20', clientId: 'cli_b', costPico: '3' }, { day: '2026-02-20', clientId: 'cli_x' })
+  expect(await spentOf('grp_t')).toBe(103n)
+  expect(await spentOf('grp_o')).toBe(123n)
+  expect(await spentOf('grp_t', { model: 'other*' })).toBe(0n)
+  expect(await spentOf('grp_none')).toBe(0n)
+})
+
+test('a value within a group has spent what it has with all clients of the group', async () => {
+  const order = budget(150n, { per: 'day' })
+  await setLimits(ledger.pool, scopeOf(null, { groupId: 'grp_t', axis: 'user' }), [order], 'test')
+  await add({ day: '2026-02-20', clientId: 'cli_a', axes: 'user=ann' })
+  await add({ day: '2026-02-20', clientId: 'cli_b', axes: 'user=ann', costPico: '20' })
+  await add(
+    { day: '2026-02-03', clientId: 'cli_b', axes: 'user=ann' },
+    { day: '2026-02-20', axes: 'user=bob' },
+  )
+  expect(await spentOf('grp_t', { axis: 'user', value: 'ann' })).toBe(120n)
+})
+
+test('limits of a client, a group, and values within each are apart, and none is a default', async () => {
+  const order = budget(150n, { per: 'day' })
+  const scopes = [
+    scopeOf(null),
+    scopeOf(null, { groupId: 'grp_t' }),
+    scopeOf(null, { groupId: 'grp_o' }),
+    scopeOf(null, { groupId: 'grp_t', axis: 'user' }),
+    scopeOf(null, { groupId: 'grp_t', axis: 'user', value: 'ann' }),
+    scopeOf(null, { groupId: 'grp_t', model: 'gpt-5*' }),
+  ]
+  const ids = new Set<string | undefined>()
+  for (const scope of scopes) {
+    const [set] = await setLimits(ledger.pool, scope, [order], 'test')
+    const [again] = await setLimits(ledger.pool, scope, [order], 'test')
+    expect(again).toEqual(set)
+    expect(set).toMatchObject({
+      groupId: scope.groupId ?? null,
+      axis: scope.axis ?? null,
+      model: scope.model,
+    })
+    ids.add(set?.id)
+  }
+  expect(ids.size).toBe(scopes.length)
+})
+
+test('an alert names the group that has spent a threshold of its budget', async () => {
+  const today = utcDayOf(Date.now())
+  await setLimits(ledger.pool, scopeOf(null, { groupId: 'grp_t' }), [budget(150n, { per: 'day' })], 'test')
+  const wanted = { url: 'http://localhost:1/', format: 'generic' as const, secret: null, client: null }
+  await addReceiver(ledger.pool, { ...wanted, kinds: ['budget'], thresholds: [50, 100] }, 'test')
+  await add({ day: today, clientId: 'cli_a' })
+  const reached = await findReachedByGroups(ledger.pool, today)
+  expect(reached).toMatchObject([{ threshold: 50, subject: expect.stringMatching(/^\d+\/grp_t$/) }])
+  expect(reached[0]?.payload.message).toContain(
+    'the group team has spent 0.0000000001 USD of 0.00000000015 USD',
+  )
+  expect(await findReachedThresholds(ledger.pool, today)).toEqual([])
+})
