@@ -111,13 +111,19 @@ export function applyChapters<Has extends ApplyPorts>(
   ): Promise<ApplyPlan> {
     const declared = readDeclared(document, named('alerts.add').input, ports.findReference)
     const clients = (await run(ports, 'clients.list', {}, actor)) as readonly Client[]
+    const groups = (await run(ports, 'groups.list', {}, actor)) as readonly GroupInTree[]
     const limits: LimitDocument[] = []
-    const isThere = ({ name }: { readonly name: string }) => clients.some((client) => client.name === name)
+    const limitedOf = <
+      One extends { readonly name: string; readonly limits?: readonly unknown[] | undefined },
+    >(
+      wanted: readonly One[] | undefined,
+      there: readonly { readonly name: string }[],
+    ) =>
+      (wanted ?? []).filter((one) => one.limits !== undefined && there.some(({ name }) => name === one.name))
     const asked = [
       ...(declared.defaults?.limits === undefined ? [] : [{ default: true }]),
-      ...(declared.clients ?? [])
-        .filter((client) => client.limits !== undefined && isThere(client))
-        .map(({ name }) => ({ client: name })),
+      ...limitedOf(declared.clients, clients).map(({ name }) => ({ client: name })),
+      ...limitedOf(declared.groups, groups).map(({ name }) => ({ group: name })),
     ]
     for (const of of asked) {
       const found = (await run(ports, 'limits.list', of, actor)) as readonly LimitDocument[]
@@ -125,7 +131,7 @@ export function applyChapters<Has extends ApplyPorts>(
       limits.push(...found.filter(({ client }) => client === ('client' in of ? of.client : null)))
     }
     const standing = {
-      groups: (await run(ports, 'groups.list', {}, actor)) as readonly GroupInTree[],
+      groups,
       clients,
       keys: (await run(ports, 'keys.list', {}, actor)) as readonly StoredKey[],
       limits,

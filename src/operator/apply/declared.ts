@@ -14,7 +14,7 @@ import { CHARGE_FIELDS } from '../../usage/operations/charges.ts'
 
 /** What a file declares: each item has the fields of the operation that makes it, but for those its place says. */
 const { client: _ofKey, ...KEY } = createKeyOperation.input
-const { client: _ofLimit, ...LIMIT } = setLimit.input
+const { client: _ofLimit, group: _ofGroup, ...LIMIT } = setLimit.input
 
 const CLIENT = {
   name: createClientOperation.input.name,
@@ -26,7 +26,11 @@ const CLIENT = {
   limits: z.array(z.strictObject(LIMIT), 'must be a list').optional(),
 }
 
-const GROUP = { name: createGroupOperation.input.name, into: createGroupOperation.input.into }
+const GROUP = {
+  name: createGroupOperation.input.name,
+  into: createGroupOperation.input.into,
+  limits: z.array(z.strictObject(LIMIT), 'must be a list').optional(),
+}
 
 const fieldsOf = (receiver: OperationFields) => ({
   groups: z.array(z.strictObject(GROUP), 'must be a list').optional(),
@@ -133,9 +137,15 @@ export function readDeclared(
     )
     refuseDoubles(`clients.${index}.limits`, limits.map(sortOf))
   }
-  for (const [index, { key }] of (defaults.limits ?? []).entries())
-    if (key !== undefined) throw invalid(`defaults.limits.${index}.key`, 'needs a client')
-  refuseDoubles('defaults.limits', (defaults.limits ?? []).map(sortOf))
+  const ofNoClient = [
+    { place: 'defaults.limits', limits: defaults.limits ?? [] },
+    ...groups.map(({ limits = [] }, index) => ({ place: `groups.${index}.limits`, limits })),
+  ]
+  for (const { place, limits } of ofNoClient) {
+    for (const [index, { key }] of limits.entries())
+      if (key !== undefined) throw invalid(`${place}.${index}.key`, 'needs a client')
+    refuseDoubles(place, limits.map(sortOf))
+  }
   refuseDoubles('contracts', (declared.contracts ?? []).map(callsOf))
   refuseDoubles(
     'charges',
@@ -161,13 +171,16 @@ function refuseDoubles(place: string, names: readonly string[]): void {
 }
 
 /** A limit replaces one of the same sort. */
-export function sortOf(limit: Pick<DeclaredLimit, 'kind' | 'per' | 'soft' | 'key' | 'model'>): string {
-  const { kind, per, soft, key, model } = limit
+export function sortOf(
+  limit: Pick<DeclaredLimit, 'kind' | 'per' | 'soft' | 'key' | 'model' | 'axis' | 'value'>,
+): string {
+  const { kind, per, soft, key, model, axis, value } = limit
   return [
     `${soft ? 'soft ' : ''}${kind}`,
     ...(per === undefined ? [] : [`per ${per}`]),
     ...(key === undefined ? [] : [`of key ${key}`]),
     ...(model === undefined ? [] : [`of ${model}`]),
+    ...(axis === undefined ? [] : [value === undefined ? `of each ${axis}` : `of ${axis}=${value}`]),
   ].join(' ')
 }
 

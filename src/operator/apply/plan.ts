@@ -32,7 +32,7 @@ export interface PresentState {
   readonly groups: readonly GroupInTree[]
   readonly clients: readonly Client[]
   readonly keys: readonly StoredKey[]
-  /** Of the declared clients, and the defaults. */
+  /** Of the declared clients and groups, and the defaults. */
   readonly limits: readonly LimitDocument[]
   readonly receivers: readonly AlertReceiver[]
   readonly contracts: readonly KeptContract[]
@@ -98,14 +98,17 @@ export function planApply(
       if (!wanted.some((key) => key.name === name))
         gone.push(step('remove', 'key', `${client}/${name}`, 'keys.revoke', () => ({ id })))
   }
-  const limited = [
-    { client: null, limits: declared.defaults?.limits },
-    ...(declared.clients ?? []).map(({ name, limits }) => ({ client: name, limits })),
+  const limited: { readonly owner: LimitOwner; readonly limits: readonly DeclaredLimit[] | undefined }[] = [
+    { owner: { client: null }, limits: declared.defaults?.limits },
+    ...(declared.clients ?? []).map(({ name, limits }) => ({ owner: { client: name }, limits })),
+    ...(declared.groups ?? []).map(({ name, limits }) => ({ owner: { client: null, group: name }, limits })),
   ]
-  for (const { client, limits } of limited) {
+  const groupIds = new Map(standing.groups.map(({ id, name }) => [name, id]))
+  for (const { owner, limits } of limited) {
     if (limits === undefined) continue
-    const own = standing.limits.filter((limit) => limit.client === client)
-    planLimits(client, limits, own, keys, steps, gone)
+    const groupId = owner.group === undefined ? null : groupIds.get(owner.group)
+    const own = standing.limits.filter(({ client, group }) => client === owner.client && group === groupId)
+    planLimits(owner, limits, own, keys, steps, gone)
   }
   if (declared.alerts !== undefined) planReceivers(declared.alerts, standing.receivers, steps, gone)
   if (declared.contracts !== undefined) planContracts(declared.contracts, standing.contracts, steps, gone)
@@ -141,23 +144,32 @@ function requireModels(
   )
 }
 
+/** Of a client, a group, or neither: the defaults. */
+interface LimitOwner {
+  readonly client: string | null
+  readonly group?: string
+}
+
 function planLimits(
-  client: string | null,
+  owner: LimitOwner,
   wanted: readonly DeclaredLimit[],
   own: readonly LimitDocument[],
   keys: KeyIds,
   steps: ApplyStep[],
   gone: ApplyStep[],
 ): void {
-  const who = client ?? 'defaults'
+  const { client, group } = owner
+  const who = group === undefined ? (client ?? 'defaults') : `group ${group}`
   const nameOf = (id: string) => [...keys].find(([, known]) => known === id)?.[0].split('\0')[1] ?? id
-  const sortOfStanding = ({ kind, per, soft, key, model }: LimitDocument) =>
+  const sortOfStanding = ({ kind, per, soft, key, model, axis, value }: LimitDocument) =>
     sortOf({
       kind,
       soft,
       ...(per === null ? {} : { per }),
       ...(key === null ? {} : { key: nameOf(key) }),
       ...(model === null ? {} : { model }),
+      ...(axis === null ? {} : { axis }),
+      ...(value === null ? {} : { value }),
     })
   const standing = new Map(own.map((limit) => [sortOfStanding(limit), limit]))
   for (const limit of wanted) {
@@ -173,7 +185,7 @@ function planLimits(
       operation: 'limits.set',
       input: (ids) => ({
         ...limit,
-        client,
+        ...owner,
         ...(key === undefined ? {} : { key: ids.get(declaredKeyPlace(client, key)) ?? key }),
       }),
     })

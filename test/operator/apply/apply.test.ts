@@ -119,6 +119,29 @@ clients:
   await apply('groups: []', '--prune')
 })
 
+test('limits of a group are apart from those of clients and the defaults', async () => {
+  const limits = (amount: number) => `
+groups:
+  - name: company
+    limits:
+      - { kind: budget, limit: ${amount}, per: month }
+      - { kind: requests, limit: 60, axis: user }
+`
+  const changes = async (document: string, ...more: string[]) =>
+    (await apply(document, ...more)).changes.map(({ name, detail }: Record<string, string>) => [name, detail])
+  expect(await changes(limits(500))).toEqual([
+    ['company', null],
+    ['group company: budget per month', '500'],
+    ['group company: requests of each user', '60'],
+  ])
+  expect((await diff(limits(500))).code).toBe(0)
+  expect(await changes(limits(600))).toEqual([['group company: budget per month', '500 -> 600']])
+  expect((await diff('defaults: { limits: [] }', '--prune')).out).not.toContain('600')
+  const none = 'groups: [{ name: company, limits: [] }]'
+  expect(await changes(none, '--prune')).toHaveLength(2)
+  await apply('groups: []', '--prune')
+})
+
 test('what was changed by hand is shown, and set back', async () => {
   await run(env, 'limits', 'set', '--client', 'acme', '--budget', '70', '--per', 'month')
   await run(env, 'client', 'enable', 'globex')
