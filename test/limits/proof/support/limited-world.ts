@@ -37,6 +37,8 @@ export interface CallOrder {
   readonly cached?: number
   readonly maxTokens?: number
   readonly stream?: boolean
+  /** The header `x-user`, where `yaml` has an axis of it. */
+  readonly user?: string
 }
 
 /** Gateways and workers as processes, on stores of a test, before an origin whose cost is known. */
@@ -151,10 +153,14 @@ export async function startLimitedWorld(options: WorldOptions): Promise<LimitedW
         }
       }
     },
-    async call({ key }, { gateway, outputTokens, ms = 0, cached = 0, maxTokens, stream }) {
+    async call({ key }, { gateway, outputTokens, ms = 0, cached = 0, maxTokens, stream, user }) {
       const answer = await fetch(`${urls[gateway]}/v1/chat/completions`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          ...(user === undefined ? {} : { 'x-user': user }),
+        },
         body: JSON.stringify({
           model: MODEL,
           user: `${outputTokens},${ms},${cached}`,
