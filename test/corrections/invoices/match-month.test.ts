@@ -9,6 +9,7 @@ import { selectInvoiceFigures } from '../../../src/corrections/invoices/match/in
 import { matchMonth } from '../../../src/corrections/invoices/match/match-month.ts'
 import { matchInvoices, selectInvoiceStates } from '../../../src/corrections/invoices/match/matches-table.ts'
 import { parseUsdText, picoToUsdText } from '../../../src/domain/pico-usd.ts'
+import { utcDayOf } from '../../../src/domain/utc-day.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { NO_PROGRESS } from '../../../src/operations/ports.ts'
 import { buildLinearPrice } from '../../../src/pricing/price.ts'
@@ -323,6 +324,24 @@ test("AWS's report of calls at list prices has no difference, and each that is p
     ['price', '2026-07-03', 'for a million 3.3 there, 3 here', '0.0018'],
     ['rounding', '2026-07-03', '', '-0.0002'],
     ['tier', '2026-07-02', 'batch there, standard here', '-0.0075'],
+  ])
+})
+
+test('answers that an invoice names are found among the calls that are kept', async () => {
+  const arrivedAtMs = Date.now()
+  const day = utcDayOf(arrivedAtMs)
+  const of = { provider: 'azure-openai', upstream: 'azure', costPico: `${COST_PICO}` }
+  const record = aRecord({ ...of, arrivedAtMs, responseId: 'resp_ours' })
+  await ledger.rollUp('test:calls', [aCandidate(newProducer(), 1, record)])
+  const row = (id: string, usd: string) =>
+    `${usd},USD,Usage,${day}T00:00:00Z,Microsoft,Azure OpenAI,${MODEL},${id}`
+  const header =
+    'BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ProviderName,ServiceName,x_Model,x_ResponseId'
+  const text = [header, row('resp_ours', '0.00045'), row('resp_other', '7')].join('\n')
+  await take([], { text, days: null })
+  const matched = await matchMonth(ledger.pool, 'azure', day.slice(0, 7))
+  expect(matched?.differences).toMatchObject([
+    { class: 'other_key', remark: 'no call of ours has its id', amountPico: 7_000_000_000_000n },
   ])
 })
 
