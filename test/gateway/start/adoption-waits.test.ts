@@ -81,7 +81,7 @@ test('a gateway takes calls before it has adopted what the one before left behin
 
     const second = startGateway()
     await untilReady(port)
-    expect(second.events.filter((event) => event.startsWith('adoption.'))).toEqual([])
+    expect(second.events).not.toContain('adoption.done')
     await holder.query('commit')
     await stack.usageOf(client, CALLS)
     await expect.poll(() => second.events).toContain('adoption.done')
