@@ -5,6 +5,7 @@ import { type Chapter, type InputOf, renderedOperation } from '../../operations/
 import type { Ports } from '../../operations/ports.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { invalid, notFound } from '../../operations/refuse.ts'
+import { serviceTierOf } from '../catalog/catalog-service-tiers.ts'
 import {
   type KeptContract,
   type NewContract,
@@ -98,6 +99,9 @@ const setContractOperation = renderedOperation({
   input: CONTRACT_FIELDS,
   check({ upstream, model, service_tier: tier, prices, factor }) {
     if (prices.length > 0 && model === undefined) throw invalid('prices', 'need model')
+    // Under another spelling no call has it, and the contract would never hold.
+    if (tier !== undefined && serviceTierOf(tier) !== tier)
+      throw invalid('service_tier', `must be ${serviceTierOf(tier) ?? 'another one than the standard tier'}`)
     const isAll = upstream === undefined && model === undefined && tier === undefined
     if (isAll && factor === '1') throw invalid('factor', 'is missing: say what is paid, and for what')
   },

@@ -97,7 +97,9 @@ export async function selectCosts(
       continue
     }
     const markup = markupIn(price, prices)
-    const wholes: readonly string[] = JSON.parse(row.wholes ?? '[]')
+    // Of a linear price whose definition cannot be read there is one sum.
+    const wholes: readonly string[] =
+      row.wholes === null ? [row.cost_pico ?? '0'] : JSON.parse(row.wholes ?? '')
     for (const pico of wholes) add(row, costsOfWhole(BigInt(pico), markup, terms))
   }
   for (const row of repriced.rows) {

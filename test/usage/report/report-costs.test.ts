@@ -165,3 +165,19 @@ test('costs of values on an axis are refused', async () => {
   const { code, err } = await run(env, 'report', '--costs', '--by', 'axis:user', ...MONTH)
   expect([code, err]).toEqual([2, expect.stringContaining('--costs must be left out')])
 })
+
+test('a contract of a tier that no call has is refused', async () => {
+  const set = ['contract', 'set', '--from', LATER, '--factor', '0.5', '--service-tier']
+  for (const [tier, says] of [
+    ['standard', 'another one than the standard tier'],
+    ['us+batch', 'batch+us'],
+  ] as const) {
+    const { code, err } = await run(env, ...set, tier)
+    expect([code, err]).toEqual([2, expect.stringContaining(`--service-tier must be ${says}`)])
+  }
+})
+
+test('a cost whose price cannot be read is in reports as it is in the export', async () => {
+  await ledger.pool.query(`update tallygate.prices set definition = definition || '{"later":1}'`)
+  await costs()
+})
