@@ -90,7 +90,7 @@ async function beginningOf({ statusCode, body }: Dispatcher.ResponseData): Promi
   return text.slice(0, MOST_READ)
 }
 
-/** Errors before a connection is there. */
+/** Errors before a connection is there: nothing is sent over one whose certificate is not trusted. */
 const UNSENT: readonly unknown[] = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -98,6 +98,13 @@ const UNSENT: readonly unknown[] = [
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
 ]
 
 function isUnsent(error: unknown): boolean {

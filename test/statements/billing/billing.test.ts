@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { addDays } from '../../../src/domain/utc-day.ts'
 import {
@@ -142,17 +146,27 @@ test('what may have arrived so long ago that its id is known no longer is not se
   await expect.poll(() => it.standIn.sums()).toEqual(await it.sums([receiver]))
 })
 
-test('a receiver that is away is not thought to have what was never sent', async () => {
-  const receiver = it.receiver('stripe', { url: 'http://127.0.0.1:9' })
+test.each([
+  ['that is away', 'http:', 'ECONNREFUSED'],
+  ['whose certificate is not trusted', 'https:', 'certificate'],
+])('a receiver %s is not thought to have what was never sent', async (_, protocol, problem) => {
+  const tls = createServer({
+    cert: readFileSync('test/fixtures/tls/cert.pem'),
+    key: readFileSync('test/fixtures/tls/key.pem'),
+  })
+  await once(tls.listen(0, '127.0.0.1'), 'listening')
+  const port = protocol === 'https:' ? (tls.address() as AddressInfo).port : 9
+  const receiver = it.receiver('stripe', { url: `${protocol}//127.0.0.1:${port}` })
   await it.map('stripe')
   await it.count([1_000n], { clientId: 'cli_a' })
   const worker = it.start([receiver])
-  await expect.poll(async () => (await selectBillingStates(it.pool))[0]?.problem).toContain('ECONNREFUSED')
+  await expect.poll(async () => (await selectBillingStates(it.pool))[0]?.problem).toContain(problem)
   await worker.close()
+  tls.close()
   const { rows } = await it.pool.query('select tried_at from tallygate.billing_events')
   expect(rows).toEqual([{ tried_at: null }, { tried_at: null }])
   expect(await findings()).toEqual([
-    expect.objectContaining({ state: 'wrong', detail: expect.stringContaining('ECONNREFUSED') }),
+    expect.objectContaining({ state: 'wrong', detail: expect.stringContaining(problem) }),
   ])
 })
 
