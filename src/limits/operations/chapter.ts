@@ -4,6 +4,7 @@ import { raiseSeveral, removeSeveral, setSeveral, topUpScope } from './limit-com
 import { changeLimit, raiseLimit, removeLimit, setLimit, topUpLimit } from './limits.ts'
 import { listLimitChanges, listLimits } from './list-limits.ts'
 import { listRefused } from './refused.ts'
+import { replayOperation } from './replay.ts'
 
 export const LIMITS: Chapter<Ports> = {
   words: 'limits',
@@ -16,6 +17,7 @@ export const LIMITS: Chapter<Ports> = {
     topUpScope,
     listLimitChanges,
     listRefused,
+    replayOperation,
     setLimit,
     changeLimit,
     removeLimit,

@@ -33,7 +33,7 @@ import { changed } from './limits.ts'
  * request changes one limit.
  */
 
-const SCOPE = {
+export const SCOPE = {
   client: textField('The client.', 'name').optional(),
   default: flagField('All clients that have none of their own like it.').optional(),
   key: textField('Only calls with this key of the client.', 'id').optional(),
@@ -41,7 +41,7 @@ const SCOPE = {
   ...SUBJECTS,
 }
 
-const AMOUNTS = {
+export const AMOUNTS = {
   budget: amountField('US dollars, such as 12.50.', 'usd').optional(),
   per: PER.optional(),
   soft: flagField('A budget that alerts and refuses nothing.').optional(),
@@ -192,7 +192,7 @@ interface NamedScope {
 }
 
 /** A change says whose limits it means. */
-function checkScope({ client, default: isDefault, key, group }: NamedScope): void {
+export function checkScope({ client, default: isDefault, key, group }: NamedScope): void {
   if (client === undefined && isDefault !== true && group === undefined)
     throw invalid('client', 'is missing: name a client or group, or say --default for all clients')
   if (group !== undefined && isDefault === true) throw invalid('default', 'does not go with group')
@@ -201,7 +201,7 @@ function checkScope({ client, default: isDefault, key, group }: NamedScope): voi
     throw invalid('key', 'needs client: a default is for every key')
 }
 
-function scopeOf(
+export function scopeOf(
   { pool }: Ports,
   { client, key, model, axis, value, group }: NamedScope,
 ): Promise<LimitScope> {
@@ -221,7 +221,7 @@ interface Amounts extends Readonly<Partial<Record<keyof typeof KINDS, string | n
 }
 
 /** The limits that the options name, each with its amount. */
-function readSorts(asked: Amounts) {
+export function readSorts(asked: Amounts) {
   const { per, soft } = asked
   if (asked.budget === undefined && per !== undefined) throw invalid('per', 'needs budget')
   if (asked.budget === undefined && soft === true) throw invalid('soft', 'needs budget')

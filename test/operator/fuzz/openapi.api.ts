@@ -53,6 +53,8 @@ const UNSAID: Readonly<Record<string, string>> = {
   getUsageOfAll: 'parameters of a query that need each other; a cursor is of the same query',
   getUsage: 'period is in place of days',
   exportUsage: 'the first day is not behind the last one; by an axis two formats are',
+  supposeUsage: 'period is in place of days; two tiers differ; upstreams that there are',
+  replayLimit: 'one limit at a time; what it may say, by its kind; period is in place of days',
   setLimit: 'what a limit may say, by its kind; days to come',
   changeLimit: 'the kind of the limit with this id says what it may say',
   raiseLimit: 'the kind of the limit with this id; moments gone by',
