@@ -5,11 +5,12 @@ import { addReceiver } from '../../src/alerts/receivers.ts'
 import { booksDiffer } from '../../src/corrections/conditions.ts'
 import { ALERT_KINDS } from '../../src/doctor/conditions.ts'
 import type { AlertPayload } from '../../src/domain/conditions/condition.ts'
+import { addDays } from '../../src/domain/utc-day.ts'
 import { SILENT_LOG } from '../../src/lib/logger.ts'
 import { noWorkerRuns } from '../../src/store/conditions/workers.ts'
 import { openRedis } from '../../src/store/connection/redis.ts'
 import { createAlertWatch } from '../../workers/alerts/alert-watch.ts'
-import { addAccount, addBudget } from '../alerts/budget-usage.ts'
+import { addAccount, addBudget, addSpending } from '../alerts/budget-usage.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 import { settled } from './settled.ts'
@@ -39,6 +40,15 @@ test('every kind of alert, as it is sent in each format', async () => {
       amount: 1_000_000_000_000n,
       soft: true,
     })
+    await addAccount(pool, 'spender')
+    await addSpending(
+      pool,
+      Array.from({ length: 9 }, (_, week) => ({
+        client: 'spender',
+        day: addDays(TODAY, -7 * week),
+        costPico: (week === 0 ? 90n : 10n) * 1_000_000_000_000n,
+      })),
+    )
     const watch = createAlertWatch({
       pool,
       redis,
