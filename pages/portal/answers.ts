@@ -34,6 +34,9 @@ export interface OwnUsage extends OwnUsageRow {
 interface LimitScope {
   readonly key_id: string | null
   readonly model: string | null
+  readonly group?: string
+  readonly axis?: string
+  readonly value?: string | null
 }
 
 /** A budget in US dollars, or a rate in numbers. */

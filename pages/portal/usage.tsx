@@ -212,7 +212,11 @@ const RATES = { requests: 'Requests a minute', tokens: 'Tokens a minute', concur
 
 function Limits({ limits }: { readonly limits: readonly OwnLimit[] }) {
   const left = (limit: OwnLimit) =>
-    limit.kind === 'budget' ? shareOf(limit.left_usd, limit.limit_usd) : shareOf(limit.remaining, limit.limit)
+    isOfEach(limit)
+      ? 1
+      : limit.kind === 'budget'
+        ? shareOf(limit.left_usd, limit.limit_usd)
+        : shareOf(limit.remaining, limit.limit)
   return (
     <Table
       label="What is left"
@@ -225,7 +229,9 @@ function Limits({ limits }: { readonly limits: readonly OwnLimit[] }) {
             <>
               <Name
                 of={nameOf(limit)}
-                detail={[limit.model, limit.key_id].filter((one) => one !== null).join(' · ')}
+                detail={[limit.group, subjectOf(limit), limit.model, limit.key_id]
+                  .filter(Boolean)
+                  .join(' · ')}
               />
               {left(limit) === 0 && <span class="badge">used up</span>}
               <Share of={1 - left(limit)} />
@@ -234,7 +240,14 @@ function Limits({ limits }: { readonly limits: readonly OwnLimit[] }) {
         },
         {
           heading: 'Left',
-          cell: (limit) => (limit.kind === 'budget' ? <Usd of={limit.left_usd} /> : count(limit.remaining)),
+          cell: (limit) =>
+            isOfEach(limit) ? (
+              ''
+            ) : limit.kind === 'budget' ? (
+              <Usd of={limit.left_usd} />
+            ) : (
+              count(limit.remaining)
+            ),
         },
         {
           heading: 'Of',
@@ -251,12 +264,23 @@ function shareOf(left: number, whole: number): number {
   return whole > 0 ? Math.min(1, Math.max(0, left / whole)) : 0
 }
 
+/** Each value of an axis has it, and its own left. */
+function isOfEach({ axis, value }: OwnLimit): boolean {
+  return axis !== undefined && value === null
+}
+
+function subjectOf({ axis, value }: OwnLimit): string {
+  if (axis === undefined) return ''
+  return value === null ? `each ${axis}` : `${axis} ${value}`
+}
+
 function nameOf(limit: OwnLimit): string {
   if (limit.kind !== 'budget') return RATES[limit.kind]
   return `${limit.soft ? 'Watched budget' : 'Budget'} ${PER[limit.per]}`
 }
 
 function beginsAgain(limit: OwnLimit): string {
+  if (isOfEach(limit)) return ''
   if (limit.kind === 'budget')
     return limit.until === null ? 'never' : `${shortDay(limit.until.slice(0, 10))}, 00:00`
   return limit.reset_seconds > 0 ? `in ${milliseconds(Math.ceil(limit.reset_seconds) * 1_000)}` : 'now'

@@ -20,6 +20,8 @@ import { addRefusedCalls } from './table/refused-calls.ts'
 
 /** A gateway that starts waits so long to learn its limits, as calls that come before pass without. */
 const FIRST_READ_MS = 2_000
+/** A client is shown so many limits of groups and values: each has a sum of its own. */
+const MOST_BESIDES = 100
 /** At the end, for the counts of refused calls. */
 const LAST_COUNTS_MS = 500
 
@@ -210,8 +212,10 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
     isDegraded: () => !directory.ready || !groups.ready || limiter.stats().isDegraded,
     holding,
     answer: async (summaries, clientId, keyId) => {
-      const rateOf = (limitId: string) => limiter.rateOf(clientId, limitId)
-      return await answerLimits(summaries, clientId, holding(clientId, keyId), rateOf, now())
+      const rateOf = (limit: Limit) => limiter.rateOf(clientId, limit)
+      const besides = directory.besides(clientId).filter((limit) => keyId === null || isOfKey(limit, keyId))
+      const limits = [...holding(clientId, keyId), ...besides.slice(0, MOST_BESIDES)]
+      return await answerLimits(summaries, clientId, limits, rateOf, now())
     },
     async close() {
       await limiter.close()

@@ -172,13 +172,17 @@ export async function answerLimits(
   pool: Postgres,
   clientId: string,
   limits: readonly Limit[],
-  rateOf: (limitId: string) => RateLeft | null,
+  rateOf: (limit: Limit) => RateLeft | null,
   nowMs: number,
 ) {
   const named = limits.map((limit) => ({ limit, client: null }))
   const shown = await showLimits(pool, named, clientId, nowMs)
+  const groups = await selectGroupNames(
+    pool,
+    limits.flatMap(({ groupId }) => groupId ?? []),
+  )
   return shown.map(({ limit, spent }) => {
-    const { kind, keyId, model, raise, per, isSoft } = limit
+    const { kind, groupId, axis, value, keyId, model, raise, per, isSoft } = limit
     const amount = amountAt(limit, nowMs)
     const isRaised = raise !== null && nowMs < raise.untilMs
     const terms = {
@@ -186,9 +190,16 @@ export async function answerLimits(
       key_id: keyId,
       model,
       raised_until: isRaised ? new Date(raise.untilMs).toISOString() : null,
+      ...(groupId === null ? {} : { group: groups.get(groupId) ?? groupId }),
+      ...(axis === null ? {} : { axis, value }),
     }
+    // Each value has its own left, and there may be any number of them.
+    if (axis !== null && value === null)
+      return kind === 'budget'
+        ? { ...terms, per, soft: isSoft, ...usdOf('limit_usd', amount) }
+        : { ...terms, limit: Number(amount) }
     if (spent === null) {
-      const rate = rateOf(limit.id)
+      const rate = rateOf(limit)
       const remaining = rate === null ? Number(amount) : Math.max(0, Math.floor(rate.remaining))
       return {
         ...terms,
@@ -211,6 +222,18 @@ export async function answerLimits(
       until: toDay === null ? null : `${addDays(toDay, 1)}T00:00:00.000Z`,
     }
   })
+}
+
+async function selectGroupNames(
+  pool: Postgres,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await pool.query<{ id: string; name: string }>(
+    `select id, name from ${SCHEMA}.groups where id = any($1::text[])`,
+    [ids],
+  )
+  return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
 /** An amount as the nearest JSON number, and exactly as text beside it. */

@@ -3,7 +3,9 @@ import { addReceiver } from '../../src/alerts/receivers.ts'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { findReachedByGroups, findReachedThresholds } from '../../src/limits/conditions/budgets.ts'
+import { answerLimits } from '../../src/limits/shown-limits.ts'
 import { type SpendAccount, selectSpent } from '../../src/limits/spent/select-spent.ts'
+import type { LimitScope } from '../../src/limits/subject.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
@@ -101,6 +103,28 @@ test('limits of a client, a group, and values within each are apart, and none is
     ids.add(set?.id)
   }
   expect(ids.size).toBe(scopes.length)
+})
+
+test('a client is shown what its group has left, and of limits for each value what each has', async () => {
+  const today = utcDayOf(Date.now())
+  const set = async (scope: LimitScope) => await setLimits(ledger.pool, scope, [order], 'test')
+  const order = budget(150n, { per: 'day' })
+  const limits = [
+    ...(await set(scopeOf(null, { groupId: 'grp_t' }))),
+    ...(await set(scopeOf(null, { groupId: 'grp_t', axis: 'user' }))),
+    ...(await set(scopeOf(null, { axis: 'user', value: 'ann' }))),
+  ]
+  await add(
+    { day: today, clientId: 'cli_b', costPico: '20' },
+    { day: today, clientId: 'cli_a', axes: 'user=ann' },
+  )
+  const shown = await answerLimits(ledger.pool, 'cli_a', limits, () => null, Date.parse(`${today}T00:00:00Z`))
+  expect(shown).toMatchObject([
+    { group: 'team', left_usd_text: '0.00000000003' },
+    { group: 'team', axis: 'user', value: null, limit_usd_text: '0.00000000015' },
+    { axis: 'user', value: 'ann', left_usd_text: '0.00000000005' },
+  ])
+  expect(shown[1]).not.toHaveProperty('left_usd')
 })
 
 test('an alert names the group that has spent a threshold of its budget', async () => {

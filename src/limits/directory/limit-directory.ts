@@ -42,6 +42,8 @@ export interface LimitDirectory {
   of(clientId: string): readonly Limit[]
   /** Groups, and values of axes. */
   readonly others: OtherSubjects
+  /** Their limits that may hold for calls of the client. */
+  besides(clientId: string): readonly Limit[]
   /** Rises with every change that `of` shows. */
   readonly version: number
   /** Whether the limits were read at least once. */
@@ -96,6 +98,10 @@ class PolledLimitDirectory implements LimitDirectory {
 
   get others(): OtherSubjects {
     return this.#table.others
+  }
+
+  besides(clientId: string): readonly Limit[] {
+    return this.#table.besides(clientId)
   }
 
   get version(): number {

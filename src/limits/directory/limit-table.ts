@@ -104,6 +104,20 @@ class OtherLimits implements OtherSubjects {
     return ofGroups.length === 0 ? found : [...found, ...ofGroups]
   }
 
+  /** All that may hold for calls of the client. */
+  holding(clientId: string): readonly Limit[] {
+    const groups = this.#groupsOf(clientId)
+    const ofAxes = [...this.#ofAxes.values()].flatMap((owners) => {
+      const all = (owner: string) => {
+        const { each = [], named = new Map<string, Limit[]>() } = owners.get(owner) ?? {}
+        return [...each, ...[...named.values()].flat()]
+      }
+      const ofGroups = groups.flatMap((groupId) => all(ownerOf({ clientId: null, groupId })))
+      return [...withDefaults(all(clientId), all('')), ...ofGroups]
+    })
+    return [...groups.flatMap((groupId) => this.#ofGroups.get(groupId) ?? []), ...ofAxes]
+  }
+
   limitsOf({ clientId, groupId, axis, value }: Subject): readonly Limit[] {
     if (axis === null || value === null) return this.#ofGroups.get(groupId ?? '') ?? NO_LIMITS
     return this.#listOf({ clientId, groupId }, axis, value)
@@ -154,7 +168,7 @@ export class LimitTable {
   readonly #byClient = new Map<string, ClientLimits>()
   #defaults: readonly Limit[] = NO_LIMITS
   readonly #groupsOf: GroupsOf
-  #others: OtherSubjects = NO_OTHERS
+  #others: OtherLimits | null = null
   /** The limits that a reading of all of them has found; `null`: none is under way. */
   #found: Set<string> | null = null
 
@@ -168,7 +182,12 @@ export class LimitTable {
 
   /** Groups, and values of axes: another object after a change of their limits. */
   get others(): OtherSubjects {
-    return this.#others
+    return this.#others ?? NO_OTHERS
+  }
+
+  /** Of its groups, and of values of axes, those that may hold for calls of a client. */
+  besides(clientId: string): readonly Limit[] {
+    return this.#others?.holding(clientId) ?? NO_LIMITS
   }
 
   /**
@@ -201,7 +220,7 @@ export class LimitTable {
     }
     if (isOther) {
       const others = [...this.#byId.values()].filter(isOfOther)
-      this.#others = others.length === 0 ? NO_OTHERS : new OtherLimits(others, this.#groupsOf)
+      this.#others = others.length === 0 ? null : new OtherLimits(others, this.#groupsOf)
     }
     if (!isDefault) return clients
     this.#defaults = [...this.#byId.values()].filter((limit) => limit.clientId === null && !isOfOther(limit))

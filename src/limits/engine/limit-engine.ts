@@ -1,4 +1,5 @@
-import { isOfKey } from '../limit.ts'
+import { isOfKey, type Limit } from '../limit.ts'
+import { subjectOf } from '../subject.ts'
 import type { BudgetAccount } from './budget-account.ts'
 import type { CallLimits } from './call-limits.ts'
 import type { LimitEngineOptions } from './engine-options.ts'
@@ -94,11 +95,11 @@ export class LimitEngine implements Limiter {
     return requests === null && tokens === null ? NO_RATES : { requests, tokens }
   }
 
-  rateOf(clientId: string, limitId: string): RateHeader | null {
-    const limits = this.#options.limitsOf(clientId)
-    const limit = limits.find(({ id, kind }) => id === limitId && kind !== 'budget')
-    if (limit === undefined) return null
-    const holding = this.#work.subjects.get(clientId)?.subject.rates.get(limitId)
+  rateOf(clientId: string, limit: Limit): RateHeader | null {
+    if (limit.kind === 'budget') return null
+    const { groupId, axis, value } = limit
+    const { id } = subjectOf({ clientId: groupId === null ? clientId : null, groupId, axis, value })
+    const holding = this.#work.subjects.get(id)?.subject.rates.get(limit.id)
     if (holding !== undefined) return strictest(null, holding, this.#options.now())
     return { limit: Number(limit.amount), remaining: Number(limit.amount), resetMs: 0 }
   }

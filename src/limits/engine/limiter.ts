@@ -1,5 +1,6 @@
 import type { ErrorDetail } from '../../http/errors.ts'
 import { coversModel } from '../covers-model.ts'
+import type { Limit } from '../limit.ts'
 
 /** What a call that runs a model may cost and use, before it goes upstream. */
 export interface ExpectedUse {
@@ -154,7 +155,7 @@ export interface Limiter {
   admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null>
   /** As of now, for the answer's headers. */
   rates(call: LimitedCall): RateHeaders
-  /** The same of one limit, of requests, tokens or calls at once; `null`: there is no such limit. */
-  rateOf(clientId: string, limitId: string): RateHeader | null
+  /** The same of one limit that holds for calls of the client; `null`: it is a budget. */
+  rateOf(clientId: string, limit: Limit): RateHeader | null
   stats(): LimiterStats
 }

@@ -38,6 +38,11 @@ export const CLIENT_LIMIT = shownDocument('ClientLimit', {
   model: shownTextOrNull('Only calls of this model, a name or `prefix*`. null: of all.'),
   raised_until: shownTextOrNull('The limit is raised until then. null: it is not.'),
   ...optional({
+    group: shownText('All clients of this group, which share it. Left out: of this client alone.'),
+    axis: shownText('Only calls with a value of this axis.'),
+    value: shownTextOrNull(
+      'Only those with this value. null: each value has it, and what each has left is not shown.',
+    ),
     limit: shownCount('Of a rate.'),
     remaining: shownCount('What is left of a rate now.'),
     reset_seconds: z

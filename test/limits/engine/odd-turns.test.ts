@@ -21,13 +21,17 @@ test('a call that is settled and released twice counts once', async () => {
     reservation.release()
   }
   expect(fleet.first.rates(callOf({ model: 'm' })).tokens).toMatchObject({ remaining: 950 })
-  expect(fleet.first.rateOf('c', 'n')).toMatchObject({ remaining: 2 })
+  expect(fleet.first.rateOf('c', limitOf('n', { kind: 'concurrent', amount: 2n }))).toMatchObject({
+    remaining: 2,
+  })
   const last = held(await admit(fleet.first, callOf()))
   last.release()
   last.release()
   last.settle(charge(CENT), 2)
   last.settle(charge(CENT), 3)
-  expect(fleet.first.rateOf('c', 'n')).toMatchObject({ remaining: 2 })
+  expect(fleet.first.rateOf('c', limitOf('n', { kind: 'concurrent', amount: 2n }))).toMatchObject({
+    remaining: 2,
+  })
   expect(await admit(fleet.first, callOf())).toMatchObject({
     detail: { message: expect.stringContaining('is spent: 1 USD') },
   })
@@ -57,7 +61,10 @@ test('limits that are lowered and removed while calls run leave nothing behind',
   expect(fleet.first.admit(callOf())).toBeNull()
   fleet.limits = [budget, slots]
   await fleet.pass(300)
-  expect(fleet.first.rateOf('c', 'n')).toMatchObject({ limit: 3, remaining: 3 })
+  expect(fleet.first.rateOf('c', limitOf('n', { kind: 'concurrent', amount: 3n }))).toMatchObject({
+    limit: 3,
+    remaining: 3,
+  })
   held(await admit(fleet.first, callOf()))
 })
 

@@ -95,6 +95,23 @@ test("a client's limits for values take the place of the defaults, and those for
   expect(table.of('c')).toEqual([])
 })
 
+test("a client's limits beside its own are those of its groups, and of values, without what others replace", () => {
+  const table = new LimitTable((clientId) => (clientId === 'c' ? ['team', 'division'] : []))
+  const limits = [
+    limitOf('client'),
+    limitOf('team', { clientId: null, groupId: 'team' }),
+    limitOf('other team', { clientId: null, groupId: 'other' }),
+    limitOf('division each', { clientId: null, groupId: 'division', axis: 'user' }),
+    limitOf('default each', { clientId: null, axis: 'user' }),
+    limitOf('own each', { axis: 'user' }),
+    limitOf('own bob', { axis: 'user', value: 'bob' }),
+  ]
+  table.update(limits.map((limit) => ({ id: limit.id, limit })))
+  const idsOf = (clientId: string) => table.besides(clientId).map(({ id }) => id)
+  expect(idsOf('c')).toEqual(['team', 'own each', 'own bob', 'division each'])
+  expect(idsOf('d')).toEqual(['default each'])
+})
+
 /** Four levels at one call. */
 const LEVELS = [
   limitOf('key', { keyId: 'k', amount: 5n * USD }),
