@@ -110,7 +110,7 @@ export interface ConfigFile {
   readonly objects: 'owned' | 'shared'
   /** Whose programs are answered as they expect it; `null`: no others than those of the APIs. */
   readonly compat: 'litellm' | null
-  /** Clients whose answers say what they cost, `*`: all; `null`: none. */
+  /** Clients by name, and keys by id, whose answers say what they cost, `*`: all; `null`: none. */
   readonly costInAnswers: readonly string[] | null
   /** `null`: the file has no `limits`. */
   readonly estimates: EstimateConfig | null
@@ -151,10 +151,10 @@ const sections = z.strictObject({
 /** What the file may have at its top. */
 export const SECTIONS: readonly string[] = Object.keys(sections.shape)
 
-/** Names of clients. */
+/** Names of clients, and ids of keys. */
 const costInAnswers = z
   .array(z.string().min(1, 'must not be empty'))
-  .min(1, 'must name a client, or be ["*"]')
+  .min(1, 'must name a client or a key, or be ["*"]')
 
 const objectSharing = z.enum(['owned', 'shared'])
 

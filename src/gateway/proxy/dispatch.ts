@@ -24,6 +24,7 @@ import type { AttemptSpan } from '../tracing/call-span.ts'
 import { COST_REQUEST_HEADER } from './cost-comment.ts'
 import type { CallServices } from './exchange.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
+import { showsCostTo } from './headers/cost-headers.ts'
 import { forwardableRequestHeaders, type HeaderOptions } from './headers/headers.ts'
 import { repeatedHeadFields } from './headers/repeated-head.ts'
 import { addressMapper, findAddressMembers, type MapAddress, mapMembers } from './own-addresses.ts'
@@ -199,7 +200,7 @@ function exchangeContext(
     rates: admission.rates,
     mapAddress,
     liteLlm: services.shownLimits && callHeaders(shownCall(admission, open, services.shownLimits), now()),
-    showsCost: config.costInAnswers && isShownCost(config.costInAnswers, admission.caller.clientName),
+    showsCost: config.costInAnswers && showsCostTo(config.costInAnswers, admission.caller),
     commentsCost:
       config.costInAnswers !== null && admission.request.headers[COST_REQUEST_HEADER] === 'comment',
     span: admission.span,
@@ -208,10 +209,6 @@ function exchangeContext(
     onEnd: () => admission.release(),
   }
   return gate === null ? context : { ...context, attempt: gate.state }
-}
-
-function isShownCost(clients: readonly string[], name: string): boolean {
-  return clients.includes('*') || clients.includes(name)
 }
 
 function shownCall(

@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NO_USAGE } from '../../../src/call/usage.ts'
 import { CostComment } from '../../../src/gateway/proxy/cost-comment.ts'
+import { showsCostTo } from '../../../src/gateway/proxy/headers/cost-headers.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { chatAnswer, startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
@@ -136,4 +137,10 @@ test('another client gets what the upstream sent, byte for byte', async () => {
     expect(shownIn(plain.head.headers)).toEqual({ 'x-tallygate-cost-usd': '9' })
     expect(plain.head.trailers).toEqual({})
   }
+})
+
+test('clients are named by their names, and keys by their ids', () => {
+  const caller = { clientName: 'acme', keyId: 'key_1' }
+  for (const named of [['*'], ['acme'], ['other', 'key_1']]) expect(showsCostTo(named, caller)).toBe(true)
+  for (const named of [['other'], ['key_2', 'acm']]) expect(showsCostTo(named, caller)).toBe(false)
 })

@@ -9,6 +9,14 @@ const NAMES: ReadonlySet<string> = new Set(
   ['cost-usd', 'input-tokens', 'output-tokens'].map((name) => PREFIX + name),
 )
 
+/** @param named Names of clients and ids of keys, `*`: all. */
+export function showsCostTo(
+  named: readonly string[],
+  { clientName, keyId }: { readonly clientName: string; readonly keyId: string },
+): boolean {
+  return named.includes('*') || named.includes(clientName) || named.includes(keyId)
+}
+
 /** Its cost and counts as names and values. What is not known is left out. */
 export function costFields({ costPico, usage }: ShownCost): readonly (readonly [string, string])[] {
   const cost = costPico === null ? null : picoToUsdText(BigInt(costPico))
