@@ -57,6 +57,13 @@ export interface NetworkScope {
   readonly limit: number
 }
 
+/** Of the days before, in SQL: where the key of `n` was used from, and whether that was its network. */
+const BEFORE = `select from ${SCHEMA}.key_networks b where b.day < $1 and b.key_id = n.key_id`
+const IS_KNOWN = `exists (${BEFORE} and b.network = n.network)`
+
+const OF_CLIENT = `n.key_id in (
+  select k.id from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id where c.name = $3)`
+
 /** New networks first, then those with most calls. */
 export async function selectNetworks(
   pool: Postgres,
@@ -72,19 +79,21 @@ export async function selectNetworks(
     calls: string
     is_new: boolean
   }>(
-    `select * from (
-       select c.name as client, n.key_id, k.name as key_name, n.network, min(n.day) as first_day,
-         max(n.day) as last_day, sum(n.calls)::text as calls,
-         exists (select from ${SCHEMA}.key_networks b where b.key_id = n.key_id and b.day < $1)
-           and not exists (select from ${SCHEMA}.key_networks b
-             where b.key_id = n.key_id and b.day < $1 and b.network = n.network) as is_new
+    `select c.name as client, n.key_id, k.name as key_name, n.network, n.first_day, n.last_day,
+       n.calls::text as calls, n.is_new
+     from (
+       select n.key_id, n.network, min(n.day) as first_day, max(n.day) as last_day, sum(n.calls) as calls,
+         ${onlyNew ? 'true' : `not ${IS_KNOWN} and exists (${BEFORE})`} as is_new
        from ${SCHEMA}.key_networks n
-       join ${SCHEMA}.keys k on k.id = n.key_id join ${SCHEMA}.clients c on c.id = k.client_id
-       where n.day between $1 and $2 and ($3::text is null or c.name = $3) and ($4::text is null or n.key_id = $4)
-       group by c.name, n.key_id, k.name, n.network) n
-     where is_new or not $5::boolean
-     order by is_new desc, calls::numeric desc, key_id, network limit $6`,
-    [fromDay, toDay, client, keyId, onlyNew, limit],
+       where n.day between $1 and $2 and ($4::text is null or n.key_id = $4)
+         and ${client === null ? '$3::text is null' : OF_CLIENT}
+         -- Before they are summed up: few of the rows are new.
+         ${onlyNew ? `and not ${IS_KNOWN}` : ''}
+       group by n.key_id, n.network) n
+     join ${SCHEMA}.keys k on k.id = n.key_id join ${SCHEMA}.clients c on c.id = k.client_id
+     ${onlyNew ? `where exists (${BEFORE})` : ''}
+     order by n.is_new desc, n.calls desc, n.key_id, n.network limit $5`,
+    [fromDay, toDay, client, keyId, limit],
   )
   return rows.map((row) => ({
     client: row.client,
