@@ -74,7 +74,7 @@ import { KAFKA_CHAPTER } from '../usage/operations/kafka.ts'
 import { ownCalls } from '../usage/operations/own-calls.ts'
 import { exportOwnUsage, ownUsage } from '../usage/operations/own-usage.ts'
 import { listContradictions, listDifferences } from '../usage/operations/price-checks.ts'
-import { REPORT_CHAPTER, type ReportPorts } from '../usage/operations/report.ts'
+import { ownReport, REPORT_CHAPTER } from '../usage/operations/report.ts'
 import { listUnpriced, type UnpricedPorts } from '../usage/operations/unpriced.ts'
 import { USAGE_CHAPTER, type UsagePorts } from '../usage/operations/usage.ts'
 import { type ApplyPorts, applyChapters } from './apply/apply-operations.ts'
@@ -86,7 +86,6 @@ export interface AllPorts
     LedgerPorts,
     DoctorPorts,
     UsagePorts,
-    ReportPorts,
     AxisPorts,
     UnpricedPorts,
     UpdatePorts,
@@ -215,6 +214,7 @@ export interface OwnPorts extends OwnLimitPorts, OwnPricePorts {}
 export const CLIENT_OPERATIONS: readonly AnyOperation<OwnPorts>[] = [
   ownAccount,
   ownUsage,
+  ownReport,
   exportOwnUsage,
   ownLimits,
   ownRefused,

@@ -6,7 +6,7 @@ import { findClient } from '../../src/keys/clients.ts'
 import { NO_PROGRESS } from '../../src/operations/ports.ts'
 import { answerError } from '../../src/operator/admin-answers.ts'
 import { serveOperations } from '../../src/operator/serve-operations.ts'
-import { REPORT_CHAPTER } from '../../src/usage/operations/report.ts'
+import { ownReport } from '../../src/usage/operations/report.ts'
 import { json, run } from '../cli/command-line.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
 import { addDailyUsage } from './support/daily-usage.ts'
@@ -181,7 +181,7 @@ test('a client asks of itself alone: no parameter shows it another, or an upstre
   const found = await findClient(pool, 'acme')
   const app = Fastify()
   app.setErrorHandler((error, _request, reply) => answerError(error as Error, reply))
-  serveOperations(app, REPORT_CHAPTER.operations, {
+  serveOperations(app, [ownReport], {
     actorOf: () => ({ name: 'acme', from: 'here', who: 'acme' }),
     ports: () => ({
       pool,
@@ -190,7 +190,7 @@ test('a client asks of itself alone: no parameter shows it another, or an upstre
       holds: () => false,
       progress: () => NO_PROGRESS,
       remark() {},
-      ownClient: { id: found?.id ?? '', name: 'acme' },
+      client: { id: found?.id ?? '', name: 'acme', key: null, models: null, tokenEndsAt: new Date(0) },
     }),
     announce() {},
     openLong: () => pool,
@@ -208,7 +208,10 @@ test('a client asks of itself alone: no parameter shows it another, or an upstre
     ['?client=other', 'client'],
     ['?client=acme', 'client'],
     ['?upstream=default', 'upstream'],
+    ['?group=acme', 'group'],
+    ['?costs=true', 'costs'],
     ['?group_by=client', 'group_by'],
+    ['?group_by=group', 'group_by'],
     ['?group_by=model,upstream', 'group_by'],
   ])
     expect(await ask(query ?? '')).toMatchObject({ status: 400, document: { error: { param } } })

@@ -16,8 +16,15 @@ import {
   modelNameField,
   textField,
 } from '../../operations/fields.ts'
-import { type Chapter, type InputOf, Part, renderedOperation, Unchanged } from '../../operations/operation.ts'
-import type { Ports } from '../../operations/ports.ts'
+import {
+  type Chapter,
+  FOR_THE_PAGE,
+  type InputOf,
+  Part,
+  renderedOperation,
+  Unchanged,
+} from '../../operations/operation.ts'
+import type { ClientPorts, Ports } from '../../operations/ports.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { badCursor, invalid, noClient } from '../../operations/refuse.ts'
 import { renderTable } from '../../operations/table.ts'
@@ -41,15 +48,17 @@ import {
 import type { ReportTotals } from '../report/select-report.ts'
 import { checkPeriod, PERIOD_FIELDS, PERIOD_OPTIONS, periodAsked } from './asked-period.ts'
 
-export interface ReportPorts extends Ports {
-  /** The client that asks, of itself alone. Absent: an operator asks, of any. */
-  readonly ownClient?: { readonly id: string; readonly name: string }
-}
-
 const MOST_TOP = 50
 const DEFAULT_ROWS = 100
 const DEFAULT_TOP = 10
 const AXIS_VALUE = new RegExp(`${AXIS_NAME.source.slice(0, -1)}=.{1,160}$`)
+
+function groupByField<const Name extends ReportGroup>(names: readonly Name[], description: string) {
+  const item = z.templateLiteral(['axis:', z.string().regex(AXIS_NAME)])
+  return groupsField(names, description, { item, text: 'axis:NAME' })
+    .refine((groups) => groups.length <= MOST_GROUPS, `must name at most ${MOST_GROUPS}`)
+    .optional()
+}
 
 const FIELDS = {
   ...PERIOD_FIELDS,
@@ -61,13 +70,10 @@ const FIELDS = {
     INTERVALS,
     'Adds series of sums by day, by week from Monday, or by month.',
   ).optional(),
-  group_by: groupsField(
+  group_by: groupByField(
     REPORT_GROUPS,
     `Breaks it down by at most two of ${REPORT_GROUPS.join(', ')}, or by axis:NAME, alone or with client or group. group: those right below the one asked for, or the topmost ones.`,
-    { item: z.templateLiteral(['axis:', z.string().regex(AXIS_NAME)]), text: 'axis:NAME' },
-  )
-    .refine((groups) => groups.length <= MOST_GROUPS, `must name at most ${MOST_GROUPS}`)
-    .optional(),
+  ),
   client: clientField('Only what this client used, by its name.').optional(),
   group: textField(
     'Only what clients in this group of clients or below it used, each on the days it was there. By its id or name.',
@@ -177,11 +183,9 @@ export const reportOperation = renderedOperation({
   errors: ['not_found'],
   isReport: true,
   isConditional: true,
-  async run({ pool, read, now, holds, ownClient }: ReportPorts, asked) {
-    if (ownClient !== undefined) refuseOthers(asked)
-    const found = asked.client === undefined ? null : await findClient(pool, asked.client)
-    if (asked.client !== undefined && found === null) throw noClient(asked.client)
-    const client = ownClient ?? found
+  async run({ pool, read, now, holds }: Ports, asked) {
+    const client = asked.client === undefined ? null : await findClient(pool, asked.client)
+    if (asked.client !== undefined && client === null) throw noClient(asked.client)
     const group = asked.group === undefined ? null : await getGroupOfAnyDay(pool, asked.group)
     const known = { ...(client && { client: client.id }), ...(group && { group: group.id }) }
     const query = queryOf(asked, known, now())
@@ -194,17 +198,32 @@ export const reportOperation = renderedOperation({
   command: { words: 'report', options: PERIOD_OPTIONS, print: textOf },
 })
 
-/** A client sees itself alone, and no upstream. */
-function refuseOthers({ client, upstream, group, costs, group_by: groupBy = [] }: Asked): void {
-  if (costs) throw invalid('costs', 'must be left out')
-  if (client !== undefined) throw invalid('client', 'must be left out: a client sees itself alone')
-  if (upstream !== undefined) throw invalid('upstream', 'must be left out')
-  if (group !== undefined) throw invalid('group', 'must be left out')
-  if (groupBy.some((one) => one === 'client' || one === 'upstream' || isClientGroup(one)))
-    throw invalid('group_by', 'must name key, model, both, or axis:NAME')
-}
+/** A client sees itself alone, and neither upstreams nor what its calls cost the operator. */
+const { client: _client, group: _group, upstream: _upstream, costs: _costs, ...OWN_FIELDS } = FIELDS
 
-export const REPORT_CHAPTER: Chapter<ReportPorts> = {
+export const ownReport = renderedOperation({
+  name: 'own.report',
+  summary: 'Shows what the client used and what it cost: totals, series, and what it used most.',
+  role: 'client',
+  http: { method: 'GET', path: '/report', id: 'getOwnReport' },
+  input: {
+    ...OWN_FIELDS,
+    group_by: groupByField(['key', 'model'], 'Breaks it down by key, model, both, or by axis:NAME alone.'),
+  },
+  check: (asked) => check({ ...asked, costs: false }),
+  answer: REPORT,
+  gives: 'The report.',
+  command: FOR_THE_PAGE,
+  async run({ read, now, client, holds }: ClientPorts, asked) {
+    const query = queryOf({ ...asked, costs: false }, { client: client.id }, now())
+    const answer = await read((from) => readReport(from, query, holds))
+    if (answer.kind === 'same') throw new Error('a client holds no answer')
+    return new Part(answer.report, answer.next)
+  },
+  render: renderReport,
+})
+
+export const REPORT_CHAPTER: Chapter<Ports> = {
   words: 'report',
   about: 'What was used, and what it cost, beside the time before.',
   operations: [reportOperation],
