@@ -5,6 +5,7 @@ import type { repriceOperation } from '../../src/corrections/operations/reprice.
 import type { verifyOperation } from '../../src/corrections/operations/verify.ts'
 import type { doctorOperation, listProcesses } from '../../src/doctor/health-operations.ts'
 import type { listClientsOperation } from '../../src/keys/operations/clients.ts'
+import type { listGroupsOperation } from '../../src/keys/operations/groups.ts'
 import type { listKeysOperation } from '../../src/keys/operations/keys.ts'
 import type { listNetworksOperation } from '../../src/keys/operations/networks.ts'
 import type { listTokensOperation } from '../../src/keys/operations/tokens.ts'
@@ -12,11 +13,16 @@ import type { ledgerGaps, ledgerStatus } from '../../src/ledger/operations/ledge
 import type { listLimitChanges, listLimits } from '../../src/limits/operations/list-limits.ts'
 import type { listRefused } from '../../src/limits/operations/refused.ts'
 import type { listAudit } from '../../src/operations/audit/audit-operation.ts'
+import type { listContracts } from '../../src/pricing/operations/contracts.ts'
 import type { listDoubts } from '../../src/pricing/operations/doubts.ts'
 import type { showModelPrices } from '../../src/pricing/operations/show.ts'
 import type { listLetters } from '../../src/rollup/dead-letter-operations.ts'
+import type { showGroupStatement } from '../../src/statements/group-statement.ts'
+import type { listStatements, showStatement } from '../../src/statements/operations.ts'
 import type { explainOperation } from '../../src/usage/calls/call-operations.ts'
 import type { listCallsOperation } from '../../src/usage/calls/list-operations.ts'
+import type { listCharges } from '../../src/usage/operations/charges.ts'
+import type { groupUsage } from '../../src/usage/operations/group-usage.ts'
 import type { listContradictions, listDifferences } from '../../src/usage/operations/price-checks.ts'
 import type { reportOperation } from '../../src/usage/operations/report.ts'
 import type { listUnpriced } from '../../src/usage/operations/unpriced.ts'
@@ -30,6 +36,9 @@ export type ReportRow = Report['rows'][number]
 export type Axis = RowOf<typeof listAxes>
 export type Verification = AnswerOf<typeof verifyOperation>
 export type Client = RowOf<typeof listClientsOperation>
+export type Group = RowOf<typeof listGroupsOperation>
+export type GroupUsage = AnswerOf<typeof groupUsage>
+export type GroupStatement = AnswerOf<typeof showGroupStatement>
 export type Key = RowOf<typeof listKeysOperation>
 export type Network = RowOf<typeof listNetworksOperation>
 export type Token = RowOf<typeof listTokensOperation>
@@ -44,6 +53,10 @@ export type Difference = RowOf<typeof listDifferences>
 export type Contradictions = AnswerOf<typeof listContradictions>
 export type Unpriced = RowOf<typeof listUnpriced>
 export type CostOfCall = RowOf<typeof explainOperation>
+export type Charge = RowOf<typeof listCharges>
+export type Contract = RowOf<typeof listContracts>
+export type StatedMonth = AnswerOf<typeof showStatement>
+export type ClosedMonth = RowOf<typeof listStatements>
 export type Ledger = AnswerOf<typeof ledgerStatus>
 export type Gap = RowOf<typeof ledgerGaps>
 export type DeadLetter = RowOf<typeof listLetters>

@@ -1,7 +1,7 @@
 import { titled } from '../shared/format.ts'
 
 /** What a report is broken down and filtered by. */
-export const GROUPS = ['client', 'key', 'model', 'upstream'] as const
+export const GROUPS = ['client', 'key', 'model', 'upstream', 'group'] as const
 export type Group = (typeof GROUPS)[number] | `axis:${string}`
 
 /** Values of axes are kept by client, so nothing else goes with them. */
@@ -29,6 +29,8 @@ export function groupOf(row: object, group: Group): { readonly name: string; rea
   switch (group) {
     case 'client':
       return { name: text('client') || text('client_id'), id: text('client') }
+    case 'group':
+      return { name: text('group') || text('group_id'), id: text('group_id') }
     case 'key':
       return { name: text('key') || text('key_id'), id: text('key_id') }
     case 'model':

@@ -86,6 +86,20 @@ export function Tile({ label, href, children, now, before, beforeText, detail, i
   )
 }
 
+/** A UTC month, in the address. */
+export function MonthField({ month }: { readonly month: string }) {
+  return (
+    <label class="field">
+      <span>Month</span>
+      <input
+        type="month"
+        value={month}
+        onChange={({ currentTarget: { value } }) => choose({ month: value })}
+      />
+    </label>
+  )
+}
+
 /** An end of the days that are chosen, in the address. */
 export function DayField({
   label,

@@ -75,6 +75,11 @@ export function fullDay(text: string): string {
   return longDay.format(new Date(`${text}T00:00:00Z`))
 }
 
+/** The UTC month of now, `2026-11`. */
+export function thisMonth(): string {
+  return new Date().toISOString().slice(0, 7)
+}
+
 /** `21 Nov, 14:03:09`, UTC, from what the gateway writes as `2026-11-21T14:03:09.123Z`. */
 export function moment(text: string | null): string {
   return text === null ? 'never' : `${shortDay(text.slice(0, 10))}, ${text.slice(11, 19)}`

@@ -53,7 +53,7 @@ function stated(closed: ClosedStatement): StatedMonth {
 const MOST_CHARACTERS = 16 * 1024 * 1024
 const MOST_OF_RECEIPT = 1024 * 1024
 
-const showStatement = operation({
+export const showStatement = operation({
   name: 'statements.show',
   summary: 'Shows what a client owes for a month, line by line.',
   description:
@@ -138,7 +138,7 @@ const closeOperation = operation({
   },
 })
 
-const listStatements = renderedOperation({
+export const listStatements = renderedOperation({
   name: 'statements.list',
   summary: 'Shows the months that are closed, the newest first, at most 1,000.',
   role: 'read',

@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bundledText } from '#prices/bundled-lists.ts'
+import { exactUsd } from '../../pages/shared/format.ts'
+import { picoToUsdText } from '../../src/domain/pico-usd.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import type { HeldRow } from '../../src/pricing/history/read-rows.ts'
@@ -157,6 +160,124 @@ test('an axis is picked and explored, and errors lead to the calls that failed',
   await expect.poll(() => page.getByLabel('Its value').inputValue()).toBe('(none)')
   await settled(page)
   expect(await page.getByRole('alert').count()).toBe(0)
+  expect(await violations(page)).toEqual([])
+  await context.close()
+})
+
+/** The cells of a card's rows, as texts. */
+async function rowsOf(page: Page, card: string): Promise<readonly string[]> {
+  return await page.getByRole('region', { name: card, exact: true }).locator('tbody tr').allInnerTexts()
+}
+
+test('clients are moved into a tree of groups, whose spend leads down to them', async () => {
+  const { context, page } = await stand.open({ viewport: { width: 375, height: 800 } })
+  const month = utcDayOf(Date.now()).slice(0, 7)
+  const make = page.getByRole('button', { name: 'Make a group' })
+  await signIn(stand, page, '#/groups')
+  await act(page, make, { Name: 'company' })
+  await closed(page)
+  await make.click()
+  await page.getByRole('dialog').getByLabel('In', { exact: true }).selectOption('company')
+  await page.getByRole('dialog').getByLabel('Name').fill('search <b>')
+  await page.getByRole('dialog').locator('button[type=submit]').click()
+  await closed(page)
+  await page.goto(`${stand.operatorUrl}#/clients`)
+  const own = page.locator('tr', { hasText: 'initech' }).getByRole('button', { name: 'Move' })
+  await act(page, own, { 'Into the group': 'search <b>', 'From the day': `${month}-01` })
+  await closed(page)
+  const { rows } = await stand.stack.pool.query(
+    `select sum(u.cost_pico + u.adjusted_pico)::text as pico from tallygate.daily_usage u
+     join tallygate.clients c on c.id = u.client_id where c.name = 'initech' and to_char(u.day, 'YYYY-MM') = $1`,
+    [month],
+  )
+  const cost = exactUsd(picoToUsdText(BigInt(rows[0].pico)))
+  await page.goto(`${stand.operatorUrl}#/groups`)
+  const tree = page.getByRole('region', { name: `Groups in ${month}` })
+  for (const group of ['company', 'search <b>'])
+    await expect
+      .poll(() =>
+        tree.locator('tr', { hasText: group }).locator('td.main span').first().getAttribute('title'),
+      )
+      .toBe(cost)
+  await tree.locator('tr', { hasText: 'search <b>' }).getByRole('link', { name: 'by days' }).click()
+  await expect.poll(() => rowsOf(page, 'Who was in the group, and when')).toHaveLength(1)
+  expect((await rowsOf(page, 'Who was in the group, and when'))[0]).toContain('initech')
+  // Down to the one right below it, to its own clients, and to their models.
+  await tree.getByRole('link', { name: 'company' }).click()
+  for (const name of ['search <b>', 'search <b>', 'initech', 'gpt-4o-mini']) {
+    const before = page.url()
+    await settled(page)
+    expect(await violations(page)).toEqual([])
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await page.locator('tbody').getByRole('link', { name, exact: true }).click()
+    await expect.poll(() => page.url()).not.toBe(before)
+  }
+  await page.goto(`${stand.operatorUrl}#/groups`)
+  const row = tree.locator('tr', { hasText: 'search <b>' })
+  await act(page, row.getByRole('button', { name: 'Rename' }), { Name: 'research' })
+  await closed(page)
+  await act(page, tree.locator('tr', { hasText: 'research' }).getByRole('button', { name: 'Take out' }))
+  await closed(page)
+  await act(page, tree.locator('tr', { hasText: 'research' }).getByRole('button', { name: 'End' }))
+  await closed(page)
+  const groups = await stand.stack.pool.query('select name from tallygate.groups where removed_at is null')
+  expect(groups.rows).toEqual([{ name: 'company' }])
+  await context.close()
+})
+
+test('a charge is a line of its client’s statement until it is removed, and a contract is set and ended', async () => {
+  const { context, page } = await stand.open({ viewport: { width: 320, height: 700 } })
+  const today = utcDayOf(Date.now())
+  await signIn(stand, page, '#/charges?client=acme')
+  await act(page, page.getByRole('button', { name: 'Set a charge' }), {
+    ...{ Name: 'INV-7/1', Service: 'VAT <b>', USD: '41.20', 'From the day': today, Reason: 'invoice 7' },
+  })
+  await closed(page)
+  await page.locator('tbody').getByRole('link', { name: 'acme' }).first().click()
+  await expect.poll(() => page.getByRole('table').first().innerText()).toMatch(/VAT <b>[\s\S]*41\.2/)
+  await expect.poll(() => page.locator('.facts').innerText()).toMatch(/Charges, USD\s+41\.2/)
+  await settled(page)
+  expect(await violations(page)).toEqual([])
+  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download as it is checked' }).click(),
+  ])
+  expect(JSON.parse(await readFile(await download.path(), 'utf8'))).toMatchObject({
+    statement: { client: 'acme', charges_usd: '41.2' },
+  })
+  await page.goto(`${stand.operatorUrl}#/charges?client=acme`)
+  await act(page, page.locator('tr', { hasText: 'INV-7/1' }).getByRole('button', { name: 'Remove' }))
+  await page.getByText('Nothing is charged beside calls.').waitFor()
+  await closed(page)
+  const button = page.getByRole('button', { name: 'Set a contract' })
+  await act(page, button, { 'From the day': '2026-01-01', Model: 'gpt-4o*', 'Part of the list price': '0.9' })
+  await closed(page)
+  await act(page, page.getByRole('button', { name: 'End' }), { 'From the day': '2026-02-01' })
+  await closed(page)
+  const { rows } = await stand.stack.pool.query(
+    'select model, from_day::text, factor from tallygate.contracts order by from_day',
+  )
+  expect(rows).toEqual([
+    { model: 'gpt-4o*', from_day: '2026-01-01', factor: '0.9' },
+    { model: 'gpt-4o*', from_day: '2026-02-01', factor: '1.0' },
+  ])
+  await context.close()
+})
+
+test('a month that is over is closed once what may still change it was named, and never changes', async () => {
+  const { context, page } = await stand.open()
+  // The first month of acme: months are closed in their order.
+  const { rows } = await stand.stack.pool.query(
+    `select to_char(min(day), 'YYYY-MM') as first from tallygate.daily_usage where client_id = $1`,
+    [stand.clients[0]?.id],
+  )
+  await signIn(stand, page, `#/statements?client=acme&month=${rows[0].first}`)
+  await act(page, page.getByRole('button', { name: 'Close the month' }))
+  await closed(page)
+  await expect.poll(() => page.locator('.facts').innerText()).toMatch(/closed .* UTC[\s\S]*SHA-256/)
+  await expect.poll(() => rowsOf(page, 'Closed months')).toHaveLength(1)
+  expect(await page.getByRole('button', { name: 'Close the month' }).count()).toBe(0)
   expect(await violations(page)).toEqual([])
   await context.close()
 })

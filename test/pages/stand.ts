@@ -26,6 +26,8 @@ export interface Stand {
   readonly operatorUrl: string
   readonly portalUrl: string
   readonly clients: readonly TestClient[]
+  /** Makes something by `/admin/v1`. */
+  change(path: string, body: object): Promise<void>
   open(options?: Parameters<Browser['newContext']>[0]): Promise<{ context: BrowserContext; page: Page }>
   close(): Promise<void>
 }
@@ -48,11 +50,20 @@ export async function startStand(): Promise<Stand> {
   const workers = startWorkers({ ...config, log: createLog(config.logLevel, 'test') })
   await call(stack, clients)
   const browser = await launchChromium()
+  const adminUrl = `http://127.0.0.1:${stack.gateway.adminAddress?.port}`
   return {
     stack,
     clients,
-    operatorUrl: `http://127.0.0.1:${stack.gateway.adminAddress?.port}/dashboard`,
+    operatorUrl: `${adminUrl}/dashboard`,
     portalUrl: `http://127.0.0.1:${stack.gateway.portalAddress?.port}/portal`,
+    async change(path, body) {
+      const answer = await fetch(`${adminUrl}/admin/v1/${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`)
+    },
     async open(options = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options })
       return { context, page: await context.newPage() }

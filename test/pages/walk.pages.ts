@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { watchWire } from './chromium.ts'
 import { ADMIN_TOKEN, NAMES, type Stand, settled, signIn, startStand, violations } from './stand.ts'
 
@@ -8,11 +9,14 @@ const VIEWS = [
   'overview',
   'explore',
   'calls',
-  'clients',
+  'clients?group=engineering',
+  'groups?group=engineering',
   'keys',
   'limits',
   'alerts',
   'prices',
+  'charges',
+  'statements?client=acme',
   'ledger',
   'audit',
 ]
@@ -21,8 +25,24 @@ let stand: Stand
 
 beforeAll(async () => {
   stand = await startStand()
+  await organize(stand)
 })
 afterAll(() => stand?.close())
+
+/** A group in a group, with clients; a charge of a client and one of no client, and a contract. */
+async function organize({ clients, change }: Stand): Promise<void> {
+  for (const body of [{ name: 'company' }, { name: 'engineering', into: 'company' }, { name: '<i>ops</i>' }])
+    await change('groups', body)
+  for (const { id } of clients.slice(0, 2)) await change(`clients/${id}/move`, { into: 'engineering' })
+  const day = utcDayOf(Date.now())
+  const charge = { from: day, reason: 'invoice 7', amount_usd: '41.20' }
+  await change('charges', { ...charge, name: 'INV-7/1', category: 'tax', service: 'VAT', client: 'acme' })
+  await change('charges', {
+    ...{ ...charge, name: '<b>PTU</b>', category: 'commitment', service: 'PTU gpt-4o', upstream: 'default' },
+    ...{ quantity: '50', unit: 'PTU' },
+  })
+  await change('contracts', { model: 'gpt-4o*', from: day, factor: '0.93', reference: 'C-1' })
+}
 
 const SCREENS = [
   ['light', { colorScheme: 'light' }],

@@ -55,8 +55,14 @@ export function ReportChart({ report: { series, period }, group, measure, interv
   )
 }
 
-/** What a group is broken down by once it is chosen. */
-export function deeper(group: Group | null, groups = 'client') {
-  const next = group === 'model' || (group !== null && isAxis(group)) ? 'client' : 'model'
+/**
+ * What a group is broken down by once it is chosen: a group of clients by those right below it, and its own by client.
+ *
+ * @param isOwn It is the group of clients that was chosen before.
+ */
+export function deeper(group: Group | null, groups = 'client', isOwn = false) {
+  if (group === 'group' && !isOwn) return { group_by: groups }
+  const next =
+    group === 'model' || group === 'group' || (group !== null && isAxis(group)) ? 'client' : 'model'
   return { group_by: groups.split(',')[0] === group || group === null ? next : groups }
 }

@@ -1,20 +1,24 @@
 import { Action } from '../../shared/action.tsx'
 import { linkTo } from '../../shared/address.ts'
-import { address } from '../../shared/context.tsx'
+import { address, choose } from '../../shared/context.tsx'
+import { Filter } from '../../shared/controls.tsx'
 import { moment } from '../../shared/format.ts'
 import { Name, Part } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
 import type { Client } from '../answers.ts'
+import { Moves } from './groups.tsx'
 
 /** The accounts that usage is summed up for, and where each of them leads. */
 export function ClientsView() {
-  const { cursor } = address.value.query
+  const { group, cursor } = address.value.query
   return (
-    <Part<readonly Client[]>
-      title="Clients"
-      path="clients"
-      choices={{ limit: 100, cursor }}
-      actions={
+    <>
+      <div class="controls">
+        <Filter
+          label="Group, with those below it"
+          value={group ?? ''}
+          onChoose={(name) => choose({ group: name })}
+        />
         <Action
           label="Make a client"
           path="clients"
@@ -22,56 +26,73 @@ export function ClientsView() {
           says="It has no key yet."
           isMain
         />
-      }
-    >
-      {(clients, { next }) => (
-        <Table
-          label="Clients"
-          empty="There is no client."
-          rows={clients}
-          next={next}
-          file="clients.csv"
-          columns={[
-            {
-              heading: 'Client',
-              cell: ({ name, id, disabled }) => (
-                <>
-                  <a href={linkTo('explore', { client: name, group_by: 'model', compare: 'previous' })}>
-                    <Name of={name} />
-                  </a>
-                  {disabled && <span class="badge">disabled</span>}
-                  <small class="belonging">{id}</small>
-                </>
-              ),
-              value: ({ name }) => name,
-            },
-            { heading: 'Id', cell: () => null, kind: 'none', value: ({ id }) => id },
-            {
-              heading: 'Its own',
-              kind: 'text',
-              cell: ({ name }) => (
-                <span class="actions">
-                  <a href={linkTo('keys', { client: name })}>keys</a>
-                  <a href={linkTo('limits', { client: name })}>limits</a>
-                  <a href={linkTo('calls', { client: name })}>calls</a>
-                </span>
-              ),
-            },
-            {
-              heading: 'Since',
-              kind: 'extra',
-              cell: ({ created_at: at }) => moment(at),
-              value: ({ created_at: at }) => at,
-            },
-            { heading: 'Change', cell: (client) => <Changes client={client} /> },
-          ]}
-        />
-      )}
-    </Part>
+      </div>
+      <Part<readonly Client[]>
+        title={group === undefined ? 'Clients' : 'Clients in the group'}
+        path="clients"
+        choices={{ group, limit: 100, cursor }}
+      >
+        {(clients, { next }) => (
+          <Table
+            label="Clients"
+            empty={group === undefined ? 'There is no client.' : 'There is no client in it.'}
+            rows={clients}
+            next={next}
+            file="clients.csv"
+            columns={[
+              {
+                heading: 'Client',
+                cell: ({ name, id, disabled }) => (
+                  <>
+                    <a href={linkTo('explore', { client: name, group_by: 'model', compare: 'previous' })}>
+                      <Name of={name} />
+                    </a>
+                    {disabled && <span class="badge">disabled</span>}
+                    <small class="belonging">{id}</small>
+                  </>
+                ),
+                value: ({ name }) => name,
+              },
+              { heading: 'Id', cell: () => null, kind: 'none', value: ({ id }) => id },
+              {
+                heading: 'Its own',
+                kind: 'text',
+                cell: ({ id, name }) => (
+                  <span class="actions">
+                    <a href={linkTo('keys', { client: name })}>keys</a>
+                    <a href={linkTo('limits', { client: name })}>limits</a>
+                    <a href={linkTo('calls', { client: name })}>calls</a>
+                    <a href={linkTo('statements', { client: name })}>statement</a>
+                    <a href={linkTo('audit', { of: id })}>changes</a>
+                  </span>
+                ),
+              },
+              {
+                heading: 'Since',
+                kind: 'extra',
+                cell: ({ created_at: at }) => moment(at),
+                value: ({ created_at: at }) => at,
+              },
+              { heading: 'Change', cell: (client) => <Changes client={client} group={group ?? null} /> },
+            ]}
+          />
+        )}
+      </Part>
+    </>
   )
 }
 
-function Changes({ client: { id, name, disabled } }: { readonly client: Client }) {
+function Changes({ client, group }: { readonly client: Client; readonly group: string | null }) {
+  const { id, name } = client
+  return (
+    <span class="actions">
+      <Moves path={`clients/${id}`} name={name} parent={group} />
+      <Switch client={client} />
+    </span>
+  )
+}
+
+function Switch({ client: { id, name, disabled } }: { readonly client: Client }) {
   if (disabled)
     return (
       <Action

@@ -103,8 +103,8 @@ function Controls({ query, groups, period, isCompared }: ControlsProps) {
   const [first = '', second = ''] = groups
   const asked = query.axis?.split('=')[0]
   const axis = groups.find(isAxis) ?? (asked === undefined ? null : (`axis:${asked}` as const))
-  // Values of axes are kept by client alone.
-  const names = axis === null ? GROUPS : (['client'] as const)
+  // Values of axes are kept by client alone, and so by group.
+  const names = axis === null ? GROUPS : (['client', 'group'] as const)
   const options = [
     { value: '', label: 'nothing' },
     ...names.map(optionOf),
@@ -187,7 +187,7 @@ function nameColumn(group: Group, query: Query, { period }: Report): Column<Repo
                 ...period,
                 period: undefined,
                 ...filterOf(group, id),
-                ...deeper(group, query.group_by),
+                ...deeper(group, query.group_by, id === query.group),
               })}
             >
               <Name of={name} detail={group === 'key' ? id : ''} />
@@ -208,8 +208,11 @@ function columnsOf(
   { period }: Report,
 ): readonly Column<ReportRow>[] {
   const time = (ms: number | null) => (ms === null ? '–' : milliseconds(ms))
-  // Calls are not listed by values of axes.
-  const hasCalls = query.axis === undefined && !groups.some(isAxis)
+  // Calls are not listed by values of axes, and not by groups of clients.
+  const hasCalls =
+    query.axis === undefined &&
+    query.group === undefined &&
+    !groups.some((group) => isAxis(group) || group === 'group')
   const callsOf = (row: ReportRow, choices: Choices = {}) =>
     linkTo('calls', {
       from: period.from,

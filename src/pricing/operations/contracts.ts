@@ -117,7 +117,7 @@ const setContractOperation = renderedOperation({
   command: { words: 'contract set', print: (contract) => `${textOf(contract)}: ${contract.id}.` },
 })
 
-const listContracts = renderedOperation({
+export const listContracts = renderedOperation({
   name: 'contracts.list',
   summary: 'Shows what you pay providers, by upstream, model and day.',
   role: 'read',

@@ -214,7 +214,7 @@ async function requireUnshared(pool: Postgres, { id, name, sharedFrom }: Charge)
   if (await isShared(pool, id)) throw conflict(`${name} is shared out: remove it, and set it again.`, 'name')
 }
 
-const listCharges = renderedOperation({
+export const listCharges = renderedOperation({
   name: 'charges.list',
   summary: 'Shows what is charged beside calls in a month, and how commitments are spread.',
   role: 'read',
