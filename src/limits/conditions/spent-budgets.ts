@@ -11,7 +11,10 @@ import { MODEL_OF_LIMIT } from '../table/limit-rows.ts'
 
 const MONTH_OF_DAY = `date_trunc('month', u.day::timestamp)::date`
 const CLOSED_MONTHS = 'array(select month from closed_month)'
-const CLOSED_DAYS = 'array(select day from closed_day)'
+
+/** No days at all where no budget is such, so that no sums are read for none. */
+const closedDays = (such: string) =>
+  `array(select day from closed_day where exists (select from budget b where ${such}))`
 
 /** Only a budget for all time may have a month that is over: one for a month is looked at while that runs. */
 const IS_CLOSED_MONTH = `b.per = 'total' and u.day = any(${CLOSED_MONTHS})`
@@ -23,16 +26,35 @@ const IS_WHOSE = `coalesce(b.client_id, u.client_id) = u.client_id
 const IN_PERIOD = 'u.day >= b.from_day and (b.to_day is null or u.day <= b.to_day)'
 
 /** An array, so that Postgres looks into the partitions of these days alone. A gateway's clock may be ahead. */
-const OPEN_DAYS = `array(
+const openDays = (such: string) => `array(
   select d.day::date from generate_series(
     greatest((select min(from_day) from budget), (select min(day) from ${SCHEMA}.daily_usage))::timestamp,
     $1::timestamp + interval '1 day', interval '1 day') d (day)
-  where not exists (select from closed_day c where c.day = d.day::date))`
+  where not exists (select from closed_day c where c.day = d.day::date)
+    and exists (select from budget b where ${such}))`
+
+const OWN = 'b.client_id = u.client_id'
+
+/** Most budgets are of clients, for a day, week or month. */
+const IS_COMMON = `${IS_OF_CLIENT} and b.client_id is not null and b.key_id is null and b.model is null and b.per <> 'total'`
+const costOf = (from: string, to: string) =>
+  `sum(u.${COST_COLUMN}) filter (where u.day between ${from} and ${to})`
+
+/** The days that are over are summed up once for all of a client's: a budget by day would be joined with every one. */
+const COMMON_PART = `
+select b.id, u.client_id, null as value, case b.per when 'day' then of_day when 'week' then of_week else of_month end as pico
+from budget b join (
+  select u.client_id, ${costOf('$1', '$1')} as of_day, ${costOf('$2', '$3')} as of_week, ${costOf('$4', '$5')} as of_month
+  from ${SCHEMA}.usage_days_by_client u
+  where u.day = any(${closedDays(IS_COMMON)})
+    and u.day between least($2::date, $4::date) and greatest($3::date, $5::date)
+    and u.client_id in (select l.client_id from ${SCHEMA}.limits l where l.kind = 'budget' and l.removed_at is null)
+  group by u.client_id) u on ${OWN} and ${IS_COMMON}`
 
 /** Apart for clients' own budgets, which are found by client, and for defaults, which are for no key and found by day. */
 function allParts(): string {
   return ACCOUNT_SHAPES.flatMap((shape) => {
-    const own = partsOf(shape, 'b.client_id = u.client_id')
+    const own = partsOf(shape, OWN)
     return shape.ofKey ? own : [...own, ...partsOf(shape, 'b.client_id is null')]
   }).join(' union all ')
 }
@@ -43,11 +65,13 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
     ...(ofKey ? ['keyId' as const] : []),
     ...(ofModel ? ['model' as const] : []),
   ])
+  const such = `${IS_OF_CLIENT} and b.client_id is ${whose === OWN ? 'not' : ''} null
+    and b.key_id is ${ofKey ? 'not' : ''} null and b.model is ${ofModel ? 'not' : ''} null`
   const of = [
-    IS_OF_CLIENT,
+    such,
     whose,
-    ofKey ? '(b.key_id = u.key_id or u.key_id = any(b.former_keys))' : 'b.key_id is null',
-    ofModel ? `b.model is not null and ${coversModelInSql('b.model', 'u.model')}` : 'b.model is null',
+    ...(ofKey ? ['(b.key_id = u.key_id or u.key_id = any(b.former_keys))'] : []),
+    ...(ofModel ? [coversModelInSql('b.model', 'u.model')] : []),
     IN_PERIOD,
   ].join(' and ')
   const part = (table: string, pico: string, where: string) =>
@@ -56,12 +80,24 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
   if (tables === null) return [fromRows('true')]
   const fromMonths = part(tables.months, `u.${COST_COLUMN}`, IS_CLOSED_MONTH)
   if (tables.days === null) return [fromMonths, fromRows(`not ${IN_CLOSED_MONTH}`)]
+  const isCommon = whose === OWN && !ofKey && !ofModel
+  const rest = isCommon ? ` and b.per = 'total'` : ''
   return [
     fromMonths,
-    part(tables.days, `u.${COST_COLUMN}`, `u.day = any(${CLOSED_DAYS}) and not ${IN_CLOSED_MONTH}`),
-    fromRows(`u.day = any(${OPEN_DAYS}) and not ${IN_CLOSED_MONTH}`),
+    ...(isCommon ? [COMMON_PART] : []),
+    part(
+      tables.days,
+      `u.${COST_COLUMN}`,
+      `u.day = any(${closedDays(such + rest)})${rest} and not ${IN_CLOSED_MONTH}`,
+    ),
+    fromRows(`u.day = any(${openDays(such)}) and not ${IN_CLOSED_MONTH}`),
   ]
 }
+
+/** The budget `own` takes the place of the budget `b`, of which there are few but for defaults and those for each value. */
+const IS_LIKE = `own.axis is not distinct from b.axis and own.key_id is not distinct from b.key_id
+    and own.per = b.per and own.soft = b.soft and own.model is not distinct from b.model
+    and ${strictnessOf('own')} > ${strictnessOf('b')}`
 
 /**
  * What was spent of every budget, in SQL: the common tables `budget` (one row a budget), and `spent` (one row for each of
@@ -111,16 +147,20 @@ part as (
   select b.id, u.client_id, null, u.pico from budget b join charged u on ${IS_WHOSE} and ${IS_OF_CLIENT}
     and (b.model is null or u.model is null or ${coversModelInSql('b.model', 'u.model')}
       or (u.route is not null and ${coversModelInSql('b.model', 'u.route')})) and ${IN_PERIOD}),
+replaced as materialized (
+  select b.id, own.client_id, own.axis_value from budget b join budget own on b.client_id is null and ${IS_LIKE}
+  union all
+  select b.id, own.client_id, own.axis_value from budget b join budget own
+    on own.client_id = b.client_id and b.axis is not null and b.axis_value is null and ${IS_LIKE}),
 spent as (
-  select p.id, p.client_id, p.value, ceil(sum(p.pico)) as pico from part p join budget b on b.id = p.id
-  where not exists (
-    select from budget own
-    where own.group_id is null and own.axis is not distinct from b.axis
-      and own.key_id is not distinct from b.key_id and own.per = b.per and own.soft = b.soft
-      and own.model is not distinct from b.model
-      and coalesce(own.client_id = p.client_id, true) and coalesce(own.axis_value = p.value, true)
-      and ${strictnessOf('own')} > ${strictnessOf('b')})
-  group by p.id, p.client_id, p.value)`
+  select id, client_id, value, ceil(sum(pico)) as pico from part p
+  group by id, client_id, value
+  having (id, client_id) not in (
+      select id, client_id from replaced where client_id is not null and axis_value is null)
+    and (id, client_id, coalesce(value, '')) not in (
+      select id, client_id, axis_value from replaced where client_id is not null and axis_value is not null)
+    and (id, coalesce(value, '')) not in (
+      select id, axis_value from replaced where client_id is null and axis_value is not null))`
 
 /** A client's own takes the place of a default, and one for a value apart that of one for each. */
 function strictnessOf(alias: string): string {
