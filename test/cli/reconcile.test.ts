@@ -253,6 +253,13 @@ test.each([
   expect(err).not.toContain('sk-admin-x')
 })
 
+test.each(['\n', '\0'])('a key with %j in it is not shown', async (letter) => {
+  const { err } = await run({ ...env, OPENAI_ADMIN_KEY: `sk-admin-x${letter}sk` }, ...order('openai'))
+  expect(err).toContain('the admin key has characters that no key has')
+  expect(err).not.toContain('sk-admin-x')
+  expect(asked).toEqual([])
+})
+
 function report(result: object): object {
   return { data: [{ start_time: 0, results: [result] }], has_more: false, next_page: null }
 }

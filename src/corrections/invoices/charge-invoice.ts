@@ -17,6 +17,9 @@ function nameBeginning(source: string): string {
   return `invoice ${source} `
 }
 
+/** Behind it: a source may begin with the name of another one. */
+const NAME_END = '^[0-9-]{10} [a-z]+ [0-9a-f]{12}$'
+
 /** The same rows of a restated invoice have the same name, so that they are charged once. */
 export function chargeNameOf(source: string, { day, kind, service, account }: InvoiceCharge): string {
   const digest = createHash('sha256')
@@ -51,8 +54,9 @@ export async function chargeInvoice(
   const names = new Map(wanted.map((charge) => [chargeNameOf(imported.source, charge), charge]))
   const { rows } = await session.query<{ readonly name: string }>(
     `select name from ${SCHEMA}.charges
-     where removed_at is null and shared_from is null and starts_with(name, $1) and from_day between $2 and $3`,
-    [nameBeginning(imported.source), imported.from, imported.to],
+     where removed_at is null and shared_from is null and starts_with(name, $1)
+       and substr(name, length($1) + 1) ~ $4 and from_day between $2 and $3`,
+    [nameBeginning(imported.source), imported.from, imported.to, NAME_END],
   )
   const left: string[] = []
   for (const name of new Set([...rows.map((row) => row.name), ...names.keys()])) {

@@ -166,6 +166,9 @@ class Taken {
     if (this.from === '' || day < this.from) this.from = day
     if (day > this.to) this.to = day
     const { service, class: ofClass, tier, place, account, responseId, unit } = row
+    // PostgreSQL has no such texts.
+    if (/\0|\p{Cs}/u.test(`${service}${tier}${place}${account}${responseId}${unit}`))
+      throw new BadRow('a text in it has a NUL, or half a letter')
     const name = JSON.stringify([
       ...[biller, day, kind, service, ofClass, tier, place, account, responseId, unit],
       quantityMicro === null,

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
-import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
+import { setImmediate } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { reasonOf } from '../../lib/reason-of.ts'
 import { Failure } from '../../operations/failure.ts'
@@ -16,6 +16,7 @@ export interface ReadRecord {
   readonly names: readonly string[]
 }
 
+const PIECE = 64 * 1024
 const GZIP = Buffer.from([0x1f, 0x8b])
 
 /** The bytes of a file on this machine, unpacked where they are packed. @throws {Failure} It cannot be read. */
@@ -41,12 +42,20 @@ export async function openInvoiceFile(file: string): Promise<AsyncIterable<Buffe
 export async function* readRecords(
   source: AsyncIterable<Buffer> | string,
 ): AsyncGenerator<readonly ReadRecord[]> {
-  const chunks = textOf(typeof source === 'string' ? Readable.from([Buffer.from(source)]) : source)
+  const chunks = typeof source === 'string' ? piecesOf(source) : textOf(source)
   const first = await chunks.next()
   if (first.done === true) return
   const begun = first.value.replace(/^\ufeff/, '')
   const all = joined(begun, chunks)
   yield* /^\s*[[{]/.test(begun) ? readJson(all) : readCsv(all)
+}
+
+/** A gateway that is sent a text serves others meanwhile. */
+async function* piecesOf(text: string): AsyncGenerator<string> {
+  for (let at = 0; at < text.length; at += PIECE) {
+    yield text.slice(at, at + PIECE)
+    await setImmediate()
+  }
 }
 
 async function* textOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
@@ -75,6 +84,10 @@ async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<readonly 
         places = placesOf(cells)
         continue
       }
+      if (cells.length < names.length)
+        throw new BadRow(`line ${line} has ${cells.length} cells of ${names.length}: the file may be cut`)
+      if (cells.slice(names.length).some((cell) => cell !== ''))
+        throw new BadRow(`line ${line} has more cells than there are columns`)
       read.push({ line, names, cells: cellsBy((name) => cells[places.get(name) ?? -1]) })
     }
     if (read.length > 0) yield read

@@ -23,36 +23,37 @@ export async function* splitRecords(
   const longest = isCsv ? LONGEST_ROW : LONGEST_LINE
   let rest = ''
   let line = 1
+  let breaks = 0
+  let isOpen = false
   for await (const chunk of chunks) {
     const text = rest + chunk
     const records: WrittenRecord[] = []
     let begin = 0
-    let from = isCsv ? 0 : rest.length
+    // What is left over has no line break but in a quoted cell, and is not looked at again.
+    let from = rest.length
     for (let end = text.indexOf('\n', from); end >= 0; end = text.indexOf('\n', from)) {
+      if (isCsv && hasOddQuotes(text.slice(from, end))) isOpen = !isOpen
       from = end + 1
-      const record = text.slice(begin, end)
-      if (isCsv && record.length <= longest && isOpen(record)) continue
-      records.push({ line, text: withoutReturn(record) })
-      line += breaksIn(record) + 1
+      breaks += 1
+      if (isOpen) continue
+      records.push({ line, text: withoutReturn(text.slice(begin, end)) })
+      line += breaks
+      breaks = 0
       begin = from
     }
+    if (isCsv && hasOddQuotes(text.slice(from))) isOpen = !isOpen
     rest = text.slice(begin)
     if (rest.length > longest) throw new BadRow(`line ${line} has no end`)
     if (records.length > 0) yield records
   }
+  if (isOpen) throw new BadRow(`line ${line} has a quote that is not closed: the file may be cut`)
   if (rest !== '') yield [{ line, text: withoutReturn(rest) }]
 }
 
-function isOpen(record: string): boolean {
-  let quotes = 0
-  for (let at = record.indexOf('"'); at >= 0; at = record.indexOf('"', at + 1)) quotes += 1
-  return quotes % 2 === 1
-}
-
-function breaksIn(record: string): number {
-  let breaks = 0
-  for (let at = record.indexOf('\n'); at >= 0; at = record.indexOf('\n', at + 1)) breaks += 1
-  return breaks
+function hasOddQuotes(text: string): boolean {
+  let isOdd = false
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at + 1)) isOdd = !isOdd
+  return isOdd
 }
 
 function withoutReturn(text: string): string {

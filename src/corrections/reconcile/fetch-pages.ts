@@ -63,6 +63,9 @@ function issueText(error: z.ZodError): string {
 
 async function fetchJson(source: ReportSource, url: string, path: string): Promise<unknown> {
   for (let attempt = 1; ; attempt += 1) {
+    // What refuses such a header shows it whole.
+    if (Object.values(source.headers).some((value) => !/^[\x20-\x7e]*$/.test(value)))
+      throw new ReportError(`${path}: the admin key has characters that no key has, such as a line break`)
     const answer = await fetch(url, {
       headers: source.headers,
       redirect: 'error', // the key is for this host alone

@@ -7,6 +7,8 @@ import { expect, test } from 'vitest'
 import { decimalOfText } from '#prices/decimal.ts'
 import { recognise } from '../../../src/corrections/invoices/formats/formats.ts'
 import {
+  amountOf,
+  BadRow,
   type CurrencyRates,
   dayOf,
   type InvoiceRow,
@@ -509,6 +511,34 @@ test.each([
   ['"a"b,c', ['a', 'c']],
 ])('the cells of %j are %j', (row, cells) => {
   expect(cellsOf(row)).toEqual(cells)
+})
+
+const COLUMNS = 'ChargePeriodStart,BillingCurrency,ProviderName,ChargeCategory,BilledCost,Tags'
+
+test.each([
+  ['in an amount', '2026-09-01,USD,OpenAI,Usage,12.3'],
+  ['in a quoted text', '2026-09-01,USD,OpenAI,Usage,12.34,"team'],
+])('a file that is cut %s is not taken for a whole one', async (_where, row) => {
+  await expect(read(`${COLUMNS}\n2026-09-01,USD,OpenAI,Usage,1,x\n${row}`)).rejects.toThrow(
+    /^line 3 .*the file may be cut$/,
+  )
+})
+
+test('a comma that is not quoted moves no cell under another column', async () => {
+  const row = '2026-09-01,USD,OpenAI,Usage,1,234.50,x'
+  await expect(read(`${COLUMNS}\n${row}`)).rejects.toThrow('line 2 has more cells than there are columns')
+  expect((await read(`${COLUMNS}\n2026-09-01,USD,OpenAI,Usage,1,x,,`)).rows).toHaveLength(1)
+})
+
+test('each line break in a quoted cell is looked at once', async () => {
+  const text = `${COLUMNS}\n2026-09-01,USD,OpenAI,Usage,1,"${'\n'.repeat(900_000)}"\n`
+  const { rows, lines } = await read(`${text}2026-09-02,USD,OpenAI,Usage,1,x`)
+  expect([rows.length, lines]).toEqual([2, [2, 900_003]])
+})
+
+test.each(['1e40', '-1e40'])('%s is no amount, nor a quantity', (written) => {
+  expect(() => amountOf(written, 'USD', NO_RATES)).toThrow(BadRow)
+  expect(() => quantityOf(written)).toThrow(BadRow)
 })
 
 test('a quote that is never closed does not fill memory', async () => {

@@ -180,6 +180,23 @@ test('what is beside use becomes charges once, is restated with the invoice, and
   expect((await findCharge(ledger.pool, name))?.amountPico).toBe(2n * USD)
 })
 
+test('a source has no charges of another one whose name begins as its own', async () => {
+  const asCharges = { upstream: null }
+  const tax = focus([{ day: '2026-09-20', cost: '1', category: 'Tax' }])
+  await take(tax, { source: 'team', asCharges })
+  await take(tax, { source: 'team two', asCharges })
+  await take(focus([{ day: '2026-09-20', cost: '2' }]), { source: 'team', asCharges })
+  const charges = await selectCharges(ledger.pool, { period: PERIOD, clientId: null })
+  expect(charges.flatMap(({ name }) => (name.startsWith('invoice team ') ? [name] : []))).toEqual([
+    expect.stringMatching(/^invoice team two 2026-09-20 tax /),
+  ])
+})
+
+test.each(['\\u0000', '\\ud800'])('a text with %s is named by its line', async (letter) => {
+  const row = `{"BilledCost":"1","BillingCurrency":"USD","ChargeCategory":"Usage","ChargePeriodStart":"2026-09-01","ProviderName":"OpenAI","SkuMeter":"a${letter}b"}`
+  await expect(take(row)).rejects.toThrow('cannot be read: line 1: a text in it has a NUL, or half a letter')
+})
+
 test('the command takes a file, lists it and removes it, and the audit has who did it', async () => {
   const env = { DATABASE_URL: ledger.url }
   const file = join(folder, 'focus.csv')

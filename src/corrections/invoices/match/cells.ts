@@ -63,7 +63,11 @@ export function layCells(biller: Biller, invoiced: readonly InvoicedUse[], ours:
     const model = modelOf(use)
     if (model === SEARCHES && !isSearched) fees.push(use)
     else if (model === null) (use.class === null ? fees : ofOtherModels).push(use)
-    else byModel.set(model, [...(byModel.get(model) ?? []), use])
+    else {
+      const ofModel = byModel.get(model)
+      if (ofModel === undefined) byModel.set(model, [use])
+      else ofModel.push(use)
+    }
   }
   const ownByModel = Map.groupBy(ours, (use) => (use.class === 'search' ? SEARCHES : use.model))
   const cells: Cell[] = []
