@@ -2,6 +2,7 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SPENT_OF_BUDGETS } from './conditions/spent-budgets.ts'
 import { budgetPeriodOf } from './limit.ts'
+import { readLimitState } from './table/limit-rows.ts'
 
 /** How far a budget is used: from its amount on, from four fifths of it on, or however far. */
 export const USE_STATES = ['exceeded', 'near', 'all'] as const
@@ -32,20 +33,63 @@ select s.id::text, s.used::text from used s
 where ${LEAST[state]} and ($6::numeric is null or s.used < $6 or (s.used = $6 and s.id > $7::bigint))
 order by s.used desc, s.id limit $8`
 
+/** An order is kept for so long: it takes the sums of all clients, and pages of several people ask for it at once. */
+const KEPT_MS = 10_000
+
+interface Kept {
+  /** The day, and the state of the limits. */
+  readonly of: string
+  readonly endsAtMs: number
+  /** By what was asked for. */
+  readonly orders: Map<string, Promise<readonly UsedBudget[]>>
+}
+
+const KEPT = new WeakMap<Postgres, Kept>()
+
+interface OrderScope {
+  readonly state: UseState
+  /** `null`: from the first on. */
+  readonly cursor: string | null
+  readonly rows: number
+}
+
 /**
- * Budgets of clients, those nearest their end first, by what is counted in the periods in which `day` lies.
+ * Budgets of clients, those nearest their end first, by what is counted in the periods in which `day` lies. The order may
+ * be ten seconds old, and is of the limits of now.
  *
- * @param cursor `null`: from the first on.
  * @throws When Postgres is away: never a wrong number.
  */
 export async function selectMostUsed(
   pool: Postgres,
   day: UtcDay,
-  {
-    state,
-    cursor,
-    rows: wanted,
-  }: { readonly state: UseState; readonly cursor: string | null; readonly rows: number },
+  scope: OrderScope,
+): Promise<readonly UsedBudget[]> {
+  const { version, server } = await readLimitState(pool)
+  const of = `${day} ${version} ${server}`
+  const name = `${scope.state} ${scope.cursor} ${scope.rows}`
+  const nowMs = performance.now()
+  const before = KEPT.get(pool)
+  const kept =
+    before?.of === of && nowMs < before.endsAtMs
+      ? before
+      : { of, endsAtMs: nowMs + KEPT_MS, orders: new Map<string, Promise<readonly UsedBudget[]>>() }
+  KEPT.set(pool, kept)
+  const known = kept.orders.get(name)
+  if (known !== undefined) return await known
+  const order = readMostUsed(pool, day, scope)
+  kept.orders.set(name, order)
+  try {
+    return await order
+  } catch (error) {
+    kept.orders.delete(name)
+    throw error
+  }
+}
+
+async function readMostUsed(
+  pool: Postgres,
+  day: UtcDay,
+  { state, cursor, rows: wanted }: OrderScope,
 ): Promise<readonly UsedBudget[]> {
   const [week, month] = [budgetPeriodOf('week', null, day), budgetPeriodOf('month', null, day)]
   const [, used = null, id = null] = USED_CURSOR.exec(cursor ?? '') ?? []

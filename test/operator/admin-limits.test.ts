@@ -151,6 +151,10 @@ test('the budget nearest its end comes first, though 100 were made before it, an
   expect((await used('&limit=3')).slice(0, 2)).toEqual(['late', 'model-7'])
   expect(await used('&state=exceeded')).toEqual(['late'])
   expect(await used('&state=near')).toEqual(['model-7'])
+  // A change of a limit is in the order at once, whatever was asked before.
+  await set({ client: 'many', kind: 'budget', per: 'day', limit: '8.6', model: 'model-7' })
+  await set({ client: 'late', kind: 'budget', per: 'month', limit: '100' })
+  expect((await used('&limit=3')).slice(0, 2)).toEqual(['model-7', 'late'])
   expect(await list()).toHaveLength(100)
   const paged: string[] = []
   for (let cursor = ''; ; ) {
