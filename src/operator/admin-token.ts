@@ -27,7 +27,8 @@ export function requireToken(
   app.addHook('onRequest', async (request, reply) => {
     const sent = bearerOf(request)
     const wait = guesses.waitSeconds(request.ip)
-    if (wait !== null && !(sent !== null && (isAdmin(sent) ? isUnguessable(sent) : tokens.mayBeAsked(sent))))
+    // Without a token nothing is guessed.
+    if (wait !== null && sent !== null && !(isAdmin(sent) ? isUnguessable(sent) : tokens.mayBeAsked(sent)))
       throw tooMany(wait)
     const holder = sent === null ? null : await holderOf(sent)
     if (holder !== null) {

@@ -117,6 +117,8 @@ test('who guesses waits, and who has a token of 32 characters does not wait for 
   })
   expect(Number(headers['retry-after'])).toBeGreaterThan(0)
   expect(JSON.parse(body)).toMatchObject({ error: { code: 'too_many_guesses' } })
+  const without = await operator.app.inject({ url: '/admin/v1/clients', remoteAddress: address })
+  expect(without.statusCode).toBe(401)
   // One that was never seen here is looked up as well.
   expect(await statusOf(tokens.get('write') ?? '', undefined, address)).toBe(200)
   expect(await statusOf(known, undefined, address)).toBe(200)

@@ -11,7 +11,8 @@ const CASES = 5_000
 const SEED = 1
 /** Of each operation, in each of the phases that make requests up. */
 const CASES_EACH = Number(process.env.FUZZ_CASES ?? 80)
-const TOKEN = 'operator-token-of-the-tests'
+/** So long that it need not wait where others were guessed. */
+const TOKEN = 'operator-token-of-the-tests-of-32'
 
 let stack: TestStack
 let folder: string
@@ -38,6 +39,10 @@ const SEEN = 'characters that cannot be seen are more than those of control'
 const UNSAID: Readonly<Record<string, string>> = {
   createClient: SEEN,
   renameClient: SEEN,
+  createGroup: SEEN,
+  renameGroup: SEEN,
+  moveGroup: 'one of two places; days to come',
+  setContract: 'what it holds for, and one of a discount and prices',
   listCalls: 'the first day is not behind the last one',
   createKey: SEEN,
   createToken: SEEN,
