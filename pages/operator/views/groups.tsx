@@ -201,10 +201,15 @@ function Members({ group, month }: { readonly group: string; readonly month: str
       path={`groups/${pathPart(group)}/statements/${pathPart(month)}`}
       everyMs={60_000}
     >
-      {({ group: name, members, requests, cost_usd: cost }) => (
+      {({ group: name, members, requests, charges, cost_usd: cost, total_usd: total }) => (
         <>
           <p class="quiet">
             <Name of={name} />, {month}: {count(requests)} requests, <Usd of={cost} />
+            {charges.length > 0 && (
+              <>
+                , with charges <Usd of={total} />
+              </>
+            )}
           </p>
           <Table
             label="Members"
