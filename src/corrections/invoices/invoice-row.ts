@@ -58,7 +58,7 @@ export type CurrencyRates = ReadonlyMap<string, Decimal>
 
 const PICO = 1_000_000_000_000n
 const MICRO = 1_000_000n
-/** More is no amount, and sums of more would not fit where they are kept. */
+/** Nobody pays more, and sums of more would not fit where they are kept. */
 const MOST_PICO = 10n ** 15n * PICO
 const MOST_MICRO = 10n ** 22n * MICRO
 /** What is written in whole dollars need not have been rounded to dollars. */
@@ -99,7 +99,7 @@ export function amountOf(
     throw new BadRow(`the amount is in ${code === '' ? 'no currency' : code}, which has no rate to USD`)
   const scale = amount.scale + rate.scale
   const pico = scaleToInteger({ digits: amount.digits * rate.digits, scale }, PICO, perUnit)
-  if (pico > MOST_PICO) throw new BadRow(`"${text.slice(0, 40)}" is no amount that anybody pays`)
+  if (pico > MOST_PICO) throw new BadRow(`"${text.slice(0, 40)}" is not an amount that anybody pays`)
   const half = scaleToInteger({ digits: rate.digits, scale }, PICO, 2n * perUnit)
   return {
     amountPico: amount.sign * pico,
@@ -120,7 +120,7 @@ export function quantityOf(text: string, unit = ''): bigint | null {
   const [, count = '1', letter = ''] = /^\s*([0-9]{1,9})\s*([kKmM]?)(?![a-z])/.exec(unit) ?? []
   const times = BigInt(count) * (letter === '' ? 1n : letter.toLowerCase() === 'k' ? 1_000n : MICRO)
   const micro = scaleToInteger(quantity, MICRO * times, 1n)
-  if (micro > MOST_MICRO) throw new BadRow(`"${text.slice(0, 40)}" is no quantity that anybody uses`)
+  if (micro > MOST_MICRO) throw new BadRow(`"${text.slice(0, 40)}" is not a quantity that anybody uses`)
   return quantity.sign * micro
 }
 

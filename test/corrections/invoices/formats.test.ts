@@ -536,7 +536,7 @@ test('each line break in a quoted cell is looked at once', async () => {
   expect([rows.length, lines]).toEqual([2, [2, 900_003]])
 })
 
-test.each(['1e40', '-1e40'])('%s is no amount, nor a quantity', (written) => {
+test.each(['1e40', '-1e40'])('%s is neither an amount nor a quantity', (written) => {
   expect(() => amountOf(written, 'USD', NO_RATES)).toThrow(BadRow)
   expect(() => quantityOf(written)).toThrow(BadRow)
 })
