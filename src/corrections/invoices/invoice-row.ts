@@ -58,7 +58,7 @@ export type CurrencyRates = ReadonlyMap<string, Decimal>
 
 const PICO = 1_000_000_000_000n
 const MICRO = 1_000_000n
-/** Nobody pays more, and sums of more would not fit where they are kept. */
+/** No invoice has more, and sums of more would not fit where they are kept. */
 const MOST_PICO = 10n ** 15n * PICO
 const MOST_MICRO = 10n ** 22n * MICRO
 /** What is written in whole dollars need not have been rounded to dollars. */

@@ -1,7 +1,8 @@
 import { randomBase62 } from '../../domain/base62.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { daysOfMonth, type UtcMonth } from '../../domain/utc-month.ts'
-import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { conflict } from '../../operations/refuse.ts'
+import { type Postgres, type PostgresSession, sqlErrorOf } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { Biller, InvoiceClass, InvoiceKind, InvoiceRow } from './invoice-row.ts'
 
@@ -23,9 +24,20 @@ export interface InvoiceImport {
   readonly importedAt: Date
 }
 
-/** One import at a time: two of the same source would not see each other's rows. */
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/**
+ * One import at a time: two of the same source would not see each other's rows.
+ *
+ * @throws {GatewayError} `conflict`: another one takes long.
+ */
 export async function lockImports(session: PostgresSession): Promise<void> {
-  await session.query(`lock table ${SCHEMA}.invoice_imports in share row exclusive mode`)
+  try {
+    await session.query(`lock table ${SCHEMA}.invoice_imports in share row exclusive mode`)
+  } catch (error) {
+    if (sqlErrorOf(error)?.code !== LOCK_NOT_AVAILABLE) throw error
+    throw conflict('Another invoice is being imported: try again.')
+  }
 }
 
 export function newImportId(): string {

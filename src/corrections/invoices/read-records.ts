@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs'
-import { access, constants } from 'node:fs/promises'
 import { StringDecoder } from 'node:string_decoder'
 import { setImmediate } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
@@ -21,16 +20,26 @@ const GZIP = Buffer.from([0x1f, 0x8b])
 
 /** The bytes of a file on this machine, unpacked where they are packed. @throws {Failure} It cannot be read. */
 export async function openInvoiceFile(file: string): Promise<AsyncIterable<Buffer>> {
-  await access(file, constants.R_OK).catch((error: unknown) => {
-    throw new Failure(`${file} cannot be read: ${reasonOf(error)}`)
-  })
   const head = createReadStream(file, { end: 1 })
-  const [first = Buffer.alloc(0)] = (await head.toArray()) as Buffer[]
+  const [first] = (await head.toArray().catch((error: unknown) => {
+    throw new Failure(`${file} cannot be read: ${reasonOf(error)}`)
+  })) as Buffer[]
+  return bytesOf(file, first?.equals(GZIP) === true)
+}
+
+/** Opens it once it is read: what fails before would have no reader. @throws {BadRow} It ends too early, or is not of gzip. */
+async function* bytesOf(file: string, isPacked: boolean): AsyncGenerator<Buffer> {
   const bytes = createReadStream(file)
-  if (!first.equals(GZIP)) return bytes
-  const gunzip = createGunzip()
-  bytes.once('error', (error) => gunzip.destroy(error))
-  return bytes.pipe(gunzip)
+  try {
+    if (!isPacked) return yield* bytes
+    const gunzip = createGunzip()
+    bytes.once('error', (error) => gunzip.destroy(error))
+    yield* bytes.pipe(gunzip)
+  } catch (error) {
+    throw new BadRow(reasonOf(error))
+  } finally {
+    bytes.destroy()
+  }
 }
 
 /**

@@ -2,11 +2,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type InvoiceOrder, importInvoice } from '../../../src/corrections/invoices/import-invoice.ts'
-import { selectImports, selectInvoicedUse } from '../../../src/corrections/invoices/invoices-table.ts'
+import {
+  lockImports,
+  selectImports,
+  selectInvoicedUse,
+} from '../../../src/corrections/invoices/invoices-table.ts'
+import { openInvoiceFile } from '../../../src/corrections/invoices/read-records.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { NO_PROGRESS } from '../../../src/operations/ports.ts'
+import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import { findCharge, selectCharges } from '../../../src/usage/charges/charges-table.ts'
 import { shareCharges } from '../../../src/usage/charges/share-charges.ts'
 import { json, run } from '../../cli/command-line.ts'
@@ -195,6 +202,26 @@ test('a source has no charges of another one whose name begins as its own', asyn
 test.each(['\\u0000', '\\ud800'])('a text with %s is named by its line', async (letter) => {
   const row = `{"BilledCost":"1","BillingCurrency":"USD","ChargeCategory":"Usage","ChargePeriodStart":"2026-09-01","ProviderName":"OpenAI","SkuMeter":"a${letter}b"}`
   await expect(take(row)).rejects.toThrow('cannot be read: line 1: a text in it has a NUL, or half a letter')
+})
+
+test('a packed file that is cut is refused, however late it is read', async () => {
+  const file = join(folder, 'cut.csv.gz')
+  await writeFile(file, gzipSync(focus([{ day: '2026-09-01', cost: '1' }])).subarray(0, 60))
+  const bytes = await openInvoiceFile(file)
+  await new Promise(setImmediate)
+  await expect(take(bytes)).rejects.toThrow('cannot be read: unexpected end of file')
+  await expect(openInvoiceFile(folder)).rejects.toThrow(`${folder} cannot be read: `)
+})
+
+test('an import behind one that takes long is asked to try again', async () => {
+  await inTransaction(ledger.pool, async (session) => {
+    await lockImports(session)
+    const other = inTransaction(ledger.pool, async (waiting) => {
+      await waiting.query("set local lock_timeout = '1ms'")
+      await lockImports(waiting)
+    })
+    await expect(other).rejects.toThrow('Another invoice is being imported: try again.')
+  })
 })
 
 test('the command takes a file, lists it and removes it, and the audit has who did it', async () => {
