@@ -1,7 +1,7 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Limit, PeriodDays } from '../limit.ts'
 import { evenShare } from '../sharing/share-sizes.ts'
-import type { CallInLine } from './limiter.ts'
+import { WaitingLine } from './waiting-line.ts'
 
 /** What is known of a budget's spending beside this gateway's own. */
 export interface SpentView {
@@ -202,8 +202,7 @@ export class BudgetAccount {
   readonly counted = new Map<string, bigint>()
   /** Of `recorded`, what jobs reserve. */
   readonly jobs = new RecordedJobs()
-  /** Calls that wait for it, in the order in which they came: others must not overtake them. */
-  readonly waiting = new Set<CallInLine>()
+  readonly waiting = new WaitingLine()
   /** `null`: nothing was ever known. */
   view: SpentView | null = null
   /** Nothing can be known, and the budget says that a gateway goes on alone: calls pass and are counted. */

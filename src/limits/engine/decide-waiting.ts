@@ -29,12 +29,14 @@ const CLIENT_LEFT: LimitRefusal = {
 /**
  * What becomes of a call that did not fit at once. All of its subjects have to allow it.
  *
+ * @param pass As `WaitingLine` has it.
  * @returns `take`: it fits. A refusal: that of the limit of which least is left. `wait`: neither is sure yet.
  */
 export function decideWaiting(
   call: WaitingCall,
   presence: RedisPresence,
   nowMs: number,
+  pass: number,
 ): 'take' | 'wait' | LimitRefusal {
   if (call.call.client.destroyed) return CLIENT_LEFT
   call.seen(nowMs)
@@ -58,7 +60,8 @@ export function decideWaiting(
     if (!hasRates && !limits.isEmpty) answer = 'wait'
     for (const holding of limits.rates) {
       const hasEnough = hasRates && fitsRate(holding, call.call, nowMs)
-      if (hasEnough && (answer === 'wait' || isFirst(holding, entry, call, nowMs))) continue
+      if (hasEnough && (answer === 'wait' || holding.waiting.isFirst(call, entry.subject.id, nowMs, pass)))
+        continue
       answer = 'wait'
       if (!isKnownOf(entry, call, presence, nowMs)) continue
       const refusal = refusalByRate(holding, call, isAsked ? reportedAtMs : null, nowMs)
@@ -70,7 +73,7 @@ export function decideWaiting(
   if (refused !== null) return refused
   if (call.call.estimatedPico > 0n)
     for (const { entry, accounts } of call.parts) {
-      const decision = decideMoney(accounts, entry, call, answer, presence, nowMs)
+      const decision = decideMoney(accounts, entry, call, answer, presence, nowMs, pass)
       if (decision === 'wait') answer = 'wait'
       else if (decision !== 'take') return decision
     }
@@ -107,23 +110,6 @@ function retryAfter({ detail }: LimitRefusal): number {
   return Number(detail.headers?.['retry-after'] ?? 0)
 }
 
-/**
- * Whether no other call waits for a limit of the subject that came before. One that waits for what only some of the
- * subject's calls need, such as a user's own limit, holds up no others.
- */
-function isFirst(
-  { waiting }: RateHolding | BudgetAccount,
-  { subject }: SubjectEntry,
-  call: WaitingCall,
-  nowMs: number,
-): boolean {
-  for (const other of waiting) {
-    if (other === call) return true
-    if (other.waitsFor(subject.id, nowMs)) return false
-  }
-  return true
-}
-
 /** @param soFar `wait`: the call waits for something else, so that it is not its turn. */
 function decideMoney(
   accounts: readonly BudgetAccount[],
@@ -132,6 +118,7 @@ function decideMoney(
   soFar: 'take' | 'wait',
   presence: RedisPresence,
   nowMs: number,
+  pass: number,
 ): 'take' | 'wait' | LimitRefusal {
   const { exchange } = entry
   const isKnown = isKnownOf(entry, call, presence, nowMs)
@@ -141,7 +128,7 @@ function decideMoney(
     const hasMoney = entry.hasMoney(sharesAlone, presence, nowMs)
     const hasEnough = hasMoney && fitsAccount(account, call.call.estimatedPico)
     if (hasEnough && answer === 'wait') continue
-    const mayPass = isFirst(account, entry, call, nowMs)
+    const mayPass = account.waiting.isFirst(call, entry.subject.id, nowMs, pass)
     if (hasEnough && mayPass) continue
     // Redis is back, and it is known in a moment what others hold.
     const isSettling = !presence.isAway && !exchange.isSettled && call.waitedMs < SETTLING_WAIT_MS

@@ -53,6 +53,8 @@ export interface LimitedCall {
 
 /** A call that waits for limits of its subjects. */
 export interface CallInLine {
+  /** Higher than that of all that came before. */
+  readonly place: number
   /**
    * Whether it waits for this subject, or has what it needs of the others: not where it is short of one before, or of a value.
    */

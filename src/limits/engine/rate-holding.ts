@@ -1,6 +1,6 @@
 import type { Limit } from '../limit.ts'
-import type { CallInLine } from './limiter.ts'
 import { SlidingWindow } from './sliding-window.ts'
+import { WaitingLine } from './waiting-line.ts'
 
 /** What the other gateways hold of a limit, as last reported. */
 export interface OthersRate {
@@ -44,8 +44,7 @@ export class RateHolding {
   ceiling = 0
   /** Above this more is asked for, before it is needed. */
   lowAt = 0
-  /** Calls that wait for it, in the order in which they came: others must not overtake them. */
-  readonly waiting = new Set<CallInLine>()
+  readonly waiting = new WaitingLine()
   others: OthersRate = NO_OTHERS_RATE
 
   constructor(limit: Limit, amount: number) {

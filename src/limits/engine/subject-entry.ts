@@ -225,9 +225,12 @@ export interface CallPart {
   readonly accounts: readonly BudgetAccount[]
 }
 
+let places = 0
+
 /** A call that does not fit yet: into what this gateway holds, or into what running calls have left. */
 export class WaitingCall implements CallInLine, CallToPlan {
   readonly call: CallToLimit
+  readonly place = ++places
   /** Of all its subjects, in the order in which it is to get what it needs of them. */
   parts: readonly CallPart[]
   /** Monotonic milliseconds. */

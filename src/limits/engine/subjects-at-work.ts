@@ -52,6 +52,8 @@ export class SubjectsAtWork {
   /** Those that are still to be looked at; `null`: all were, since `SWEEP_MS` began. */
   #unswept: MapIterator<SubjectEntry> | null = null
   #counter = 0
+  /** Over calls that wait: none for what one value gets, of which there may be thousands. */
+  #passes = 0
   /** Most gateways that a client had: taken where nothing is known of a client. */
   #fleet = 1
   #isAsking = false
@@ -62,6 +64,7 @@ export class SubjectsAtWork {
     asked: (subject, cover) => this.#awaitMore(subject, cover),
   }
   readonly #serveFreed = () => {
+    this.#passes += 1
     for (const entry of this.#freed) {
       this.#freed.delete(entry)
       this.#serve(entry)
@@ -91,6 +94,7 @@ export class SubjectsAtWork {
 
   /** Reports to the others what is due, reads what is due, and looks at calls that wait. */
   tick(): void {
+    this.#passes += 1
     const nowMs = this.#options.now()
     const wallMs = this.#options.wallNow()
     if (this.presence.shouldAsk(nowMs)) void this.#askRedis()
@@ -199,7 +203,7 @@ export class SubjectsAtWork {
   admitLater(waiting: WaitingCall): Reservation | LimitRefusal | Promise<Reservation | LimitRefusal | null> {
     const { call, parts, sinceMs: nowMs } = waiting
     this.#follow(parts)
-    const decision = decideWaiting(waiting, this.presence, nowMs)
+    const decision = decideWaiting(waiting, this.presence, nowMs, ++this.#passes)
     if (decision === 'take') return this.take(parts, call, nowMs)
     if (decision !== 'wait') return decision
     const free = MAX_WAITING - this.#waiting.of(call.clientId)
@@ -229,7 +233,7 @@ export class SubjectsAtWork {
     const nowMs = this.#options.now()
     const { parts } = waiting
     if (parts.length > 1) this.#follow(parts)
-    const decision = decideWaiting(waiting, this.presence, nowMs)
+    const decision = decideWaiting(waiting, this.presence, nowMs, this.#passes)
     if (decision === 'wait') {
       const next = waiting.nextToAsk(nowMs)
       if (next !== null) this.#askSoon(next)
@@ -314,6 +318,7 @@ export class SubjectsAtWork {
       entry.needsShare()
     }
     entry.isExchanging = false
+    if (entry.broughtBy === null) this.#passes += 1
     this.#serve(entry)
     this.#readIfDue(entry, now())
     if (entry.isBehind) this.#askSoon(entry)
@@ -370,9 +375,8 @@ export class SubjectsAtWork {
   #sweep(entry: SubjectEntry, nowMs: number, wallMs: number): void {
     const { subject } = entry
     this.#followLimits(entry, wallMs)
-    if (entry.broughtBy !== null && subject.hasUncounted && nowMs - entry.exchangedAtMs > REMIND_MS)
-      this.#reportSoon(entry)
     const isValue = entry.broughtBy !== null
+    if (isValue && subject.hasUncounted && nowMs - entry.exchangedAtMs > REMIND_MS) this.#reportSoon(entry)
     const keptMs = isValue && this.#values.size > MANY_VALUES ? DROP_CROWDED_MS : DROP_MS
     if (nowMs - entry.usedAtMs < keptMs || entry.isReading || entry.isExchanging) return
     if (entry.waiting.size === 0 && subject.isIdle(nowMs)) this.#drop(entry)

@@ -359,3 +359,27 @@ test('values take memory while they are at work, and no longer', async () => {
   await fleet.pass(70_000)
   expect(fleet.first.size).toBe(0)
 })
+
+test('calls that wait for limits of their own are each checked a few times, however many they are', async () => {
+  const fleet = fleetOf([
+    limitOf('each', { axis: 'user', amount: CENT }),
+    limitOf('team', { clientId: null, groupId: 'team', amount: USD + 1n }),
+  ])
+  for (let user = 0; user < 100; user += 1) held(await admit(fleet.first, userCall(`${user}`)))
+  let checks = 0
+  const counted = (user: string) =>
+    Object.defineProperty(userCall(user), 'estimatedPico', {
+      get() {
+        checks += 1
+        return CENT
+      },
+    })
+  for (let calls = 0; calls < 400; calls += 1) void fleet.first.admit(counted(`${calls % 100}`))
+  await settled()
+  expect(fleet.first.stats().waiting).toBe(400)
+  checks = 0
+  fleet.clock.pass(100)
+  fleet.first.tick()
+  expect(checks).toBeGreaterThan(400)
+  expect(checks).toBeLessThan(400 * 100)
+})
