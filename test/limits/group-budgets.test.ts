@@ -7,6 +7,7 @@ import { answerLimits } from '../../src/limits/shown-limits.ts'
 import { type SpendAccount, selectSpent } from '../../src/limits/spent/select-spent.ts'
 import type { LimitScope } from '../../src/limits/subject.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
@@ -66,6 +67,53 @@ test('a group has spent what its clients have, below it too, on the days on whic
   expect(await spentOf('grp_o')).toBe(123n)
   expect(await spentOf('grp_t', { model: 'other*' })).toBe(0n)
   expect(await spentOf('grp_none')).toBe(0n)
+})
+
+/** The pool, and `between` once after whatever says which clients the group has. */
+function interrupted(between: () => Promise<void>): Postgres {
+  let isDue = true
+  const over = (target: { readonly query: unknown }) =>
+    new Proxy(target, {
+      get(of, name) {
+        const value: unknown = Reflect.get(of, name)
+        if (typeof value !== 'function') return value
+        if (name === 'connect') return async () => over(await ledger.pool.connect())
+        return async (...args: readonly unknown[]) => {
+          const answer: unknown = await value.apply(of, args)
+          if (name !== 'query' || !isDue || !`${args[0]}`.includes('group_members')) return answer
+          isDue = false
+          await between()
+          return answer
+        }
+      },
+    })
+  return over(ledger.pool) as Postgres
+}
+
+test('a record that is counted while a group is read is in its sums and its offsets, or in neither', async () => {
+  const scope = scopeOf(null, { groupId: 'grp_t', axis: 'user' })
+  await setLimits(ledger.pool, scope, [budget(150n, { per: 'day' })], 'test')
+  const producer = newProducer()
+  const record = aRecord({
+    ...{ arrivedAtMs: Date.parse('2026-02-20T00:00:00Z'), costPico: '100', priceId: 'p' },
+    ...{ clientId: 'cli_new', axes: 'user=ann' },
+  })
+  const pool = interrupted(async () => {
+    await ledger.pool.query(
+      `insert into tallygate.group_members (id, from_day, group_id, version)
+       values ('cli_new', '2026-01-01', 'grp_t', 1)`,
+    )
+    await ledger.rollUp('test:calls', [aCandidate(producer, 1, record)])
+  })
+  const period = { fromDay: '2026-02-20', toDay: '2026-02-20' }
+  const team = { clientId: null, groupId: 'grp_t', keyId: null, model: null, ...period }
+  const accounts = [team, { ...team, axis: 'user', value: 'ann' }]
+  const { spentPico, committedOffsets } = await selectSpent(pool, accounts, [producer])
+  const counted = committedOffsets.has(producer) ? 100n : 0n
+  expect(spentPico).toEqual([counted, counted])
+  const later = await selectSpent(ledger.pool, accounts, [producer])
+  await ledger.pool.query(`delete from tallygate.group_members where id = 'cli_new'`)
+  expect([later.spentPico, later.committedOffsets.get(producer)]).toEqual([[100n, 100n], 1])
 })
 
 test('a value within a group has spent what it has with all clients of the group', async () => {

@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { clientsBelow } from '../../keys/groups/group-spans.ts'
-import type { Postgres, PostgresSession } from '../../store/connection/postgres.ts'
+import { inSnapshot, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { WrittenScope } from '../subject.ts'
 import { ACCOUNT_SHAPES, buildSpentStatement, type SpentKind } from './spent-statement.ts'
@@ -35,18 +35,33 @@ export interface SpentSnapshot {
 const STATEMENTS = new Map<string, string>()
 
 /**
- * The exact cost of many accounts and the committed offsets of producers, by one statement and so of one snapshot.
+ * The exact cost of many accounts and the committed offsets of producers, of one snapshot: a record is in both or neither.
  * It equals what `GET /v1/usage` says of the same days, but for what calls without a cost are charged.
  *
  * @throws When Postgres is away: never a wrong number.
  */
 export async function selectSpent(
-  pool: Postgres | PostgresSession,
+  pool: Postgres,
+  accounts: readonly SpendAccount[],
+  producers: readonly string[],
+): Promise<SpentSnapshot> {
+  const parts = accounts.map((account, at) => ({ account, place: at + 1 }))
+  const ofGroups = parts.filter(({ account: { groupId = null } }) => groupId !== null)
+  if (ofGroups.length === 0) return await selectParts(pool, parts, accounts, producers)
+  return await inSnapshot(pool, async (session) => {
+    const ofClients = parts.filter(({ account: { groupId = null } }) => groupId === null)
+    const split = [...ofClients, ...(await splitByClient(session, ofGroups))]
+    return await selectParts(session, split, accounts, producers)
+  })
+}
+
+async function selectParts(
+  pool: Pick<Postgres, 'query'>,
+  parts: readonly AccountPart[],
   accounts: readonly SpendAccount[],
   producers: readonly string[],
 ): Promise<SpentSnapshot> {
   const periods = new PeriodNumbers()
-  const parts = await splitByClient(pool, accounts)
   const values = [
     parts.map(({ account }) => account.clientId),
     parts.map(({ account: { keyId, formerKeys = [] } }) =>
@@ -107,35 +122,29 @@ join ${SCHEMA}.value_spending v on v.axis = a.axis and v.value = a.value
 
 /** The accounts of groups as those of their clients, each for the days on which it was in the group. */
 async function splitByClient(
-  pool: Postgres | PostgresSession,
-  accounts: readonly SpendAccount[],
+  session: PostgresSession,
+  ofGroups: readonly AccountPart[],
 ): Promise<readonly AccountPart[]> {
-  const parts = accounts.map((account, at) => ({ account, place: at + 1 }))
-  const ofGroups = parts.filter(({ account: { groupId = null } }) => groupId !== null)
-  if (ofGroups.length === 0) return parts
   const ids = new Set(ofGroups.map(({ account }) => account.groupId))
-  const { rows } = await pool.query<ClientSpan>(CLIENTS_OF_GROUPS, [[...ids]])
+  const { rows } = await session.query<ClientSpan>(CLIENTS_OF_GROUPS, [[...ids]])
   const spans = Map.groupBy(rows, ({ group_id: id }) => id)
-  const ofValues = await selectClientsOfValues(pool, ofGroups)
-  return [
-    ...parts.filter(({ account: { groupId = null } }) => groupId === null),
-    ...ofGroups.flatMap(({ account, place }) =>
-      (spans.get(account.groupId ?? '') ?? [])
-        .filter(({ client_id: id }) => account.axis == null || ofValues.get(place)?.has(id) === true)
-        .flatMap((span) => within(account, span).map((part) => ({ account: part, place }))),
-    ),
-  ]
+  const ofValues = await selectClientsOfValues(session, ofGroups)
+  return ofGroups.flatMap(({ account, place }) =>
+    (spans.get(account.groupId ?? '') ?? [])
+      .filter(({ client_id: id }) => account.axis == null || ofValues.get(place)?.has(id) === true)
+      .flatMap((span) => within(account, span).map((part) => ({ account: part, place }))),
+  )
 }
 
 /** The clients of each account of a value, by its place. */
 async function selectClientsOfValues(
-  pool: Postgres | PostgresSession,
+  session: PostgresSession,
   parts: readonly AccountPart[],
 ): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
   const clients = new Map<number, Set<string>>()
   const ofValues = parts.filter(({ account: { axis = null } }) => axis !== null)
   if (ofValues.length === 0) return clients
-  const { rows } = await pool.query<{ place: number; client_id: string }>(CLIENTS_OF_VALUES, [
+  const { rows } = await session.query<{ place: number; client_id: string }>(CLIENTS_OF_VALUES, [
     ofValues.map(({ place }) => place),
     ofValues.map(({ account }) => account.axis),
     ofValues.map(({ account }) => account.value),
