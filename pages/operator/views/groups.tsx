@@ -59,12 +59,11 @@ function GroupTable({ usage: { from, to, groups }, month, options }: GroupTableP
             id === null ? (
               <span class="quiet">in no group</span>
             ) : (
-              <>
-                {'\u2003'.repeat(level - 1)}
+              <div style={{ paddingLeft: `${level - 1}em` }}>
                 <a href={linkTo('explore', { from, to, group: id, group_by: 'group' })}>
                   <Name of={name ?? id} />
                 </a>
-              </>
+              </div>
             ),
           value: ({ name }) => name,
         },
