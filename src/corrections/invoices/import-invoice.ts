@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Progress } from '../../operations/ports.ts'
 import { inTransactionOr, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
@@ -21,7 +22,7 @@ export interface InvoiceOrder extends ReadBy {
   /** What a later import of the same name replaces; `null`: the name of the format. */
   readonly source: string | null
   readonly origin: string
-  /** UTC days that it covers, where these are known without it; `null`: those of its rows, and all between them. */
+  /** UTC days that it covers at least; `null`: those of its rows, and all between them. */
   readonly days: { readonly from: UtcDay; readonly to: UtcDay } | null
   /** Whether what is beside use becomes charges, and where commitments hold. `null`: it does not. */
   readonly asCharges: { readonly upstream: string | null } | null
@@ -49,6 +50,8 @@ export class InvoiceRefused extends Error {
 
 /** A report of many hours and resources becomes rows of days, so many at a time. */
 const ROWS_AT_ONCE = 5_000
+/** A gateway that is sent an invoice serves others meanwhile. */
+const ROWS_IN_A_TURN = 1_000
 const SHOWN_PROBLEMS = 5
 /** Reading what is passed over may take as long between two statements. */
 const LONGEST_SILENCE = '1h'
@@ -71,7 +74,7 @@ export async function importInvoice(
     const taken = new Taken(session, id)
     const format = await take(order, taken, progress)
     await taken.flush()
-    const { from, to } = order.days ?? taken
+    const { from, to } = widened(order.days, taken)
     if (from === '' || to === '')
       throw new InvoiceRefused(`has no row that is about models, of ${taken.passedOver}`)
     const { origin } = order
@@ -85,6 +88,15 @@ export async function importInvoice(
   })
 }
 
+/** A day that it has beside those that were asked for is replaced, too: else it would be added at each fetch. */
+function widened(
+  days: InvoiceOrder['days'],
+  { from, to }: Taken,
+): { readonly from: UtcDay; readonly to: UtcDay } {
+  if (days === null || from === '') return days ?? { from, to }
+  return { from: from < days.from ? from : days.from, to: to > days.to ? to : days.to }
+}
+
 async function take(order: InvoiceOrder, taken: Taken, progress: Progress): Promise<InvoiceFormat> {
   const problems: string[] = []
   let format = order.format
@@ -93,7 +105,10 @@ async function take(order: InvoiceOrder, taken: Taken, progress: Progress): Prom
       format ??= recognise(records[0]?.names ?? [])
       if (format === null)
         throw new InvoiceRefused('is of no format that is known here: its columns are those of none')
-      for (const record of records) takeRecord(record, format, order, taken, problems)
+      for (const [index, record] of records.entries()) {
+        if (index % ROWS_IN_A_TURN === ROWS_IN_A_TURN - 1) await setImmediate()
+        takeRecord(record, format, order, taken, problems)
+      }
       await taken.flushFull()
       progress.at(`line ${records.at(-1)?.line ?? 0}`, taken.rows)
     }

@@ -26,23 +26,22 @@ export async function* splitRecords(
   let breaks = 0
   let isOpen = false
   for await (const chunk of chunks) {
-    const text = rest + chunk
     const records: WrittenRecord[] = []
     let begin = 0
-    // What is left over has no line break but in a quoted cell, and is not looked at again.
-    let from = rest.length
-    for (let end = text.indexOf('\n', from); end >= 0; end = text.indexOf('\n', from)) {
-      if (isCsv && hasOddQuotes(text.slice(from, end))) isOpen = !isOpen
+    let from = 0
+    for (let end = chunk.indexOf('\n'); end >= 0; end = chunk.indexOf('\n', from)) {
+      if (isCsv && hasOddQuotes(chunk.slice(from, end))) isOpen = !isOpen
       from = end + 1
       breaks += 1
       if (isOpen) continue
-      records.push({ line, text: withoutReturn(text.slice(begin, end)) })
+      records.push({ line, text: withoutReturn(rest + chunk.slice(begin, end)) })
+      rest = ''
       line += breaks
       breaks = 0
       begin = from
     }
-    if (isCsv && hasOddQuotes(text.slice(from))) isOpen = !isOpen
-    rest = text.slice(begin)
+    if (isCsv && hasOddQuotes(chunk.slice(from))) isOpen = !isOpen
+    rest += chunk.slice(begin)
     if (rest.length > longest) throw new BadRow(`line ${line} has no end`)
     if (records.length > 0) yield records
   }

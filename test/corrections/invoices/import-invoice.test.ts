@@ -113,6 +113,17 @@ test('days that are known are replaced even where the report has nothing of them
   expect((await costs()).map(([day]) => day)).not.toContain('2026-09-11')
 })
 
+test('a day that was not asked for is not added again by each fetch', async () => {
+  const days = { from: '2026-09-25', to: '2026-09-26' }
+  const text = focus(['2026-09-24', '2026-09-25', '2026-09-27'].map((day) => ({ day, cost: '1' })))
+  await take(text, { days, source: 'beyond' })
+  expect(await take(text, { days, source: 'beyond' })).toMatchObject({
+    from: '2026-09-24',
+    to: '2026-09-27',
+    replaced: 3,
+  })
+})
+
 test('a row that cannot be read is named by its line, and nothing of the file is kept', async () => {
   const before = await costs()
   const rows = [

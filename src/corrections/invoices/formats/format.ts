@@ -41,7 +41,15 @@ export function orNull(text: string): string | null {
   return plain === '' || plain === 'null' ? null : plain
 }
 
-/** Names as `Cells` compares them. */
+const MOST_KNOWN = 10_000
+const LONGEST_KNOWN = 100
+const known = new Map<string, string>()
+
+/** Names as `Cells` compares them. Each record has the same ones. */
 export function columnName(name: string): string {
-  return name.toLowerCase().replace(/[^a-z0-9]/g, '')
+  const found = known.get(name)
+  if (found !== undefined) return found
+  const plain = name.toLowerCase().replace(/[^a-z0-9]/g, '')
+  if (known.size < MOST_KNOWN && name.length <= LONGEST_KNOWN) known.set(name, plain)
+  return plain
 }

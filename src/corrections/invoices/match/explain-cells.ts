@@ -108,11 +108,9 @@ function differenceIn(
 
 /** An account is none of ours where all that it used is more than we counted, wherever it used something. */
 function takeOtherAccounts(cells: readonly Cell[], found: InvoiceDifference[]): void {
-  const byAccount = new Map<string, Cell[]>()
-  for (const cell of cells)
-    for (const account of cell.accounts.keys())
-      byAccount.set(account, [...(byAccount.get(account) ?? []), cell])
-  for (const [account, used] of byAccount) {
+  const uses = cells.flatMap((cell) => [...cell.accounts.keys()].map((account) => ({ account, cell })))
+  for (const [account, ofAccount] of Map.groupBy(uses, (use) => use.account)) {
+    const used = ofAccount.map(({ cell }) => cell)
     const isOther = used.every((cell) => {
       const side = cell.accounts.get(account)
       const size = cell.lacksQuantity ? side?.amount : side?.quantity
