@@ -36,7 +36,7 @@ order by s.used desc, s.id limit $8`
 /** An order is kept for so long: it takes the sums of all clients, and pages of several people ask for it at once. */
 const KEPT_MS = 10_000
 
-interface Kept {
+interface KeptOrders {
   /** The day, and the state of the limits. */
   readonly of: string
   readonly endsAtMs: number
@@ -44,7 +44,7 @@ interface Kept {
   readonly orders: Map<string, Promise<readonly UsedBudget[]>>
 }
 
-const KEPT = new WeakMap<Postgres, Kept>()
+const KEPT = new WeakMap<Postgres, KeptOrders>()
 
 interface OrderScope {
   readonly state: UseState
