@@ -11,6 +11,16 @@ export function holdsFor(limit: Limit, keyId: string, model: string | null): boo
   return model !== null && coversAnyOf(limit.model, model)
 }
 
+/** Whether it is a hard budget. */
+function isHardBudget({ kind, isSoft, per }: Limit): boolean {
+  return kind === 'budget' && !isSoft && per !== null
+}
+
+/** Whether it refuses calls whose model has no price. */
+export function refusesUnpriced(limit: Limit): boolean {
+  return isHardBudget(limit) && !limit.allowsUnpriced
+}
+
 /** What holds for the calls of one key and model of a client. All of it has to allow a call: so the strictest decides. */
 export class CallLimits {
   readonly rates: readonly RateHolding[]
@@ -27,7 +37,7 @@ export class CallLimits {
   constructor(rates: readonly RateHolding[], budgets: readonly Limit[]) {
     this.rates = rates
     this.budgets = budgets
-    this.refusesUnpriced = budgets.some(({ allowsUnpriced }) => !allowsUnpriced)
+    this.refusesUnpriced = budgets.some(refusesUnpriced)
     this.sharesAlone = budgets.every(({ whenAlone }) => whenAlone === 'share')
     this.hasTokens = rates.some(({ kind }) => kind === 'tokens')
   }
@@ -99,7 +109,7 @@ export class CallLimitsTable {
     )
     return new CallLimits(
       holding.filter(({ kind }) => kind !== 'budget').map(this.#rateOf),
-      holding.filter(({ kind, isSoft, per }) => kind === 'budget' && !isSoft && per !== null),
+      holding.filter(isHardBudget),
     )
   }
 }

@@ -1,7 +1,7 @@
 import { isOfKey, type Limit } from '../limit.ts'
 import { subjectOf } from '../subject.ts'
 import type { BudgetAccount } from './budget-account.ts'
-import type { CallLimits } from './call-limits.ts'
+import { type CallLimits, holdsFor, refusesUnpriced } from './call-limits.ts'
 import type { LimitEngineOptions } from './engine-options.ts'
 import { fits } from './held-reservation.ts'
 import type {
@@ -48,10 +48,16 @@ export class LimitEngine implements Limiter {
   }
 
   refusesUnpriced(asked: LimitedCall): boolean {
-    const { keyId, model } = asked
-    return (
-      this.#entriesOf(asked)?.some(({ subject }) => subject.callLimits(keyId, model).refusesUnpriced) === true
-    )
+    const { clientId, keyId, model, axes } = asked
+    const entries = this.#entriesOf(asked)
+    if (entries !== null)
+      return entries.some(({ subject }) => subject.callLimits(keyId, model).refusesUnpriced)
+    const { limitsOf, others } = this.#options
+    const lists = [
+      limitsOf(clientId),
+      ...others.of(clientId, axes).map((subject) => others.limitsOf(subject)),
+    ]
+    return lists.flat().some((limit) => refusesUnpriced(limit) && holdsFor(limit, keyId, model))
   }
 
   admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null> {

@@ -246,6 +246,21 @@ test('a client that makes values up is refused when half of what a process keeps
   expect(await isRefused('c', 'made up 8')).toBe(false)
 })
 
+test('a client that makes values up gets past no budget that refuses models without a price', () => {
+  const call = userCall('made up')
+  const refuses = (...limits: readonly Limit[]) => {
+    const fleet = fleetOf([limitOf('each', { axis: 'user', kind: 'requests' }), ...limits])
+    fleet.mostValues = 0
+    return fleet.first.refusesUnpriced(call)
+  }
+  expect(refuses()).toBe(false)
+  expect(refuses(limitOf('client', { allowsUnpriced: true }))).toBe(false)
+  expect(refuses(limitOf('client'))).toBe(true)
+  expect(refuses(limitOf('user', { axis: 'user' }))).toBe(true)
+  expect(refuses(limitOf('team', { clientId: null, groupId: 'team' }))).toBe(true)
+  expect(refuses(limitOf('other', { model: 'claude*' }))).toBe(false)
+})
+
 test('a call ends in the group in which it began, and the next one of its client is of the new group', async () => {
   let groups = ['old']
   const ofGroup = (groupId: string) => limitOf(groupId, { clientId: null, groupId, amount: 2n * CENT })
