@@ -53,6 +53,8 @@ const UNSAID: Readonly<Record<string, string>> = {
   createGroup: SEEN,
   renameGroup: SEEN,
   moveClient: 'one of two places; days to come',
+  removeGroup: 'one of two places',
+  getGroupUsage: 'period is in place of days',
   moveGroup: 'one of two places; days to come',
   setContract: 'what it holds for, and one of a discount and prices',
   setCharge: 'what a charge may say, by its category',
