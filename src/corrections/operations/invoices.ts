@@ -19,12 +19,10 @@ import { VALUE } from '../../operations/read-input.ts'
 import { conflict, invalid, notFound } from '../../operations/refuse.ts'
 import { adminKeyName, COST_REPORTERS } from '../invoices/cost-reports.ts'
 import { FORMAT_NAMES, FORMATS, findFormat } from '../invoices/formats/formats.ts'
-import { type ImportedInvoice, InvoiceRefused, importInvoice } from '../invoices/import-invoice.ts'
+import type { ImportedInvoice } from '../invoices/import-invoice.ts'
 import { BILLER_NAMES, INVOICE_KINDS } from '../invoices/invoice-row.ts'
 import { type InvoiceImport, removeImport, selectImports } from '../invoices/invoices-table.ts'
 import { matchInvoices } from '../invoices/match/matches-table.ts'
-import { openInvoiceFile } from '../invoices/read-records.ts'
-import { ReportError } from '../reconcile/fetch-pages.ts'
 import { baseUrlField, type ReconcilePorts } from './reconcile.ts'
 
 const MOST_BODY_BYTES = 16 * 1024 * 1024
@@ -128,6 +126,8 @@ const importOperation = renderedOperation({
   isLong: true,
   async run({ pool, progress }: Ports, { file, text, format, source, dry_run: isDry, ...asked }) {
     const { provider = null, upstream = null, as_charges: asCharges } = asked
+    const { importInvoice, InvoiceRefused } = await import('../invoices/import-invoice.ts') // a gateway starts without it
+    const { openInvoiceFile } = await import('../invoices/read-records.ts')
     const found = file === undefined ? (text ?? '') : await openInvoiceFile(file)
     const order = {
       text: found,
@@ -207,6 +207,8 @@ const fetchOperation = renderedOperation({
     const to = addDays(utcDayOf(now()), -1)
     const order = { reporter: provider, adminKey, baseUrl, from: addDays(to, 1 - days), to }
     const { fetchInvoice } = await import('../invoices/fetch-costs.ts') // a gateway starts without it
+    const { InvoiceRefused } = await import('../invoices/import-invoice.ts')
+    const { ReportError } = await import('../reconcile/fetch-pages.ts')
     try {
       const imported = await fetchInvoice(pool, order, progress('rows'))
       await matchInvoices(pool, null)

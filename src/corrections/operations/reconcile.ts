@@ -22,7 +22,7 @@ import { selectModelDays } from '../../usage/reconciled-use.ts'
 import { adminKeyName } from '../invoices/cost-reports.ts'
 import { BILLER_NAMES, type Biller } from '../invoices/invoice-row.ts'
 import { DIFFERENCE_REASONS, DIFFERENCES, type DifferenceSum, sizeOf } from '../invoices/match/differences.ts'
-import { type MatchedMonth, matchMonth } from '../invoices/match/match-month.ts'
+import type { MatchedMonth } from '../invoices/match/match-month.ts'
 import { isTooMuch } from '../invoices/match/matches-table.ts'
 import type { ReporterName } from '../reconcile/fetch-report.ts'
 import { addFigures, differenceOf, type Figures, type ReconciledDay, reconcile } from '../reconcile/report.ts'
@@ -130,6 +130,7 @@ const reconcileOperation = renderedOperation({
     { provider, month, days, upstream = null, base_url: baseUrl },
   ) {
     if (month !== undefined) {
+      const { matchMonth } = await import('../invoices/match/match-month.ts') // a gateway starts without it
       const invoice = await matchMonth(pool, provider, month)
       if (invoice === null)
         throw notFound(

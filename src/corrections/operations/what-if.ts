@@ -30,19 +30,14 @@ import {
   periodAsked,
 } from '../../usage/operations/asked-period.ts'
 import type { Reckoned, ReckonedRow, WhatIf } from '../what-if/reckon.ts'
-import {
-  type ModelSwap,
-  type ServedAt,
-  SUPPOSED_TIERS,
-  type TierSwap,
-  type Uncertainty,
-} from '../what-if/supposed.ts'
+import type { ModelSwap, ServedAt, SupposedTier, TierSwap, Uncertainty } from '../what-if/supposed.ts'
 
 /** Rows that are named, those that change most first. */
 const MOST_ROWS = 1_000
 const MOST_PRICE_BYTES = 256 * 1024
 
 const SWAP = /^[^\p{Cc}=]{1,200}=[^\p{Cc}=*]{1,200}$/u
+const SUPPOSED_TIERS = ['standard', 'batch', 'flex', 'priority'] as const satisfies readonly SupposedTier[]
 const TIERS = SUPPOSED_TIERS.join('|')
 const TIER = new RegExp(`^(${TIERS})=(${TIERS})$`)
 const SHARE = /^(?:0(?:\.[0-9]{1,6})?|1(?:\.0{1,6})?)$/

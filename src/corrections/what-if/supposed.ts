@@ -33,9 +33,7 @@ export interface TierSwap {
   readonly to: SupposedTier
 }
 
-export const SUPPOSED_TIERS = ['standard', 'batch', 'flex', 'priority'] as const
-
-export type SupposedTier = (typeof SUPPOSED_TIERS)[number]
+export type SupposedTier = 'standard' | 'batch' | 'flex' | 'priority'
 
 export interface ServedAt {
   readonly provider: string

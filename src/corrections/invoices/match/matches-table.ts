@@ -4,7 +4,7 @@ import type { Postgres } from '../../../store/connection/postgres.ts'
 import { SCHEMA } from '../../../store/connection/schema.ts'
 import type { Biller } from '../invoice-row.ts'
 import { selectInvoicedMonths } from '../invoices-table.ts'
-import { type MatchedMonth, matchMonth } from './match-month.ts'
+import type { MatchedMonth } from './match-month.ts'
 
 /** What the last comparison of a month found. Amounts are 1e-12 USD. */
 export interface InvoiceMatch {
@@ -69,6 +69,7 @@ const EARLIEST: UtcMonth = '0001-01'
  * come in late.
  */
 export async function matchInvoices(pool: Postgres, since: UtcDay | null): Promise<readonly MatchedMonth[]> {
+  const { matchMonth } = await import('./match-month.ts') // a gateway starts without it
   const matched: MatchedMonth[] = []
   const again = since?.slice(0, 7) ?? null
   for (const { biller, month, match } of await selectInvoiceStates(pool, EARLIEST)) {
