@@ -358,8 +358,10 @@ describe('a list', () => {
       const answer = await ask(beta, method, '/v1/files?any')
       expect(answer.text).not.toContain(hers)
     }
+    const before = upstream.asked.length
     expect((await ask(beta, 'DELETE', '/v1/files')).status).toBe(404)
     expect((await ask(acme, 'DELETE', '/v1/files')).status).toBe(404)
+    expect(upstream.asked.length).toBe(before)
   })
 
   test('a list shows no object that none of the clients made, while a client that knows its id can read it', async () => {
