@@ -292,6 +292,13 @@ describe('an id in a body or a query', () => {
   })
 })
 
+test('a query that names more objects than are looked up is refused, and not sent', async () => {
+  const before = upstream.asked.length
+  const answer = await ask(beta, 'GET', `/v1/files?${'after=file-none0001&'.repeat(200)}`)
+  expect(answer.status).toBe(400)
+  expect(upstream.asked.length).toBe(before)
+})
+
 describe('a list', () => {
   test('a list keeps every byte that is not about others', async () => {
     const [mine] = [await make(beta, '/v1/evals'), await make(acme, '/v1/evals')]
