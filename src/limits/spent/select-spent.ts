@@ -1,6 +1,6 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { clientsBelow } from '../../keys/groups/group-spans.ts'
-import { inSnapshot, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
+import { inSnapshot, type Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { WrittenScope } from '../subject.ts'
 import { ACCOUNT_SHAPES, buildSpentStatement, type SpentKind } from './spent-statement.ts'
@@ -48,15 +48,19 @@ export async function selectSpent(
   const parts = accounts.map((account, at) => ({ account, place: at + 1 }))
   const ofGroups = parts.filter(({ account: { groupId = null } }) => groupId !== null)
   if (ofGroups.length === 0) return await selectParts(pool, parts, accounts, producers)
-  return await inSnapshot(pool, async (session) => {
+  const select = async (reader: Reader) => {
     const ofClients = parts.filter(({ account: { groupId = null } }) => groupId === null)
-    const split = [...ofClients, ...(await splitByClient(session, ofGroups))]
-    return await selectParts(session, split, accounts, producers)
-  })
+    const split = [...ofClients, ...(await splitByClient(reader, ofGroups))]
+    return await selectParts(reader, split, accounts, producers)
+  }
+  // Without offsets nothing has to agree with the sums, and this may be within a transaction.
+  return producers.length === 0 ? await select(pool) : await inSnapshot(pool, select)
 }
 
+type Reader = Pick<Postgres, 'query'>
+
 async function selectParts(
-  pool: Pick<Postgres, 'query'>,
+  pool: Reader,
   parts: readonly AccountPart[],
   accounts: readonly SpendAccount[],
   producers: readonly string[],
@@ -122,7 +126,7 @@ join ${SCHEMA}.value_spending v on v.axis = a.axis and v.value = a.value
 
 /** The accounts of groups as those of their clients, each for the days on which it was in the group. */
 async function splitByClient(
-  session: PostgresSession,
+  session: Reader,
   ofGroups: readonly AccountPart[],
 ): Promise<readonly AccountPart[]> {
   const ids = new Set(ofGroups.map(({ account }) => account.groupId))
@@ -138,7 +142,7 @@ async function splitByClient(
 
 /** The clients of each account of a value, by its place. */
 async function selectClientsOfValues(
-  session: PostgresSession,
+  session: Reader,
   parts: readonly AccountPart[],
 ): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
   const clients = new Map<number, Set<string>>()
