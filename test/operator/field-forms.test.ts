@@ -31,7 +31,7 @@ const TEXTS = [
 ]
 
 /** The calendar, `URL`, and the kind of the limit say more of these than a schema can. */
-const MORE_THAN_FORM = /^(date|url|limit|to)$/
+const MORE_THAN_FORM = /^(date|url|limit|to|budget|rpm|tpm|concurrent)$/
 
 const FIELDS = OPERATIONS.flatMap(({ name: operation, http, input }) =>
   'path' in http

@@ -83,9 +83,10 @@ function requestOf(
   }
 }
 
-/** What the project's own fixtures describe. */
+/** What the project's own fixtures describe. A tool is named by its call and its upstream: `metered-tools` plays those. */
 export function madeCases(): readonly ReplayCase[] {
-  return [...madeResponses.map(madeCase), ...madeSessions.map(madeSessionCase)]
+  const responses = madeResponses.filter(({ provider }) => provider !== 'mcp')
+  return [...responses.map(madeCase), ...madeSessions.map(madeSessionCase)]
 }
 
 function madeCase(made: MadeResponse, number: number): ReplayCase {
