@@ -103,7 +103,7 @@ const FINDERS: Readonly<Record<OpenEndName, Finder>> = {
 
 /** All that may still change a month of a client (`null`: of any), in the order of the names. */
 export async function findOpenEnds(
-  { pool, now, inspectLedger }: LedgerPorts,
+  { pool, now, inspectLedger }: Pick<LedgerPorts, 'pool' | 'now' | 'inspectLedger'>,
   clientId: string | null,
   month: UtcMonth,
 ): Promise<readonly OpenEnd[]> {

@@ -94,12 +94,13 @@ async function take(buckets: readonly object[], changes: Partial<InvoiceOrder> =
 }
 
 async function openEnds(): Promise<readonly string[]> {
+  const none = { streams: [], producerCount: 0, producers: [], gaps: [], gapCount: 0 }
   const overview = {
-    ...{ ledger: { producers: [] }, journals: new Map(), corruptJournals: 0 },
-    ...{ backlogs: new Map(), redisProblem: null },
+    ledger: { ...none, missingRecords: 0n, deadLetters: 0, newestDeadLetterAt: null },
+    ...{ journals: new Map(), corruptJournals: 0, backlogs: new Map(), redisProblem: null },
   }
   const ports = { pool: ledger.pool, now: () => NOW_MS, inspectLedger: async () => overview }
-  const found = await findOpenEnds(ports as unknown as Parameters<typeof findOpenEnds>[0], 'none', '2026-09')
+  const found = await findOpenEnds(ports, 'none', '2026-09')
   return found.map(({ name, says }) => `${name}: ${says}`)
 }
 
