@@ -138,6 +138,27 @@ test('the process never has more connections than it may, whatever it is asked',
   expect(warned).toEqual([])
 })
 
+test('a process that may take fewer closes what nobody uses, and counts as its own what is in use', async () => {
+  lanes.allow(6)
+  const polls = await occupy(lanes.polls, 6)
+  await expect.poll(inUse).toBe(6)
+  lanes.allow(4)
+  expect(lanes.max).toBe(6)
+  await polls()
+  await expect.poll(inUse).toBe(4)
+  expect(lanes.max).toBe(4)
+})
+
+test('one that has more than it may, all idle, closes them at once', async () => {
+  lanes.allow(6)
+  const polls = await occupy(lanes.polls, 6)
+  await expect.poll(inUse).toBe(6)
+  await polls()
+  lanes.allow(4)
+  await expect.poll(inUse).toBe(4)
+  expect(lanes.max).toBe(4)
+})
+
 test('where other programs have the rest, queries go on over what the process has, and one line says what to do', async () => {
   lanes.allow(8)
   const polls = await occupy(lanes.polls, 2)

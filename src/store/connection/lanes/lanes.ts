@@ -28,7 +28,9 @@ export interface LanesOptions {
 
 /** One pool of connections for all that a process asks of Postgres. */
 export interface Lanes extends Readonly<Record<LaneName, Postgres>> {
-  /** Connections at most: what the process may take now, of `LEAST_CONNECTIONS` to `MOST_CONNECTIONS`. */
+  /**
+   * Connections at most: what the process may take now, of `LEAST_CONNECTIONS` to `MOST_CONNECTIONS`, or has open still.
+   */
   readonly max: number
   /** Says that it may take so many. */
   allow(connections: number): void
@@ -113,6 +115,15 @@ export function openLanes(url: string, { applicationName, limits, log }: LanesOp
     return session
   }
 
+  /** Of those beyond its part that nobody uses: the pool would keep them for half a minute. */
+  function closeIdle(): void {
+    const surplus = Math.min(pool.idleCount, pool.totalCount - budget.total)
+    for (let left = surplus; left > 0; left -= 1)
+      pool.connect((error, _client, release) => {
+        if (error === undefined) release(true) // else the pool has ended
+      })
+  }
+
   const laneOf = (name: LaneName, index: number): readonly [LaneName, Postgres] => {
     const take = () => connect(index, limits[name])
     // A lane has nothing to end: the pool has.
@@ -124,11 +135,13 @@ export function openLanes(url: string, { applicationName, limits, log }: LanesOp
   return {
     ...(Object.fromEntries(LANES.map(laneOf)) as Record<LaneName, Postgres>),
     get max() {
-      return allowed
+      // What it has open beyond its part counts until it is closed: others must not take it.
+      return Math.max(allowed, pool.totalCount)
     },
     allow(connections) {
       allowed = Math.min(MOST_CONNECTIONS, Math.max(LEAST_CONNECTIONS, connections))
       if (performance.now() >= shortUntilMs) budget.total = allowed
+      closeIdle()
     },
     get shortage() {
       return performance.now() < shortUntilMs ? OUT_OF_CONNECTIONS : null
