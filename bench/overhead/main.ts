@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util'
 import { describeTestbed, OtherWork, warningsFor } from '../stand/testbed.ts'
 import { eventsPart } from './parts/events.ts'
+import { featuresPart } from './parts/features.ts'
 import { jsonPart } from './parts/json.ts'
 import { latencyPart } from './parts/latency.ts'
 import { openStreamsPart } from './parts/open-streams.ts'
 import type { Part } from './parts/part.ts'
-import { routesPart } from './parts/routes.ts'
 import { startPart } from './parts/start.ts'
 import { streamsPart } from './parts/streams.ts'
 import { type Results, renderResults, writeOverhead } from './report.ts'
@@ -38,7 +38,7 @@ const PARTS: readonly Part[] = [
   eventsPart,
   openStreamsPart,
   latencyPart,
-  routesPart,
+  featuresPart,
   startPart,
 ]
 /** Shows only that all of it works. */

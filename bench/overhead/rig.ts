@@ -84,10 +84,10 @@ export class Rig {
     return new Rig({ targets, tallygate, gateways, generator, origin })
   }
 
-  /** One more gateway of this checkout, with stores of its own. It is in none of `targets`. @param routes YAML */
-  async addGateway(name: string, routes: string): Promise<Tallygate> {
+  /** One more gateway of this checkout, with stores of its own. It is in none of `targets`. @param yaml Of its configuration. */
+  async addGateway(name: string, yaml: string): Promise<Tallygate> {
     const { port: originPort } = this.#origin
-    const gateway = await startGateway({ name, checkout: process.cwd(), originPort, routes })
+    const gateway = await startGateway({ name, checkout: process.cwd(), originPort, yaml })
     this.#gateways.set(name, gateway)
     return gateway
   }

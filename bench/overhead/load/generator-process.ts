@@ -44,7 +44,7 @@ export class GeneratorProcess {
   }
 }
 
-function requestTo({ host, port, key, takesAllWires }: Target, { path, body }: Shape): Buffer {
+function requestTo({ host, port, key, takesAllWires }: Target, { path, body, headers = [] }: Shape): Buffer {
   const head = [
     `POST ${takesAllWires ? path : path.replace(/^\/at-\w+/, '')} HTTP/1.1`,
     `host: ${host}:${port}`,
@@ -52,6 +52,7 @@ function requestTo({ host, port, key, takesAllWires }: Target, { path, body }: S
     'accept: */*',
     'content-type: application/json',
     `authorization: Bearer ${key}`,
+    ...headers,
     `content-length: ${Buffer.byteLength(body)}`,
   ]
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)

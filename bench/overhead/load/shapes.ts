@@ -5,6 +5,8 @@ export interface Shape {
   readonly name: string
   readonly path: string
   readonly body: string
+  /** Of the request beside the usual ones: `name: value`. */
+  readonly headers?: readonly string[]
   readonly contentType: string
   /** The answer's body as the origin writes it: whole, or an event each. */
   readonly events: readonly Buffer[]

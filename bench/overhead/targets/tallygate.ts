@@ -15,7 +15,7 @@ export interface TallygateOptions {
   readonly checkout: string
   readonly originPort: number
   /** YAML behind that of the upstreams; absent: none. */
-  readonly routes?: string
+  readonly yaml?: string
 }
 
 /** What the gateway's next start has above the others. */
@@ -49,14 +49,14 @@ export class Tallygate {
 
   /** Its servers run then, and neither gateway nor worker. */
   static async prepare(options: TallygateOptions): Promise<Tallygate> {
-    const { name, checkout, originPort, routes = '' } = options
+    const { name, checkout, originPort, yaml = '' } = options
     const stand = await startStand({ name, env: { LOG_LEVEL: 'info' }, connections: 1 })
     const config = join(stand.folder, 'upstreams.yaml')
     const lines = PROVIDERS.map((provider, index) => {
       const prefix = index === 0 ? '' : `, path_prefix: /at-${provider}`
       return `  - { name: ${provider}, url: 'http://127.0.0.1:${originPort}', provider: ${provider}${prefix} }`
     })
-    writeFileSync(config, ['upstreams:', ...lines, routes].join('\n'))
+    writeFileSync(config, ['upstreams:', ...lines, yaml].join('\n'))
     const { key } = await stand.addClient('bench')
     const given = process.env.GATEWAY_NODE_OPTIONS
     const nextStart: NextStart = { env: {} }
