@@ -48,7 +48,8 @@ export const featuresPart: Part = {
       const name = `${feature.name}, ${CONNECTIONS} connections`
       if (!isAsked(name)) continue
       const target = await startFeature(rig, feature)
-      const plain = jsonShape(1)
+      // The same headers: what they cost by themselves is not the feature's.
+      const plain = { ...jsonShape(1), headers: feature.shape.headers ?? [] }
       const shapeFor = ({ name }: Target) => (name === feature.name ? feature.shape : plain)
       const course = { kind: 'closed', connections: CONNECTIONS, calls: Math.ceil(CALLS * scale) } as const
       await rig.run(target, feature.shape, { ...course, calls: WARM_UP_CALLS * scale })
