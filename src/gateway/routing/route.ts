@@ -96,7 +96,10 @@ export function routeToModel(
   const path = target.canonicalPath
   const family = apiFamilyOf(path, shape.request.headers)
   const rules = model === null ? undefined : table.routes?.find(bareModel(model))
-  if (rules) return targetsOf(rules, shape, target, family, shape.webSocket ? 'query' : 'body')
+  if (rules)
+    return shape.webSocket
+      ? targetsOf(rules, shape, target, family, 'query')
+      : targetsOfBody(rules, shape, target, family)
   // One upstream gets everything, whatever it makes of it.
   const chosen = table.all.length === 1 ? table.fallback : table.choose({ model, path, family })
   return chosen === null ? null : routeTo(chosen, shape, target)
@@ -132,6 +135,38 @@ function targetsOf(
     return [{ ...route, choice: { rules, asked: rules.model, model, place: at } }]
   })
   return first === undefined ? null : [first, ...others]
+}
+
+interface TargetsOfBody {
+  readonly pathAndQuery: string
+  readonly method: string
+  readonly hasBody: boolean
+  readonly family: ApiFamily | null
+  readonly targets: Targets | null
+}
+
+/** The last ones of each route: most of its calls differ in their bodies alone. */
+const lastOfBody = new WeakMap<ModelRoute, TargetsOfBody>()
+
+function targetsOfBody(
+  rules: ModelRoute,
+  shape: CallShape,
+  target: CallTarget,
+  family: ApiFamily | null,
+): Targets | null {
+  const { method, hasBody } = shape
+  const { pathAndQuery } = target
+  const last = lastOfBody.get(rules)
+  if (
+    last?.pathAndQuery === pathAndQuery &&
+    last.method === method &&
+    last.hasBody === hasBody &&
+    last.family === family
+  )
+    return last.targets
+  const targets = targetsOf(rules, shape, target, family, 'body')
+  lastOfBody.set(rules, { pathAndQuery, method, hasBody, family, targets })
+  return targets
 }
 
 /** Google's libraries write it so into bodies. */

@@ -73,8 +73,11 @@ interface Asked {
 }
 
 /** The upstreams that a call may go to, and what each is asked for; or why none. */
-function targetsOf(path: string, { model, headers = {}, webSocket = false }: Asked = {}) {
-  const table = tableWith({})
+function targetsOf(
+  path: string,
+  { model, headers = {}, webSocket = false }: Asked = {},
+  table = tableWith({}),
+) {
   const target = targetOf(path)
   if (target === null) throw new Error(path)
   const shape = { method: webSocket ? 'GET' : 'POST', hasBody: !webSocket, webSocket, request: { headers } }
@@ -96,6 +99,24 @@ test('a name in a body leads to all that speak the API of the path, and to no ot
     'groq /v1/responses?x=1 m-groq',
   ])
   expect(targetsOf('/v1/messages', { model: 'faster' })).toBe('claude')
+})
+
+test('what one call was told is not told to one with another path, API or model', () => {
+  const calls: readonly (readonly [path: string, asked: Asked])[] = [
+    ['/v1/messages', { model: 'fast' }],
+    ['/v1/messages?beta=true', { model: 'fast' }],
+    ['/v1/responses', { model: 'fast' }],
+    ['/v1/models', { model: 'fast', headers: { 'anthropic-version': '2023-06-01' } }],
+    ['/v1/models', { model: 'fast' }],
+    ['/v1/messages', { model: 'faster' }],
+    ['/v1/no/such/path', { model: 'fast' }],
+  ]
+  const table = tableWith({})
+  for (const first of calls)
+    for (const second of [first, ...calls]) {
+      targetsOf(...first, table)
+      expect(targetsOf(...second, table)).toEqual(targetsOf(...second))
+    }
 })
 
 test('a name in a path is replaced there, for the upstreams that read it there', () => {
