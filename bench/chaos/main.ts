@@ -3,10 +3,12 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startLoad } from '../../src/standalone/prove/load.ts'
-import { callByRoutes } from '../../src/standalone/prove/planned-calls.ts'
+import { callByRoutes, planCall } from '../../src/standalone/prove/planned-calls.ts'
 import { seeded } from '../../src/standalone/prove/random.ts'
+import { AXES, describeAxes, valuesOf, wrongAxes } from './axes.ts'
 import { FULL_FILE_SYSTEM } from './faults/disks.ts'
 import { FAULTS } from './faults.ts'
+import { type MovingGroups, startGroups } from './groups.ts'
 import { startLagWatch } from './lag-watch.ts'
 import { watchProcesses } from './lives.ts'
 import { tableOf } from './report.ts'
@@ -21,6 +23,7 @@ import { startWorld, type World } from './world.ts'
  *
  *   npm run chaos -- --calls 200000 --seed 7 [--rounds 10] [--rate 200] [--faults 'redis FLUSHALL,power loss'] [--minutes 30]
  *   npm run chaos -- --routes [--faults kills]   three targets, ill in turn; kills: all faults that only end gateways
+ *   npm run chaos -- --axes --groups             calls have values on two axes, and clients move in three levels of groups
  *
  * Ends with 1, the line that repeats it and the folder with its logs, where the books do not agree or it could not end.
  */
@@ -44,6 +47,10 @@ const { values } = parseArgs({
     shards: { type: 'string', default: '2' },
     /** Calls go by routes to three targets each, which are ill in turn, in every way. */
     routes: { type: 'boolean', default: false },
+    /** Calls say by headers for whom they are, and each axis has to add up to the whole. */
+    axes: { type: 'boolean', default: false },
+    /** Clients are in three levels of groups and move meanwhile, and each has to be the sum of its clients. */
+    groups: { type: 'boolean', default: false },
     /** Tells of each fault as it is over. */
     verbose: { type: 'boolean', default: false },
   },
@@ -78,6 +85,7 @@ const world = await startWorld({
   gapPatienceMs: GAP_PATIENCE_MS,
   shards: Number(values.shards),
   processes: Number(values.processes),
+  configuration: values.axes ? AXES : '',
   ownJournalDisk: chosen.some(({ name }) => name === FULL_FILE_SYSTEM),
 })
 started = world
@@ -89,6 +97,7 @@ const faults = chosen.filter((fault) => {
 const random = seeded(seed)
 const watch = startLagWatch(world.pool)
 const lives = watchProcesses(world.gateways)
+const groups: MovingGroups | null = values.groups ? await startGroups(world.pool, random.fork(3)) : null
 const load = startLoad({
   targets: world.gateways,
   keys: world.keys,
@@ -96,6 +105,7 @@ const load = startLoad({
   callsPerSecond: Number(values.rate),
   departing: DEPARTING,
   random: random.fork(1),
+  ...(values.axes ? { plan: (number: number) => ({ ...planCall(number), headers: valuesOf(number) }) } : {}),
   onEnd: (trace) => watch.add(trace),
 })
 const beganMs = performance.now()
@@ -112,6 +122,7 @@ while (load.traces.length < calls) await delay(100)
 world.heal()
 const openCircuits = values.routes ? await awaitClosedCircuits(world.gateways) : []
 await load.stop()
+await groups?.stop()
 const stoppedMs = performance.now()
 const result = await settle(world, load.traces, lives.deaths)
 const settledMs = performance.now()
@@ -137,12 +148,16 @@ const spread = await countByStream(world)
 const failed = faults.every(({ onlyEnds }) => onlyEnds === true)
   ? failedCalls(load.traces, lives.deaths).map((trace) => JSON.stringify(trace))
   : []
-const failures = [...course.failures, ...openCircuits, ...result.complaints, ...failed]
+const misplaced = [
+  ...(values.axes ? await wrongAxes(world.pool) : []),
+  ...((await groups?.wrongSums()) ?? []),
+]
+const failures = [...misplaced, ...course.failures, ...openCircuits, ...result.complaints, ...failed]
 console.log(`
 lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.size} (flagged), rows ${result.rows}
 destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted or deleted journals): ${result.destroyed}; oldest record not shipped at power loss ${world.allowances.oldestUnshippedMs.toFixed(0)} ms
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
-records by stream: ${spread}
+records by stream: ${spread}${values.axes ? `\naxes: ${await describeAxes(world.pool)}` : ''}${groups === null ? '' : `\ngroups: ${groups.describe()}`}
 errors: ${[...statuses].map(([status, { length }]) => `${status} ${length}`).join(', ') || 'none'}; refused: no gateway listened at that port
 ${failures.length === 0 ? 'all books agree' : 'something is wrong, still,'} ${((settledMs - stoppedMs) / 1_000).toFixed(1)} s after the last call`)
 if (failures.length > 0) fail(failures)

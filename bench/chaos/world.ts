@@ -60,6 +60,8 @@ export interface WorldOptions {
   readonly gatewayEnv?: Readonly<Record<string, string>>
   /** Calls go by routes to three targets each, which are ill in turn, in every way. */
   readonly routes?: boolean
+  /** More of the configuration, in YAML. */
+  readonly configuration?: string
   /** Straight to the servers, without proxies between, and nothing loaded into gateways but `preloads`: for figures. */
   readonly direct?: boolean
   readonly preloads?: readonly string[]
@@ -122,6 +124,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   - { name: anthropic, url: '${upstreamUrl}', provider: anthropic, path_prefix: /anthropic }
 ${options.routes === true ? routes(upstreamUrl) : ''}
 models: [{ id: gpt-4o-mini, owned_by: openai }]
+${options.configuration ?? ''}
 `,
   )
   const through = (url: string, proxy: FaultProxy) => {

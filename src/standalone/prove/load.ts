@@ -131,7 +131,7 @@ async function makeCall(
   trace: CallTrace,
   departs: boolean,
 ): Promise<void> {
-  const { number, path, model, streamed, asksUsage } = planned
+  const { number, path, model, streamed, asksUsage, headers } = planned
   try {
     const response = await agent.request({
       origin: target.url,
@@ -141,6 +141,7 @@ async function makeCall(
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         'x-client-request-id': `${number}`,
+        ...headers,
       },
       body: JSON.stringify({
         model,

@@ -17,6 +17,8 @@ export interface PlannedCall {
   readonly input: number
   readonly output: number
   readonly costPico: bigint
+  /** Further headers of its request. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** So many that each of some shards has one. */
