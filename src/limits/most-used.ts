@@ -2,6 +2,7 @@ import type { UtcDay } from '../domain/utc-day.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 import { SPENT_OF_BUDGETS } from './conditions/spent-budgets.ts'
 import { budgetPeriodOf } from './limit.ts'
+import { selectGroupBudgets } from './spent/group-budgets.ts'
 import { readLimitState } from './table/limit-rows.ts'
 
 /** How far a budget is used: from its amount on, from four fifths of it on, or however far. */
@@ -54,7 +55,7 @@ interface OrderScope {
 }
 
 /**
- * Budgets of clients, those nearest their end first, by what is counted in the periods in which `day` lies. The order may
+ * Budgets of clients and groups, those nearest their end first, by what is counted in the periods in which `day` lies. The order may
  * be ten seconds old, and is of the limits of now.
  *
  * @throws When Postgres is away: never a wrong number.
@@ -103,5 +104,49 @@ async function readMostUsed(
     id,
     wanted,
   ])
-  return rows.map((row) => ({ id: row.id, cursor: `${row.used}~${row.id}` }))
+  const ofClients = rows.map((row) => ({ ...row, units: unitsOf(row.used) }))
+  const ofGroups = (await selectGroupBudgets(pool, day)).flatMap(({ limit, spentPico, amountPico }) => {
+    if (amountPico === 0n) return []
+    const units = (spentPico * UNIT) / amountPico
+    return [{ id: limit.id, units, used: textOf(units) }]
+  })
+  const behind = ofGroups.filter(
+    ({ id: own, units }) =>
+      isIn(state, units) &&
+      (used === null || id === null || isAfter({ id: own, units }, { id, units: unitsOf(used) })),
+  )
+  return [...ofClients, ...behind]
+    .sort((left, right) => (isAfter(left, right) ? 1 : -1))
+    .slice(0, wanted)
+    .map((budget) => ({ id: budget.id, cursor: `${budget.used}~${budget.id}` }))
+}
+
+/** Parts are compared to so many places, as many as a cursor has at most. */
+const PLACES = 40
+const UNIT = 10n ** BigInt(PLACES)
+
+function unitsOf(used: string): bigint {
+  const [, sign = '', whole = '0', part = ''] = /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(used) ?? []
+  const units = BigInt(whole) * UNIT + BigInt(part.slice(0, PLACES).padEnd(PLACES, '0'))
+  return sign === '' ? units : -units
+}
+
+function textOf(units: bigint): string {
+  const size = units < 0n ? -units : units
+  return `${units < 0n ? '-' : ''}${size / UNIT}.${(size % UNIT).toString().padStart(PLACES, '0')}`
+}
+
+function isIn(state: UseState, units: bigint): boolean {
+  if (state === 'all') return true
+  return state === 'exceeded' ? units >= UNIT : units < UNIT && units * 10n >= UNIT * 8n
+}
+
+interface Place {
+  readonly id: string
+  readonly units: bigint
+}
+
+/** Less is used of it, or as much, and its id is higher. */
+function isAfter(one: Place, other: Place): boolean {
+  return one.units === other.units ? BigInt(one.id) > BigInt(other.id) : one.units < other.units
 }

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addReceiver } from '../../src/alerts/receivers.ts'
 import type { CallRecord } from '../../src/call/call-record.ts'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
+import { selectBudgetUse } from '../../src/limits/conditions/budget-use.ts'
 import { findReachedByGroups, findReachedThresholds } from '../../src/limits/conditions/budgets.ts'
+import { selectMostUsed, USED_CURSOR, type UsedBudget, type UseState } from '../../src/limits/most-used.ts'
 import { answerLimits } from '../../src/limits/shown-limits.ts'
 import { type SpendAccount, selectSpent } from '../../src/limits/spent/select-spent.ts'
 import type { LimitScope } from '../../src/limits/subject.ts'
@@ -187,4 +189,50 @@ test('an alert names the group that has spent a threshold of its budget', async 
     'the group team has spent 0.0000000001 USD of 0.00000000015 USD',
   )
   expect(await findReachedThresholds(ledger.pool, today)).toEqual([])
+})
+
+test('budgets of groups stand among those of clients, those nearest their end first, page by page', async () => {
+  await ledger.pool.query(
+    `insert into tallygate.clients (id, name, version) values ('cli_a', 'a', 0), ('cli_b', 'b', 0)`,
+  )
+  const scopes = [
+    [scopeOf('cli_a'), 200n],
+    [scopeOf(null, { groupId: 'grp_t' }), 150n],
+    [scopeOf(null, { groupId: 'grp_o' }), 1_000n],
+    [scopeOf('cli_b'), 250n],
+  ] as const
+  for (const [scope, amount] of scopes)
+    await setLimits(ledger.pool, scope, [budget(amount, { per: 'day' })], 'test')
+  await add(
+    { day: '2026-02-20', clientId: 'cli_a' },
+    { day: '2026-02-20', clientId: 'cli_b', costPico: '20' },
+  )
+  const { rows } = await ledger.pool.query<{ id: string; whose: string }>(
+    'select id::text, coalesce(group_id, client_id) as whose from tallygate.limits',
+  )
+  const whoseOf = new Map(rows.map(({ id, whose }) => [id, whose]))
+  const listed = async (state: UseState, pageRows: number) => {
+    const found: (string | undefined)[] = []
+    for (let cursor: string | null = null; found.length < scopes.length; ) {
+      const page: readonly UsedBudget[] = await selectMostUsed(ledger.pool, '2026-02-20', {
+        ...{ state, cursor, rows: pageRows },
+      })
+      found.push(...page.map(({ id }) => whoseOf.get(id)))
+      cursor = page.at(-1)?.cursor ?? null
+      if (cursor === null) break
+      expect(cursor).toMatch(USED_CURSOR)
+    }
+    return found
+  }
+  const all = ['grp_t', 'cli_a', 'grp_o', 'cli_b']
+  expect(await listed('all', 10)).toEqual(all)
+  expect(await listed('all', 1)).toEqual(all)
+  expect(await listed('near', 1)).toEqual(['grp_t'])
+  const use = await selectBudgetUse(ledger.pool, Date.parse('2026-02-20T12:00:00Z'), false)
+  expect(use.map(({ limit, used }) => [whoseOf.get(limit), used])).toEqual([
+    ['grp_t', 0.8],
+    ['cli_a', 0.5],
+    ['grp_o', 0.12],
+    ['cli_b', 0.08],
+  ])
 })

@@ -7,9 +7,8 @@ import type { Condition } from '../../store/conditions/condition.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import type { BudgetPeriod } from '../limit.ts'
-import { amountAt, budgetPeriodOf } from '../limit.ts'
-import { selectSpent } from '../spent/select-spent.ts'
-import { LIMIT_COLUMNS, type LimitRow, limitFrom } from '../table/limit-rows.ts'
+import { budgetPeriodOf } from '../limit.ts'
+import { selectGroupBudgets } from '../spent/group-budgets.ts'
 import { SPENT_OF_BUDGETS } from './spent-budgets.ts'
 
 /** More than these are found the next time. */
@@ -141,36 +140,19 @@ export const VALUE_BUDGETS: Condition<{ readonly pool: Postgres }> = {
   },
 }
 
-const SELECT_GROUP_BUDGETS = `
-select ${LIMIT_COLUMNS}, g.name, array(
-    select distinct unnest(r.thresholds) from ${SCHEMA}.alert_receivers r
-    where r.removed_at is null and r.client_id is null and 'budget' = any(r.kinds) order by 1) as thresholds
-from ${SCHEMA}.limits l join ${SCHEMA}.groups g on g.id = l.group_id
-where l.kind = 'budget' and l.removed_at is null and l.group_id is not null
-  and (l.axis is null or l.axis_value is not null)
-order by l.id limit ${MOST}`
+const SELECT_THRESHOLDS = `
+select distinct unnest(r.thresholds) as threshold from ${SCHEMA}.alert_receivers r
+where r.removed_at is null and r.client_id is null and 'budget' = any(r.kinds) order by 1`
 
-/** The same of groups, and of single values within them: these are few. */
+/** The same of groups, and of single values within them. */
 export async function findReachedByGroups(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
-  const { rows } = await pool.query<
-    LimitRow & { readonly name: string; readonly thresholds: readonly number[] }
-  >(SELECT_GROUP_BUDGETS)
-  const budgets = rows.map((row) => {
-    const limit = limitFrom(row)
-    return { ...row, limit, period: budgetPeriodOf(limit.per ?? 'total', limit.since, day) }
-  })
-  if (budgets.length === 0) return []
-  const { spentPico } = await selectSpent(
-    pool,
-    budgets.map(({ limit, period }) => ({ ...limit, ...period })),
-    [],
-  )
-  return budgets.flatMap(({ limit, period: { fromDay, toDay }, name, thresholds }, at) => {
-    const pico = spentPico[at] ?? 0n
-    const amount = amountAt(limit, Date.parse(`${day}T00:00:00Z`))
-    return thresholds
-      .filter((threshold) => pico * 100n >= amount * BigInt(threshold))
-      .map((threshold) =>
+  const { rows } = await pool.query<{ threshold: number }>(SELECT_THRESHOLDS)
+  if (rows.length === 0) return []
+  const budgets = await selectGroupBudgets(pool, day)
+  return budgets.flatMap(({ limit, period: { fromDay, toDay }, name, spentPico, amountPico }) =>
+    rows
+      .filter(({ threshold }) => spentPico * 100n >= amountPico * BigInt(threshold))
+      .map(({ threshold }) =>
         occurrenceOf({
           ...{
             subject: `${limit.id}/${limit.groupId}`,
@@ -178,12 +160,12 @@ export async function findReachedByGroups(pool: Postgres, day: UtcDay): Promise<
             client_id: null,
             client: `the group ${name}`,
           },
-          ...{ pico: `${pico}`, id: limit.id, is_default: false, key_id: null, model: limit.model },
+          ...{ pico: `${spentPico}`, id: limit.id, is_default: false, key_id: null, model: limit.model },
           ...{ axis: limit.axis, value: limit.value, per: limit.per ?? 'total', soft: limit.isSoft },
-          ...{ amount: `${amount}`, from_day: fromDay, to_day: toDay },
+          ...{ amount: `${amountPico}`, from_day: fromDay, to_day: toDay },
         }),
-      )
-  })
+      ),
+  )
 }
 
 export const BUDGETS: Condition<{ readonly pool: Postgres }> = {
