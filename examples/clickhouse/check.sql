@@ -46,7 +46,9 @@ select client_id, day, key_id, model, upstream, price_id,
   sum(d_video_ms) as video_ms,
   sum(d_citation_tokens) as citation_tokens,
   sum(d_trained_tokens) as trained_tokens,
-  sum(d_settlements) as settlements
+  sum(d_settlements) as settlements,
+  sum(d_request_bytes) as request_bytes,
+  sum(d_answer_bytes) as answer_bytes
 from (
   select toString(client_id) as client_id, day, toString(key_id) as key_id, toString(model) as model, toString(upstream) as upstream, toString(price_id) as price_id,
     requests as d_requests,
@@ -95,7 +97,9 @@ from (
     video_ms as d_video_ms,
     citation_tokens as d_citation_tokens,
     trained_tokens as d_trained_tokens,
-    settlements as d_settlements
+    settlements as d_settlements,
+    request_bytes as d_request_bytes,
+    answer_bytes as d_answer_bytes
   from tallygate.daily
   where day between (select min(day) from tallygate.ledger_days) and (select max(day) from tallygate.ledger_days)
   union all
@@ -146,7 +150,9 @@ from (
     -video_ms as d_video_ms,
     -citation_tokens as d_citation_tokens,
     -trained_tokens as d_trained_tokens,
-    -settlements as d_settlements
+    -settlements as d_settlements,
+    -request_bytes as d_request_bytes,
+    -answer_bytes as d_answer_bytes
   from tallygate.ledger_days)
 group by client_id, day, key_id, model, upstream, price_id
 having requests <> 0
@@ -196,4 +202,6 @@ having requests <> 0
   or citation_tokens <> 0
   or trained_tokens <> 0
   or settlements <> 0
+  or request_bytes <> 0
+  or answer_bytes <> 0
 order by client_id, day, key_id, model, upstream, price_id;

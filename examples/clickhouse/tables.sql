@@ -39,6 +39,8 @@ create table if not exists tallygate.call_events (
   ttft_ms Nullable(Decimal(18, 3)),
   response_id Nullable(String),
   failed_in_body Bool,
+  request_bytes Nullable(Int64),
+  answer_bytes Nullable(Int64),
   input_tokens Nullable(Int64),
   output_tokens Nullable(Int64),
   cache_read_tokens Nullable(Int64),
@@ -110,6 +112,8 @@ select subject, id, time,
   toDecimal64OrNull(d.ttft_ms, 3) as ttft_ms,
   d.response_id as response_id,
   d.failed_in_body as failed_in_body,
+  d.request_bytes as request_bytes,
+  d.answer_bytes as answer_bytes,
   d.input_tokens as input_tokens,
   d.output_tokens as output_tokens,
   d.cache_read_tokens as cache_read_tokens,
@@ -179,6 +183,8 @@ from (
       ttft_ms Nullable(String),
       response_id Nullable(String),
       failed_in_body Bool,
+      request_bytes Nullable(Int64),
+      answer_bytes Nullable(Int64),
       input_tokens Nullable(Int64),
       output_tokens Nullable(Int64),
       cache_read_tokens Nullable(Int64),
@@ -305,6 +311,8 @@ select toDate(time) as day, id as call_id, time as arrived_at, subject as client
   ttft_ms,
   response_id,
   failed_in_body,
+  request_bytes,
+  answer_bytes,
   input_tokens,
   output_tokens,
   cache_read_tokens,
@@ -390,6 +398,8 @@ select client_id, day, key_id, model, upstream, price_id, max(row_provider) as p
   toInt64(sum(m_estimated_output_tokens)) as estimated_output_tokens,
   toInt64(sum(m_latency_us_sum)) as latency_us_sum,
   toInt64(sum(m_latency_count)) as latency_count,
+  toInt64(sum(m_request_bytes)) as request_bytes,
+  toInt64(sum(m_answer_bytes)) as answer_bytes,
   sum(m_cost) as metered_usd,
   sum(m_adjusted) as adjusted_usd,
   sum(m_cost) + sum(m_adjusted) as cost_usd
@@ -439,6 +449,8 @@ from (
     coalesce(sum(output_tokens) filter (where usage_source = 'estimated'), 0)::bigint as m_estimated_output_tokens,
     coalesce(sum(latency_us), 0) as m_latency_us_sum,
     count(*) filter (where latency_us is not null) as m_latency_count,
+    coalesce(sum(request_bytes), 0)::bigint as m_request_bytes,
+    coalesce(sum(answer_bytes), 0)::bigint as m_answer_bytes,
     coalesce(sum(cost_usd), 0) as m_cost, toDecimal128(0, 12) as m_adjusted, 0 as priced_calls
   from (
     select *, cost_usd as cost_pico, if(web_socket, null, toInt64(latency_ms * 1000)) as latency_us
@@ -490,6 +502,8 @@ from (
     0 as m_estimated_output_tokens,
     0 as m_latency_us_sum,
     0 as m_latency_count,
+    0 as m_request_bytes,
+    0 as m_answer_bytes,
     toDecimal128(0, 12) as m_cost, adjusted_usd as m_adjusted, priced_calls
   from tallygate.adjustments where kind <> 'settled')
 group by client_id, day, key_id, model, upstream, price_id;
@@ -552,6 +566,8 @@ create table if not exists tallygate.ledger_days (
   citation_tokens Int64,
   trained_tokens Int64,
   settlements Int64,
+  request_bytes Int64,
+  answer_bytes Int64,
   group_id Nullable(String),
   group_name Nullable(String)
 ) engine = MergeTree order by day;

@@ -51,6 +51,8 @@ function columnOf(field: FieldColumn): Column {
       return column(named, 'Nullable(Decimal(18, 3))', NULLABLE_TEXT, `toDecimal64OrNull(d.${named}, 3)`)
     case 'integer':
       return column(named, 'Nullable(Int32)')
+    case 'bytes':
+      return column(named, 'Nullable(Int64)')
     case 'flag':
       return column(named, 'Bool')
     case 'id':

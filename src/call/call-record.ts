@@ -121,6 +121,10 @@ export interface CallRecord extends OpenCall, CallUse {
   readonly chargedPico?: string | undefined
   /** A success status, but the body carried an error. */
   readonly failedInBody: boolean
+  /** The length of the request's body, of calls of tools: as the client sent it. */
+  readonly requestBytes?: number | undefined
+  /** The length of the answer's body, of calls of tools: as the upstream sent it, as far as it came. */
+  readonly answerBytes?: number | undefined
   /** The events of objects that the upstream keeps; absent where it did nothing to any. */
   readonly objects?: readonly ObjectEvent[] | undefined
   /**

@@ -1,5 +1,12 @@
 import { type CallRecord, type CallUse, type OpenCall, OUTCOMES, RESPONSE_USES } from './call-record.ts'
-import { BILLED_UNITS, type BilledUnits, NO_UNITS, type TokenUsage, USAGE_SOURCES } from './usage.ts'
+import {
+  BILLED_UNITS,
+  type BilledUnits,
+  MAX_COUNT,
+  NO_UNITS,
+  type TokenUsage,
+  USAGE_SOURCES,
+} from './usage.ts'
 
 /** The last millisecond of the year 9999: what a date of four digits can say. */
 export const LATEST_MS = 253_402_300_799_999
@@ -17,7 +24,7 @@ type FormOf<Value> = [Value] extends [boolean]
       ? { readonly form: 'id' | 'text' | 'trace' | 'pico' }
       : { readonly form: 'word'; readonly words: readonly Value[] }
     : [Value] extends [number]
-      ? { readonly form: 'time' | 'integer' | 'microseconds'; readonly highest: number }
+      ? { readonly form: 'time' | 'integer' | 'microseconds' | 'bytes'; readonly highest: number }
       : [Value] extends [TokenUsage]
         ? { readonly form: 'tokens' }
         : [Value] extends [BilledUnits]
@@ -107,6 +114,20 @@ export const RECORD_FIELDS = {
   // In `budget_charges`, summed up.
   chargedPico: { part: 'call', form: 'pico', absent: 'undefined', column: null },
   failedInBody: { part: 'call', form: 'flag', absent: 'false', column: 'failed_in_body' },
+  requestBytes: {
+    part: 'call',
+    form: 'bytes',
+    absent: 'undefined',
+    column: 'request_bytes',
+    highest: MAX_COUNT,
+  },
+  answerBytes: {
+    part: 'call',
+    form: 'bytes',
+    absent: 'undefined',
+    column: 'answer_bytes',
+    highest: MAX_COUNT,
+  },
   // In `objects`.
   objects: { part: 'call', form: 'list', absent: 'undefined', column: null },
   // Each is counted as a settlement, in a row of its own.

@@ -101,6 +101,15 @@ function sums<Kind extends string, Field extends string>(
   })
 }
 
+/** Bytes of bodies, which calls of tools alone have. */
+function bytes<const Field extends 'requestBytes' | 'answerBytes'>(
+  field: Field,
+  column: string,
+): Sum<'bytes', Field> {
+  const recount = `coalesce(sum(${column}), 0)::bigint`
+  return { kind: 'bytes', field, column, recount, release: NEXT_RELEASE, rare: true }
+}
+
 /** Of the tokens of a class, those that were counted here, not reported. */
 interface EstimatedSum<Field extends string> extends Sum<'estimated', Field> {
   readonly of: TokenClass
@@ -171,11 +180,13 @@ const TABLE = [
   amount('latencyUsSum', 'latency_us_sum', (call) => BigInt(latencyOf(call) ?? 0), 'latency_us'),
   calls('latencyCount', 'latency_count', (call) => latencyOf(call) !== null, 'latency_us is not null'),
   amount('costPico', 'cost_pico', ({ costPico }) => BigInt(costPico ?? 0), 'cost_pico'),
+  bytes('requestBytes', 'request_bytes'),
+  bytes('answerBytes', 'answer_bytes'),
 ]
 
 export type Metric = (typeof TABLE)[number]
 type FieldOf<Kind extends Metric['kind']> = Extract<Metric, { readonly kind: Kind }>['field']
-export type CountField = FieldOf<'calls' | 'tokens' | 'units' | 'estimated'>
+export type CountField = FieldOf<'calls' | 'tokens' | 'units' | 'estimated' | 'bytes'>
 export type AmountField = FieldOf<'amount'>
 
 export const METRICS: readonly Metric[] = TABLE

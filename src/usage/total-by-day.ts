@@ -136,6 +136,7 @@ export function axisKeysOf({
 const CALLS = METRICS.filter((metric) => metric.kind === 'calls')
 const ESTIMATED = METRICS.filter((metric) => metric.kind === 'estimated')
 const AMOUNTS = METRICS.filter((metric) => metric.kind === 'amount')
+const BYTES = METRICS.filter((metric) => metric.kind === 'bytes')
 const UNTIL_SETTLED = CALLS.filter(({ untilSettled }) => untilSettled)
 
 /**
@@ -164,6 +165,7 @@ function addCall(total: DailySums, call: CountedCall): void {
     for (const name of BILLED_UNITS) if (units[name] !== null) total[name] += units[name]
   }
   if (call.usageSource === 'estimated') for (const { field, of } of ESTIMATED) total[field] += usage[of] ?? 0
+  if (call.requestBytes !== undefined) for (const { field } of BYTES) total[field] += call[field] ?? 0
   for (const { field, of } of AMOUNTS) total[field] += of(call)
 }
 

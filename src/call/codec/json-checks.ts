@@ -67,6 +67,10 @@ export function integerFrom(value: unknown, highest: number): number {
     : throwMalformed()
 }
 
+export function integerOrAbsent(value: unknown, highest: number): number | undefined {
+  return value === undefined ? undefined : integerFrom(value, highest)
+}
+
 export function integerOrNull(value: unknown, highest: number): number | null {
   return value === undefined || value === null ? null : integerFrom(value, highest)
 }

@@ -20,6 +20,7 @@ import { BILLED_UNITS, MAX_COUNT, NO_UNITS, NO_USAGE, TOKEN_CLASSES, USAGE_SOURC
 import {
   flagFrom,
   integerFrom,
+  integerOrAbsent,
   integerOrNull,
   isObject,
   type JsonFields,
@@ -64,6 +65,8 @@ export function serialiseRecord(record: CallRecord, openText: string | null = nu
   if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
   if (record.chargedPico !== undefined) text += `,"chargedPico":"${record.chargedPico}"`
   if (record.failedInBody) text += ',"failedInBody":true'
+  if (record.requestBytes !== undefined) text += `,"requestBytes":${record.requestBytes}`
+  if (record.answerBytes !== undefined) text += `,"answerBytes":${record.answerBytes}`
   if (record.objects !== undefined)
     text += `,"objects":[${record.objects.map(serialiseObjectEvent).join(',')}]`
   if (record.jobs !== undefined) text += `,"jobs":[${record.jobs.map(jobFields).join(',')}]`
@@ -207,6 +210,8 @@ function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
     responseUse: json.responseUse === undefined ? undefined : wordFrom(RESPONSE_USES, json.responseUse),
     chargedPico: picoOrAbsent(json.chargedPico),
     failedInBody: flagFrom(json.failedInBody),
+    requestBytes: integerOrAbsent(json.requestBytes, MAX_COUNT),
+    answerBytes: integerOrAbsent(json.answerBytes, MAX_COUNT),
     objects: json.objects === undefined ? undefined : objectEventsFrom(json.objects),
     jobs: json.jobs === undefined ? undefined : jobsFrom(open, json.jobs),
   }

@@ -219,6 +219,7 @@ export class Exchange implements AnswerHandler {
       observation: answer.end(error === null, endedAt - (attempt?.startedAt ?? arrivedAt)),
       latencyUs: this.#status === null ? null : (endedAt - arrivedAt) * 1000,
       ttftUs: this.#firstByteAt === null ? null : (this.#firstByteAt - arrivedAt) * 1000,
+      bytes: answer.bytesOfTool,
       estimates: this.#isUnsent ? null : answer.estimates,
       isUnsaid: this.#isUnsent,
     }

@@ -35,6 +35,8 @@ export interface CallResult {
   readonly observation: Observation | null
   readonly latencyUs: number | null
   readonly ttftUs: number | null
+  /** The lengths of bodies; absent: it calls no tool. */
+  readonly bytes?: { readonly request: number; readonly answer: number } | undefined
   /** `null`: this endpoint's answers carry no tokens, so their absence is nothing to estimate. */
   readonly estimates: Estimates | null
   /** What would have used something did not go upstream: a session's words, or a call whose client left; absent: it did. */

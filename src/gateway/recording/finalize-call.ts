@@ -99,6 +99,8 @@ function buildCallRecord(
     unpricedReason: isSane ? (priced.kind === 'unpriced' ? priced.reason : undefined) : 'invalid_usage',
     suspect: isAbove(costPico, pricing.alertAbovePico) ? true : undefined,
     failedInBody: observed.failed,
+    requestBytes: result.bytes?.request,
+    answerBytes: result.bytes?.answer,
     jobs: observed.jobs === undefined ? undefined : jobUses(result, observed.jobs, pricing),
   }
 }

@@ -1,5 +1,6 @@
 import type { CallLedger, CallObserver } from '../../call/call-ports.ts'
 import type { Observation } from '../../call/observation.ts'
+import { MAX_COUNT } from '../../call/usage.ts'
 import { type BodyDecoder, createDecoder, mayBeCoded } from '../../http/codings/decode.ts'
 import type { UpperUse } from '../../limits/engine/limiter.ts'
 import type { ResponseHead, UsageReader } from '../../providers/dialect.ts'
@@ -16,7 +17,7 @@ import type { LearnedKind, LearnedRatios } from '../estimation/learning/learned-
 import { answerKind, measureCall, promptKind } from '../estimation/learning/measured-call.ts'
 import { showsItsPrompt } from '../estimation/shown-prompt.ts'
 import { unseenTokens } from '../estimation/unseen-output.ts'
-import type { CallContext, Estimates } from './call-result.ts'
+import type { CallContext, CallResult, Estimates } from './call-result.ts'
 import { type HoldableDelivery, SnapshotSaver } from './snapshot-saver.ts'
 
 type Services = {
@@ -66,6 +67,13 @@ export class ObservedAnswer implements Estimates {
   /** Whether the bytes read last are whole events of which none reports usage or an error. */
   get hasNoUsage(): boolean {
     return this.#decoder === null && this.#reader?.hasNoUsage === true
+  }
+
+  /** The lengths of the bodies of a call of a tool; `undefined`: it is none. */
+  get bytesOfTool(): CallResult['bytes'] {
+    const { dialect, call, requestBytes } = this.#context
+    if (dialect?.callsTools === undefined || call.requestedModel === null) return undefined
+    return { request: requestBytes, answer: Math.min(this.#bytes, MAX_COUNT) }
   }
 
   /** The head of the answer has come. */

@@ -150,6 +150,8 @@ function settlementOf(
     ttftUs: null,
     webSocket: false,
     failedInBody: false,
+    requestBytes: undefined,
+    answerBytes: undefined,
     settlement: { reportedBy: call.callId, settles: making?.callId ?? null },
     // It was not answered, and went elsewhere.
     ...(attempt === undefined ? {} : { ...attempt, status: null }),

@@ -13,6 +13,7 @@ const SQL_TYPES = {
   word: 'text',
   time: 'timestamptz',
   integer: 'integer',
+  bytes: 'bigint',
   // Milliseconds with three decimals.
   microseconds: 'numeric',
   pico: 'numeric',
@@ -78,6 +79,8 @@ const PLACES = {
   ttftUs: 'row',
   responseId: 'row',
   failedInBody: 'kind',
+  requestBytes: 'row',
+  answerBytes: 'row',
 } as const satisfies Readonly<Record<ColumnField, ColumnPlace>>
 
 /** A field that a call has in its own row where most calls like it would have another. */
@@ -146,6 +149,7 @@ export function valueText(form: ColumnForm, value: string | number | true): stri
     case 'microseconds':
       return millisecondsOf(Number(value))
     case 'integer':
+    case 'bytes':
     case 'flag':
       return `${value}`
     default:
@@ -196,6 +200,7 @@ function fieldFrom(row: CallRow, field: StoredField): unknown {
       const value = row[column]
       if (value instanceof Date) return value.getTime()
       if (form === 'microseconds' && typeof value === 'string') return Number(value.replace('.', ''))
+      if (form === 'bytes' && typeof value === 'string') return Number(value)
       if (value !== null && value !== false) return value
       return absent === 'undefined' ? undefined : absent === 'false' ? false : null
     }

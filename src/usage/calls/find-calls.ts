@@ -23,6 +23,8 @@ const SHOWN = [
   'usageSource',
   'serviceTier',
   'usage',
+  'requestBytes',
+  'answerBytes',
   'costPico',
   'priceId',
   'partlyUnpriced',
@@ -77,6 +79,9 @@ function membersOf(call: FoundCall, field: (typeof SHOWN)[number]): CallDocument
       return { input_tokens: call.usage.inputTokens, output_tokens: call.usage.outputTokens }
     case 'costPico':
       return { cost_usd: call.costPico === null ? null : picoToUsdText(BigInt(call.costPico)) }
+    case 'requestBytes':
+    case 'answerBytes':
+      return call[field] === undefined ? {} : { [RECORD_FIELDS[field].column]: call[field] }
     case 'partlyUnpriced':
       return { partly_unpriced: call.partlyUnpriced === true }
     default:

@@ -229,7 +229,15 @@ export const REPORT_CHAPTER: Chapter<Ports> = {
   operations: [reportOperation],
 }
 
-const COLUMNS: readonly { readonly heading: string; readonly cell: (totals: ReportTotals) => string }[] = [
+interface Column {
+  readonly heading: string
+  readonly cell: (totals: ReportTotals) => string
+}
+
+/** Only where there are any: calls of tools alone have them. */
+const BYTES: Column = { heading: 'BYTES', cell: ({ now }) => `${now.requestBytes + now.answerBytes}` }
+
+const COLUMNS: readonly Column[] = [
   { heading: 'REQUESTS', cell: ({ now }) => `${now.requests}` },
   { heading: 'ERRORS', cell: ({ now }) => `${now.errors}` },
   { heading: 'REFUSED', cell: ({ refused }) => (refused === null ? '' : `${refused}`) },
@@ -242,6 +250,7 @@ function textOf({ query, totals, rows, costs }: Report): string {
   const { period, before, groupBy } = query
   const columns = [
     ...COLUMNS,
+    ...(totals.now.requestBytes + totals.now.answerBytes > 0n ? [BYTES] : []),
     ...(before === null
       ? []
       : [

@@ -28,6 +28,9 @@ export const TOKEN_CLASS_FIELDS = [
   'reasoningTokens',
 ] as const satisfies readonly CountField[]
 
+/** Those that say how long the bodies of calls of tools were. */
+export const BYTE_FIELDS = ['requestBytes', 'answerBytes'] as const satisfies readonly CountField[]
+
 /** Those that say which part of a group has no price. */
 export const UNPRICED_FIELDS = ['unpricedInputTokens', 'unpricedOutputTokens', 'partlyUnpriced'] as const
 

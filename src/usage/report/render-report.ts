@@ -53,6 +53,8 @@ const FIGURES = {
   cache_read_tokens: shownCount('Of input_tokens, those read from a cache.'),
   cache_write_tokens: shownCount('Of input_tokens, those written to a cache.'),
   reasoning_tokens: shownCount('Of output_tokens, those of hidden reasoning.'),
+  request_bytes: shownCount('Bytes of the bodies of requests, of calls of tools.'),
+  answer_bytes: shownCount('The same of answers, as the servers sent them.'),
   unpriced: z
     .number()
     .meta({ type: 'integer', description: 'Calls without a cost: what they cost is in no sum.' }),
@@ -219,6 +221,8 @@ function figuresOf({ now, before, refused, places }: ReportTotals) {
     cache_read_tokens: Number(now.cacheReadTokens),
     cache_write_tokens: Number(now.cacheWriteTokens),
     reasoning_tokens: Number(now.reasoningTokens),
+    request_bytes: Number(now.requestBytes),
+    answer_bytes: Number(now.answerBytes),
     unpriced: Number(now.unpriced),
     estimated: Number(now.estimated),
     refused: refused === null ? null : Number(refused),

@@ -1,7 +1,7 @@
 import type { Period } from '../../domain/period.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { DIMENSIONS, type DimensionField, type NamedDimension } from '../dimensions.ts'
-import { TOKEN_CLASS_FIELDS } from '../query/usage-figures.ts'
+import { BYTE_FIELDS, TOKEN_CLASS_FIELDS } from '../query/usage-figures.ts'
 import { findSummaryTables, LATENCY_TABLES } from '../summaries/summary-tables.ts'
 
 /** What a report is broken down and filtered by: names in queries, and the dimensions that they mean. */
@@ -76,6 +76,7 @@ export const REPORT_SUMS = [
   'unpriced',
   'estimated',
   ...TOKEN_CLASS_FIELDS,
+  ...BYTE_FIELDS,
 ] as const
 
 /** Histograms and shares of calls of which a report says within which time they are. */
@@ -103,6 +104,8 @@ const SORTS = {
   cache_read_tokens: 'u."cacheReadTokens"',
   cache_write_tokens: 'u."cacheWriteTokens"',
   reasoning_tokens: 'u."reasoningTokens"',
+  request_bytes: 'u."requestBytes"',
+  answer_bytes: 'u."answerBytes"',
   unpriced: 'u."unpriced"',
   estimated: 'u."estimated"',
   refused: 'u.refused',

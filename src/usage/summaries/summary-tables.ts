@@ -4,6 +4,7 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import { DIMENSIONS, type DimensionField } from '../dimensions.ts'
 import { correctedIn, METRICS } from '../metrics-table.ts'
 import {
+  BYTE_FIELDS,
   RELIABILITY_FIELDS,
   SUMMARY_FIELDS,
   TOKEN_CLASS_FIELDS,
@@ -133,6 +134,7 @@ export type SummaryField =
   | (typeof RELIABILITY_FIELDS)[number]
   | (typeof UNPRICED_FIELDS)[number]
   | (typeof TOKEN_CLASS_FIELDS)[number]
+  | (typeof BYTE_FIELDS)[number]
   | 'unpricedLeft'
 
 /**
@@ -142,7 +144,12 @@ export type SummaryField =
 export const LEFT_UNPRICED = 'u.unpriced > coalesce(u.priced_later, 0)'
 
 function metered(
-  fields: readonly (typeof SUMMARY_FIELDS | typeof RELIABILITY_FIELDS | typeof TOKEN_CLASS_FIELDS)[number][],
+  fields: readonly (
+    | typeof SUMMARY_FIELDS
+    | typeof RELIABILITY_FIELDS
+    | typeof TOKEN_CLASS_FIELDS
+    | typeof BYTE_FIELDS
+  )[number][],
   isRare: boolean,
 ): readonly SummaryColumn[] {
   return fields.flatMap((field) =>
@@ -175,6 +182,8 @@ export const SUMMARY_COLUMNS: readonly SummaryColumn[] = [
     isRare: true,
   },
   ...metered(TOKEN_CLASS_FIELDS, true),
+  // Days that were summed up before there were any have null, and no bytes.
+  ...metered(BYTE_FIELDS, true),
 ]
 
 /** The histograms: of latencies, and of the times to the first byte, which rows of releases before 0039 lack. */

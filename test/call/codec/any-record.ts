@@ -30,6 +30,7 @@ function anyValue({ form, highest = 0, words = [] }: FieldDescription): fc.Arbit
     case 'time':
     case 'integer':
     case 'microseconds':
+    case 'bytes':
       return fc.integer({ min: 0, max: highest })
     case 'flag':
       return fc.constant(true)

@@ -48,6 +48,7 @@ function refusedBy({ form, highest = 0 }: FieldDescription): readonly unknown[] 
     case 'time':
     case 'integer':
     case 'microseconds':
+    case 'bytes':
       return [-1, 0.5, '1', true, highest + 1]
     case 'flag':
       return ['true', 1]

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ConfigError, loadGatewayConfig } from '../../../src/config/config.ts'
+import { periodOf } from '../../../src/domain/period.ts'
+import { readReport } from '../../../src/usage/report/read-report.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
@@ -76,9 +78,13 @@ async function call(name: string): Promise<string> {
   ).text()
 }
 
+const lengthOfCall = (name: string) =>
+  JSON.stringify({ id: 1, method: 'tools/call', params: { name, arguments: {} } }).length
+
 test('calls of tools are counted by server and tool, at their price, and what else a session says costs nothing', async () => {
   await (await ask({ method: 'POST', body: JSON.stringify({ id: 0, method: 'tools/list' }) })).text()
-  expect(await call('search')).toContain('found')
+  const found = await call('search')
+  expect(found).toContain('found')
   await call('search')
   await call('broken')
   await call('unknown')
@@ -101,6 +107,33 @@ test('calls of tools are counted by server and tool, at their price, and what el
     ['web', 'web/free', 0, false, null],
     ['web', '(none)', 0, false, null],
   ])
+  const counted = await stack.calls(client)
+  expect(counted.map(({ request_bytes: asked }) => asked)).toEqual([
+    null,
+    ...['search', 'search', 'broken', 'unknown', 'free'].map((name) => `${lengthOfCall(name)}`),
+    null,
+  ])
+  expect(counted.map(({ answer_bytes: answered }) => answered).slice(0, 3)).toEqual([
+    null,
+    `${found.length}`,
+    `${found.length}`,
+  ])
+  const answer = await readReport(
+    stack.pool,
+    {
+      // Midnight may pass.
+      period: periodOf(2, Date.now()),
+      filters: [{ group: 'model', ids: ['web/search'] }],
+      ...{ before: null, groupBy: [], interval: null, top: 1, sort: 'cost', order: 'desc' },
+      ...{ search: null, limit: 1, after: null },
+    },
+    () => false,
+  )
+  expect(answer.kind === 'read' && answer.report.totals.now).toMatchObject({
+    requests: 2n,
+    requestBytes: BigInt(2 * lengthOfCall('search')),
+    answerBytes: BigInt(2 * found.length),
+  })
   expect(upstream.requests.every(({ headers }) => headers.authorization === 'Bearer of-the-server')).toBe(
     true,
   )

@@ -161,6 +161,7 @@ const DIFFERENT: Readonly<Record<ColumnForm, (at: number) => unknown>> = {
   time: (at) => aRecord({}).arrivedAtMs + at,
   integer: (at) => at,
   microseconds: (at) => at,
+  bytes: (at) => at,
   pico: (at) => `${at}`,
   flag: (at) => at % 2 === 0,
 }

@@ -154,6 +154,10 @@ function sortValue(
       return now.cacheWriteTokens
     case 'reasoning_tokens':
       return now.reasoningTokens
+    case 'request_bytes':
+      return now.requestBytes
+    case 'answer_bytes':
+      return now.answerBytes
     case 'p50':
     case 'p95':
     case 'first_byte_p50':
