@@ -106,6 +106,7 @@ export async function openTroubledLedger(
           failures: { credential_refused: 4 },
           failedInARow: 4,
           servedInARow: 0,
+          causeInARow: 'credential_refused',
           refusesCredential: true,
           failedClient: null,
           othersServed: false,

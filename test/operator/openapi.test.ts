@@ -258,6 +258,7 @@ test('answers are what the document says, field by field', async () => {
       failures: { dns: 1 },
       failedInARow: 1,
       servedInARow: 0,
+      causeInARow: null,
       refusesCredential: false,
       failedClient: null,
       othersServed: false,

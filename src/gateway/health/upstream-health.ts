@@ -1,6 +1,6 @@
 import type { CallObserver, UpstreamFailure } from '../../call/call-ports.ts'
 import type { CallRecord, OpenCall } from '../../call/call-record.ts'
-import type { UpstreamReport } from '../../store/processes/process-report.ts'
+import { FAILED_IN_A_ROW, type UpstreamReport } from '../../store/processes/process-report.ts'
 
 const WINDOW_MS = 300_000
 const PART_MS = 10_000
@@ -16,6 +16,9 @@ interface UpstreamState {
   readonly parts: WindowPart[]
   failedInARow: number
   servedInARow: number
+  /** The cause of the last failure, and how many in a row had it. */
+  lastCause: UpstreamFailure | null
+  alikeInARow: number
   refusesCredential: boolean
   /** Since when calls fail, until enough in a row succeeded; `null`: none does. */
   failsSinceMs: number | null
@@ -93,7 +96,7 @@ export class UpstreamHealth {
     const circuits = this.#circuits.report()
     for (const upstream of circuits.keys()) this.#stateOf(upstream)
     return [...this.#states].flatMap(([upstream, state]) => {
-      const { parts, failedInARow, servedInARow, refusesCredential } = state
+      const { parts, failedInARow, servedInARow, lastCause, alikeInARow, refusesCredential } = state
       while ((parts[0]?.fromMs ?? Number.POSITIVE_INFINITY) <= nowMs - WINDOW_MS) parts.shift()
       const calls = parts.reduce((sum, part) => sum + part.calls, 0)
       const circuit = circuits.get(upstream) ?? 'closed'
@@ -110,6 +113,7 @@ export class UpstreamHealth {
           failures,
           failedInARow,
           servedInARow,
+          causeInARow: Math.min(failedInARow, alikeInARow) < FAILED_IN_A_ROW ? null : lastCause,
           refusesCredential,
           failedClient,
           othersServed,
@@ -140,6 +144,8 @@ export class UpstreamHealth {
     const nowMs = this.#now()
     const { failures } = partOf(state, nowMs)
     failures.set(cause, (failures.get(cause) ?? 0) + 1)
+    state.alikeInARow = state.failedInARow > 0 && cause === state.lastCause ? state.alikeInARow + 1 : 1
+    state.lastCause = cause
     state.failedInARow += 1
     state.servedInARow = 0
     if (cause === 'credential_refused') state.refusesCredential = true
@@ -156,6 +162,8 @@ export class UpstreamHealth {
       parts: [],
       failedInARow: 0,
       servedInARow: 0,
+      lastCause: null,
+      alikeInARow: 0,
       refusesCredential: false,
       failsSinceMs: null,
       failedClient: null,

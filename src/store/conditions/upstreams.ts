@@ -3,18 +3,17 @@ import { type Finding, failure, ok, warning } from '../../domain/conditions/find
 import type { UtcDay } from '../../domain/utc-day.ts'
 import type { Postgres } from '../connection/postgres.ts'
 import { SCHEMA } from '../connection/schema.ts'
-import type { UpstreamReport } from '../processes/process-report.ts'
+import { FAILED_IN_A_ROW, type UpstreamReport } from '../processes/process-report.ts'
 import type { Condition } from './condition.ts'
 import { selectLiving } from './processes.ts'
 
 /** With fewer calls, only failures in a row say something. */
 const ENOUGH_CALLS = 5
-const FAILED_IN_A_ROW = 3
 
 /** Clients cannot bring these about: their calls do not get as far as the upstream. */
 const BEFORE_THE_CALL: ReadonlySet<string> = new Set(['dns', 'connect_refused', 'connect_timeout', 'tls'])
 
-/** An upstream at which calls fail, at one gateway, and the most frequent cause. */
+/** An upstream at which calls fail, at one gateway, and why: what all fail of now, or most in five minutes did. */
 interface FailingUpstream {
   readonly upstream: string
   readonly gateway: string
@@ -50,9 +49,9 @@ async function selectFailing(pool: Postgres): Promise<readonly FailingUpstream[]
     failing.flatMap(({ failedClient }) => failedClient ?? []),
   )
   return failing.map(
-    ({ gateway, upstream, calls, failures, refusesCredential, failedClient, othersServed }) => {
+    ({ gateway, upstream, calls, failures, refusesCredential, causeInARow, failedClient, othersServed }) => {
       const [most] = Object.entries(failures).toSorted(([, a], [, b]) => b - a)
-      const cause = refusesCredential ? 'credential_refused' : (most?.[0] ?? '')
+      const cause = refusesCredential ? 'credential_refused' : (causeInARow ?? most?.[0] ?? '')
       const isOfClient = othersServed && failedClient !== null && !BEFORE_THE_CALL.has(cause)
       const client = failedClient === null ? null : (names.get(failedClient) ?? failedClient)
       return { upstream, gateway, cause, failures: failures[cause] ?? 0, calls, client, isOfClient }

@@ -1,5 +1,8 @@
 import { z } from 'zod'
 
+/** So many failures in a row say something, however few the calls. */
+export const FAILED_IN_A_ROW = 3
+
 /** How calls to one upstream went in the last five minutes, at one process. */
 const upstreamReport = z.object({
   upstream: z.string(),
@@ -9,6 +12,8 @@ const upstreamReport = z.object({
   /** Since the last call that succeeded, and since the last one that failed. */
   failedInARow: z.number(),
   servedInARow: z.number(),
+  /** The one cause of the last failures, three in a row at least; `null`: there are none, or they have several. */
+  causeInARow: z.string().nullable().default(null),
   /** The upstream refused the gateway's credential, and has taken it for no call since. */
   refusesCredential: z.boolean(),
   /** The id of the client whose calls all of these failures are; `null`: they are of several, or there are none. */

@@ -296,6 +296,8 @@ export function keepAnnounced(options: AnnounceOptions): {
 /** The part that is said at once where it changes. */
 function urgencyOf(report: Omit<ProcessReport, 'steadyMs'>): string {
   const { configuration, journalWritable, certificateEndsAtMs, reload, upstreams } = report
-  const refusing = upstreams.flatMap(({ upstream, refusesCredential }) => (refusesCredential ? upstream : []))
-  return JSON.stringify([configuration, journalWritable, certificateEndsAtMs, reload, refusing])
+  const failing = upstreams.flatMap(({ upstream, refusesCredential, causeInARow }) =>
+    refusesCredential || causeInARow !== null ? [[upstream, refusesCredential, causeInARow]] : [],
+  )
+  return JSON.stringify([configuration, journalWritable, certificateEndsAtMs, reload, failing])
 }

@@ -30,6 +30,22 @@ test('calls and failures by cause are those of five minutes', () => {
   expect(watched.report()).toEqual([])
 })
 
+test('the cause of three failures in a row is said, until one has another cause or a call succeeds', () => {
+  const watched = health()
+  const cause = () => watched.report()[0]?.causeInARow
+  for (let call = 0; call < 9; call += 1) fail(watched, 'rate_limited')
+  expect(cause()).toBe('rate_limited')
+  fail(watched, 'server_error')
+  fail(watched, 'server_error')
+  expect(cause()).toBe(null)
+  fail(watched, 'server_error')
+  expect(cause()).toBe('server_error')
+  watched.watch(NO_METRICS).callEnded(aRecord())
+  expect(cause()).toBe(null)
+  fail(watched, 'server_error')
+  expect(cause()).toBe(null)
+})
+
 test('a refused credential is reported until a call succeeds, or the configuration is another', () => {
   const watched = health()
   fail(watched, 'credential_refused')

@@ -53,6 +53,7 @@ const upstream = (changes = {}) => ({
   failures: {},
   failedInARow: 0,
   servedInARow: 10,
+  causeInARow: null,
   refusesCredential: false,
   failedClient: null,
   othersServed: false,
@@ -186,6 +187,17 @@ test.each([
   [
     'half of five calls',
     { calls: 5, failures: { server_error: 3 }, failedInARow: 1 },
+    'wrong',
+    'server error',
+  ],
+  [
+    'what all fail of now, and not what more failed of before',
+    {
+      calls: 90,
+      failures: { rate_limited: 60, server_error: 3 },
+      causeInARow: 'server_error',
+      failedInARow: 63,
+    },
     'wrong',
     'server error',
   ],
