@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Child } from '../../src/standalone/stand/child.ts'
+import { busyness } from '../support/patience.ts'
 import { describeTroubles } from './doctor.ts'
 import { startWorld } from './world.ts'
 
@@ -21,7 +22,9 @@ test(`${MINUTES} minutes of load, with gateways and workers restarted one after 
     const second = await world.addGateway({ name: 'second', env: { GATEWAY_PROCESSES: '2' } })
     const otherWorker = world.stand.worker({ name: 'second worker' })
     await Promise.all([second.start(), otherWorker.start()])
-    await expect.poll(async () => (await world.doctor()).exitCode, { timeout: SETTLED_WITHIN_MS }).toBe(0)
+    await expect
+      .poll(async () => (await world.doctor()).exitCode, { timeout: SETTLED_WITHIN_MS * busyness() })
+      .toBe(0)
 
     const lanes = Array.from({ length: 4 }, () => world.keepCalling())
     const untilMs = performance.now() + MINUTES * 60_000

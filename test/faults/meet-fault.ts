@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { busyness } from '../support/patience.ts'
 import { type Diagnosis, describeTroubles } from './doctor.ts'
 import {
   type Fault,
@@ -26,7 +27,7 @@ const SETTLED_WITHIN_MS = 60_000
 export async function meetFault(world: World, fault: Fault, row: Row): Promise<void> {
   const { gateway = {}, worker = {} } = fault
   await world.run(typeof gateway === 'function' ? await gateway() : gateway, worker)
-  await untilWell(world, fault, SETTLED_WITHIN_MS, row)
+  await untilWell(world, fault, SETTLED_WITHIN_MS * busyness(), row)
   if (row.problems.length > 0) return
   const alertsBefore = world.receiver.received.length
   const calling = fault.isQuiet === true ? null : world.keepCalling()

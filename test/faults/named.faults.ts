@@ -18,6 +18,8 @@ const FAULTS = [
   ...PRICE_FAULTS,
   ...SERVER_FAULTS,
 ]
+/** The end of one that hangs: processes start and stop on a busy machine before it and after it. */
+const ENDS_WITHIN_MS = 900_000
 const rows: Row[] = []
 let world: World | null = null
 
@@ -26,19 +28,23 @@ afterAll(async () => {
   await world?.stop()
 })
 
-test.each(
-  FAULTS.map((fault) => [fault.name, fault] as const),
-)('%s: it is named within 15 s, and what is printed repairs it within 30 s', async (_, fault) => {
-  const met = world ?? (await startWorld())
-  // What a fault leaves that was not repaired is not the next one's.
-  world = null
-  const row: Row = { fault: fault.name, named: [], wellAfterMs: null, problems: [] }
-  rows.push(row)
-  try {
-    await meetFault(met, fault, row)
-    expect(row.problems).toEqual([])
-    world = met
-  } finally {
-    if (world === null) await met.stop()
-  }
-})
+test.each(FAULTS.map((fault) => [fault.name, fault] as const))(
+  '%s: it is named within 15 s, and what is printed repairs it within 30 s',
+  {
+    timeout: ENDS_WITHIN_MS,
+  },
+  async (_, fault) => {
+    const met = world ?? (await startWorld())
+    // What a fault leaves that was not repaired is not the next one's.
+    world = null
+    const row: Row = { fault: fault.name, named: [], wellAfterMs: null, problems: [] }
+    rows.push(row)
+    try {
+      await meetFault(met, fault, row)
+      expect(row.problems).toEqual([])
+      world = met
+    } finally {
+      if (world === null) await met.stop()
+    }
+  },
+)
