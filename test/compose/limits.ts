@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { until } from '../../src/lib/repeat.ts'
+import { untilPatiently } from '../support/patience.ts'
 import type { ComposeStack } from './stack.ts'
 
 /** A receiver of alerts in the container of the demo upstream: each body is a line of a file. */
@@ -26,7 +26,9 @@ export async function checkLimits({ compose, tallygate }: ComposeStack, baseUrl:
   const { key } = await tallygate('key', 'create', '--client', 'limited')
   const url = `http://demo-upstream:${RECEIVER_PORT}/`
   const { id } = await tallygate('alerts', 'add', '--url', url, '--on', 'budget,gap,journal')
-  const tested = await until(() => tallygate('alerts', 'test', id).catch(() => null), { timeoutMs: 30_000 })
+  const tested = await untilPatiently(() => tallygate('alerts', 'test', id).catch(() => null), {
+    timeoutMs: 30_000,
+  })
   equal(tested?.status, 200)
   const budget = ['--budget', '0.000000000001', '--per', 'total']
   await tallygate('limits', 'set', '--client', 'limited', ...budget, '--rpm', '600')
@@ -47,10 +49,14 @@ export async function checkLimits({ compose, tallygate }: ComposeStack, baseUrl:
     inARow += 1
     return inARow === REFUSED_IN_A_ROW ? true : null
   }
-  ok(await until(refused, { timeoutMs: 60_000 }), 'a budget that is spent refuses at all gateways')
+  // Slower than its 600 calls a minute.
+  ok(
+    await untilPatiently(refused, { timeoutMs: 60_000, everyMs: 120 }),
+    'a budget that is spent refuses at all gateways',
+  )
   ok(served > 0, 'a call fits a budget of which nothing is spent')
 
-  const counted = await until(
+  const counted = await untilPatiently(
     async () => {
       const usage = await fetch(`${baseUrl}/v1/usage?include=limits`, { headers })
       const shown = Object(await usage.json())
@@ -69,6 +75,6 @@ export async function checkLimits({ compose, tallygate }: ComposeStack, baseUrl:
     const sent = lines.filter(({ type }) => type === 'budget').map(({ threshold }) => threshold)
     return sent.length < 3 ? null : sent.sort((a, b) => a - b)
   }
-  deepEqual(await until(thresholds, { timeoutMs: ALERTED_WITHIN_MS }), [50, 80, 100])
+  deepEqual(await untilPatiently(thresholds, { timeoutMs: ALERTED_WITHIN_MS }), [50, 80, 100])
   console.log(`a budget refused at all gateways after ${served} calls, and its alerts were delivered`)
 }

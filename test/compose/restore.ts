@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { until } from '../../src/lib/repeat.ts'
+import { untilPatiently } from '../support/patience.ts'
 import type { ComposeStack } from './stack.ts'
 import { makeCalls, type Traffic } from './traffic.ts'
 
@@ -35,7 +35,11 @@ export async function checkRestore(stack: ComposeStack, baseUrl: string): Promis
     const { requests, cost_usd } = Object(await answer.json())
     return { status: answer.status, requests, cost_usd }
   }
-  ok(await until(async () => ((await usage()).requests === CALLS ? true : null), { timeoutMs: 30_000 }))
+  ok(
+    await untilPatiently(async () => ((await usage()).requests === CALLS ? true : null), {
+      timeoutMs: 30_000,
+    }),
+  )
   const before = await usage()
 
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-restore-'))

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { until } from '../../src/lib/repeat.ts'
+import { untilPatiently } from '../support/patience.ts'
 
 const run = promisify(execFile)
 
@@ -39,7 +39,7 @@ export function composeStack(env: Readonly<Record<string, string>>): ComposeStac
     env: whole,
     async tallygate(...args) {
       const command = ['exec', '--no-TTY', 'gateway', 'tallygate', '--json', ...args]
-      const out = await until(
+      const out = await untilPatiently(
         () =>
           compose(...command).catch((error: unknown) => {
             // A machine with other work may not connect in time. Then nothing was done.

@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { until } from '../../src/lib/repeat.ts'
+import { untilPatiently } from '../support/patience.ts'
 import type { ComposeStack } from './stack.ts'
 import { makeCalls, type Traffic } from './traffic.ts'
 
@@ -20,7 +20,7 @@ export async function checkUpgrade(stack: ComposeStack, baseUrl: string): Promis
   const traffic: Traffic = { sent: 0, answered: new Set(), failures: [] }
   const load = { baseUrl, key, calls: Number.POSITIVE_INFINITY, atOnce: AT_ONCE, everyMs: EVERY_MS }
   const calling = makeCalls(load, traffic)
-  await until(async () => (traffic.answered.size >= ROLL_AFTER ? true : null), { timeoutMs: 60_000 })
+  await untilPatiently(async () => (traffic.answered.size >= ROLL_AFTER ? true : null), { timeoutMs: 60_000 })
 
   const before = await docker('image', 'inspect', '--format', '{{.Id}}', 'tallygate')
   const ids = await containers('gateway')
@@ -41,7 +41,7 @@ export async function checkUpgrade(stack: ComposeStack, baseUrl: string): Promis
     if (service === 'gateway') equal(running.length, ids.length, 'as many gateways as before')
     for (const one of running) equal(await docker('inspect', '--format', '{{.Image}}', one), after)
   }
-  const counted = await until(
+  const counted = await untilPatiently(
     async () => {
       const usage = await fetch(`${baseUrl}/v1/usage`, { headers: { authorization: `Bearer ${key}` } })
       const { requests } = Object(await usage.json())

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { DASHBOARDS } from '../../scripts/watch/rendered-files.ts'
-import { until } from '../../src/lib/repeat.ts'
+import { untilPatiently } from '../support/patience.ts'
 import { type ComposeStack, readRights } from './stack.ts'
 
 const PROFILE = ['--profile', 'watch']
@@ -49,7 +49,7 @@ async function checkPrometheus(stack: ComposeStack): Promise<void> {
     'tallygate-worker': (await containers('worker')).length,
   }
   let seen: unknown = null
-  const scraped = await until(
+  const scraped = await untilPatiently(
     async () => {
       const { activeTargets } = await ask(stack, 'targets')
       const up: Record<string, number> = {}
@@ -109,7 +109,7 @@ async function ask({ compose }: ComposeStack, path: string): Promise<ReturnType<
 
 async function checkGrafana({ compose }: ComposeStack): Promise<void> {
   const url = 'http://127.0.0.1:3000/api/search?type=dash-db'
-  const found = await until(
+  const found = await untilPatiently(
     async () => {
       const text = await compose(
         ...[...PROFILE, 'exec', '--no-TTY', 'grafana', 'wget', '--quiet', '--output-document=-', url],

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { expect, vi } from 'vitest'
+import { until } from '../../src/lib/repeat.ts'
 
 /** The one time that a test waits for a condition, on an idle machine. */
 export const PATIENCE_MS = 20_000
@@ -38,6 +39,37 @@ export function threadMs(): number {
 
 export function patienceMs(): number {
   return PATIENCE_MS * busyness()
+}
+
+/** Milliseconds of an idle machine since it was made: those of a busy one count for less whenever it is asked. */
+export function idleClock(): () => number {
+  let [idleMs, askedAtMs] = [0, performance.now()]
+  return () => {
+    const nowMs = performance.now()
+    idleMs += (nowMs - askedAtMs) / busyness()
+    askedAtMs = nowMs
+    return idleMs
+  }
+}
+
+/**
+ * As `until`, for suites without Vitest.
+ *
+ * @returns The first answer, or null where `timeoutMs` of an idle machine passed without one.
+ */
+export async function untilPatiently<T>(
+  ask: () => T | null | Promise<T | null>,
+  { timeoutMs, everyMs = 100 }: { readonly timeoutMs: number; readonly everyMs?: number },
+): Promise<T | null> {
+  const idleMs = idleClock()
+  const last = await until<{ readonly answer: T | null }>(
+    async () => {
+      const answer = await ask()
+      return answer !== null || idleMs() >= timeoutMs ? { answer } : null
+    },
+    { timeoutMs: Number.POSITIVE_INFINITY, everyMs },
+  )
+  return last?.answer ?? null
 }
 
 /**

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { until } from '../../src/lib/repeat.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { stopWithMe } from '../../src/standalone/stand/stop-with-me.ts'
 import { makeCalls, type Traffic } from '../compose/traffic.ts'
+import { untilPatiently } from '../support/patience.ts'
 import { startPrivatePostgres, startPrivateRedis } from '../support/servers/servers.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { checkOut, findOlderCommit } from './checkout.ts'
@@ -78,7 +78,7 @@ try {
     console.log(`migrated beside the old gateway and worker: ${first.out.trim()}`)
     const at = await countedNow(key, target.port)
     ok(
-      await until(async () => ((await countedNow(key, target.port)) > at ? true : null), {
+      await untilPatiently(async () => ((await countedNow(key, target.port)) > at ? true : null), {
         timeoutMs: 30_000,
       }),
     )
@@ -90,7 +90,7 @@ try {
   await reached(traffic, waitFrom + WAITING)
   const worker = await next.worker()
   if (old.saysItsRelease) {
-    ok(await until(async () => (await releases())?.state === 'wrong' || null, { timeoutMs: 20_000 }))
+    ok(await untilPatiently(async () => (await releases())?.state === 'wrong' || null, { timeoutMs: 20_000 }))
     console.log(`doctor: ${(await releases())?.detail}`)
   }
   const after = await next.gateway(ports[1])
@@ -101,12 +101,12 @@ try {
   const made = traffic.sent
   deepEqual(traffic.failures, [], 'an upgrade fails no call')
   ok(
-    await until(async () => ((await countedNow(key, target.port)) === made ? true : null), {
+    await untilPatiently(async () => ((await countedNow(key, target.port)) === made ? true : null), {
       timeoutMs: 60_000,
     }),
     'all calls are counted',
   )
-  ok(await until(async () => (await releases())?.state === 'ok' || null, { timeoutMs: 20_000 }))
+  ok(await untilPatiently(async () => (await releases())?.state === 'ok' || null, { timeoutMs: 20_000 }))
   const verified = await next.tallygate('ledger', 'verify')
   equal(verified.code, 0, verified.out + verified.err)
   console.log(`${made} calls over an upgrade from ${old.name}: 0 failed, all counted once, verify is clean`)
@@ -127,7 +127,10 @@ async function releases(): Promise<{ readonly state: string; readonly detail: st
 
 async function reached(traffic: Traffic, calls: number): Promise<void> {
   const done = async () => (traffic.answered.size >= calls ? true : null)
-  ok(await until(done, { timeoutMs: 120_000 }), `${calls} calls were not answered: ${traffic.failures[0]}`)
+  ok(
+    await untilPatiently(done, { timeoutMs: 120_000 }),
+    `${calls} calls were not answered: ${traffic.failures[0]}`,
+  )
 }
 
 async function countedNow(key: string, port: number): Promise<number> {
