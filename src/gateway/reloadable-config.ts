@@ -52,8 +52,8 @@ interface Listed {
 }
 
 /**
- * Where calls go, what they cost, and which models are shown. Read at the start and again at SIGHUP. A call
- * keeps the rules under which it began; only its price is found when it ends.
+ * Where calls go, what they cost, whose answers say so, and which models are shown. Read at the start and again at
+ * SIGHUP. A call keeps the rules under which it began; only its price is found when it ends.
  */
 export class ReloadableConfig {
   /** Of all upstreams, as calls by routes tell. */
@@ -82,6 +82,11 @@ export class ReloadableConfig {
     allowsByName: (caller, method, route) => this.#now.pathPolicy.allowsByName(caller, method, route),
   }
   readonly pricing: QuotingPricing = pricingOf(() => this.#now.pricing)
+
+  /** Clients and keys whose answers say what they cost; `null`: none. */
+  get costInAnswers(): readonly string[] | null {
+    return this.#config.costInAnswers ?? null
+  }
 
   /** Prices calls now: another object after a reload, or once there is newer data. */
   get catalog(): Catalog {

@@ -88,7 +88,7 @@ export interface RunningGateway {
   unattendedCalls(): number
   /** Calls under way, and the records so far. */
   activity(): Activity
-  /** Takes upstreams, models and prices from `config`. All else stays as it was at the start. */
+  /** Takes upstreams, routes, paths, models, prices and `cost_in_answers` from `config`. All else stays as at the start. */
   reload(config: GatewayConfig): void
   /**
    * Has an operator's wish to read the configuration again carried out.
@@ -246,7 +246,7 @@ export async function runGateway(
       signers: keys,
       ledger: services.ledger,
       upstreams: reloadable.table,
-      pathPolicy: reloadable.pathPolicy,
+      ...{ pathPolicy: reloadable.pathPolicy, costInAnswers: () => reloadable.costInAnswers },
       objects,
       jobs: createJobSettler({ objects, pricing: reloadable.pricing, pool: lanes.objects }),
       unattended,

@@ -46,7 +46,7 @@ export interface AdmissionLimits extends ExpectedUses {
 /** What the stages of a process decide by. */
 export interface AdmissionOptions {
   readonly stages: Stages
-  /** As of the start. What a reload changes comes from `upstreams` and `pathPolicy`. */
+  /** As of the start. What a reload changes comes from `upstreams`, `pathPolicy` and `costInAnswers`. */
   readonly config: GatewayConfig
   /** Synchronous for a known key. */
   readonly findCaller: (key: string) => CallerLookup | Promise<CallerLookup>
@@ -60,6 +60,8 @@ export interface AdmissionOptions {
   readonly ledger: { readonly canTakeCalls: boolean }
   readonly upstreams: UpstreamTable
   readonly pathPolicy: PathPolicy
+  /** Clients and keys whose answers say what they cost now, `*`: all; `null` or absent: none. */
+  readonly costInAnswers?: (() => readonly string[] | null) | undefined
   readonly objects: Objects
   readonly jobs: JobSettler
   /** Calls that go on without their clients. */

@@ -39,7 +39,7 @@ const NONE: readonly never[] = []
 export interface DispatchOptions {
   readonly services: CallServices
   readonly objects: Objects
-  readonly admission: Pick<AdmissionOptions, 'config' | 'limits' | 'now' | 'upstreams'>
+  readonly admission: Pick<AdmissionOptions, 'config' | 'costInAnswers' | 'limits' | 'now' | 'upstreams'>
 }
 
 /** The limit for one further page. The call that waits for it has limits of its own. */
@@ -154,7 +154,7 @@ export function dispatch(
 }
 
 function exchangeContext(
-  { services, admission: { config, limits, now } }: DispatchOptions,
+  { services, admission: { costInAnswers, limits, now } }: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
@@ -172,6 +172,7 @@ function exchangeContext(
   const { plain, scan } = body
   const asked = scan?.asked ?? NOTHING_ASKED
   const requestBytes = plain?.length ?? 0
+  const costShownTo = costInAnswers?.() ?? null
   const context: ExchangeContext = {
     call: open,
     request: {
@@ -200,9 +201,8 @@ function exchangeContext(
     rates: admission.rates,
     mapAddress,
     liteLlm: services.shownLimits && callHeaders(shownCall(admission, open, services.shownLimits), now()),
-    showsCost: config.costInAnswers && showsCostTo(config.costInAnswers, admission.caller),
-    commentsCost:
-      config.costInAnswers !== null && admission.request.headers[COST_REQUEST_HEADER] === 'comment',
+    showsCost: costShownTo !== null && showsCostTo(costShownTo, admission.caller),
+    commentsCost: costShownTo !== null && admission.request.headers[COST_REQUEST_HEADER] === 'comment',
     span: admission.span,
     attemptSpan,
     endedUses: admission.reported?.uses ?? NONE,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NO_USAGE } from '../../../src/call/usage.ts'
+import { loadGatewayConfig } from '../../../src/config/config.ts'
 import { CostComment } from '../../../src/gateway/proxy/cost-comment.ts'
 import { showsCostTo } from '../../../src/gateway/proxy/headers/cost-headers.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
@@ -18,6 +19,7 @@ const SHOWN = {
 }
 
 let folder: string
+let file: string
 let upstream: TestUpstream
 let stack: TestStack
 let acme: TestClient
@@ -37,15 +39,16 @@ beforeAll(async () => {
     }
     await chatAnswer(asked, response)
   })
-  const file = join(folder, 'tallygate.yaml')
-  const upstreams = `upstreams: [{ name: only, url: '${upstream.url}', provider: openai }]`
-  await writeFile(file, `cost_in_answers: [acme]\n${upstreams}\n`)
+  file = join(folder, 'tallygate.yaml')
+  await writeFile(file, `cost_in_answers: [acme]\n${upstreams()}`)
   stack = await startStack('', {
     env: { UPSTREAM_URL: '', UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file },
   })
   acme = await stack.addClient('acme')
   other = await stack.addClient('other')
 })
+
+const upstreams = () => `upstreams: [{ name: only, url: '${upstream.url}', provider: openai }]\n`
 
 afterAll(async () => {
   await stack?.stop()
@@ -137,6 +140,18 @@ test('another client gets what the upstream sent, byte for byte', async () => {
     expect(shownIn(plain.head.headers)).toEqual({ 'x-tallygate-cost-usd': '9' })
     expect(plain.head.trailers).toEqual({})
   }
+})
+
+test('a reload decides whose answers say it from then on', async () => {
+  const shownTo = async (client: TestClient) => shownIn((await ask(client, {})).head.headers)
+  const others = { 'x-tallygate-cost-usd': '9' }
+  await writeFile(file, `cost_in_answers: [${other.keyId}]\n${upstreams()}`)
+  stack.gateway.reload(loadGatewayConfig(stack.env))
+  expect([await shownTo(acme), await shownTo(other)]).toEqual([others, SHOWN])
+  await writeFile(file, upstreams())
+  stack.gateway.reload(loadGatewayConfig(stack.env))
+  expect([await shownTo(acme), await shownTo(other)]).toEqual([others, others])
+  expect((await ask(acme, { stream: true }, COMMENT)).body).toMatch(/data: \[DONE\]\n\n$/)
 })
 
 test('clients are named by their names, and keys by their ids', () => {
