@@ -2,9 +2,11 @@ import type { InvoiceClass } from './invoice-row.ts'
 
 /** What invoices call models, tiers and classes: names of meters and usage types, in English. */
 
-const CLASSES: readonly (readonly [InvoiceClass, RegExp])[] = [
-  ['cache_write', /cache[ _-]?(?:d[ _-]?)?(?:write|creation)/i],
-  ['cache_read', /cache[ _-]?read|cached|cachd|cchd|caching hit/i],
+const CLASSES: readonly (readonly [InvoiceClass | null, RegExp])[] = [
+  // Of a cache too, which Google names by the class of what it keeps: it is billed by the hour.
+  [null, /\bstorage\b/i],
+  ['cache_write', /cach(?:e|ed|ing)[ _-]?(?:write|creation)/i],
+  ['cache_read', /cache[ _-]?read|cached|cachd|cchd|caching/i],
   ['search', /(?<!re)search|grounding/i],
   ['output', /outp|\bout\b|\bopt\b|response|completion tokens/i],
   ['input', /inp(?:ut|t)?\b|input|\bin\b|prompt/i],
@@ -38,12 +40,18 @@ export function servesModels(words: string): boolean {
   return SERVES_MODELS.test(words)
 }
 
-/** A model's name in parts that differ between makers, clouds and meters in nothing but what stands between them. */
+/**
+ * A model's name in parts that differ between makers, clouds and meters in nothing but what stands between them. AWS
+ * writes `Claude4.6Opus` and leaves `instruct` out; Azure writes `Azure OpenAI GPT5 5.4 inp`, `Deepseek Models V4`.
+ */
 export function partsOfName(name: string): readonly string[] {
   const plain = name
     .toLowerCase()
+    .replace(/claude[ -]?([0-9]+(?:[.-][0-9]+)?)[ -]?(opus|sonnet|haiku)/, 'claude-$2-$1')
+    .replace(/\bgpt-?5 (?=5\.[0-9])/, 'gpt ')
+    .replace(/ models\b|-instruct\b/, '')
     .replace(/^(?:[a-z]{2,6}\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen)\./, '')
-    .replace(/-v[0-9]+:[0-9]+$|@[0-9a-z-]+$/, '')
+    .replace(/-v?[0-9]+:[0-9]+$|@[0-9a-z-]+$/, '')
     .replace(/([0-9])\.0(?![0-9])/g, '$1')
     .replace(/[-@]?20[0-9]{2}-?[01][0-9]-?[0-3][0-9]/g, '')
   return plain.match(/[a-z]+|[0-9]+/g) ?? []

@@ -97,10 +97,15 @@ async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<readonly 
         throw new BadRow(`line ${line} has ${cells.length} cells of ${names.length}: the file may be cut`)
       if (cells.slice(names.length).some((cell) => cell !== ''))
         throw new BadRow(`line ${line} has more cells than there are columns`)
-      read.push({ line, names, cells: cellsBy((name) => cells[places.get(name) ?? -1]) })
+      read.push({ line, names, cells: cellsBy((name) => writtenIn(cells[places.get(name) ?? -1])) })
     }
     if (read.length > 0) yield read
   }
+}
+
+/** The FinOps Foundation's samples write NULL where there is nothing. */
+function writtenIn(cell: string | undefined): string | undefined {
+  return cell === 'NULL' ? '' : cell
 }
 
 /** Of two columns of one name the first counts. */

@@ -5,51 +5,20 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { decimalOfText } from '#prices/decimal.ts'
-import { recognise } from '../../../src/corrections/invoices/formats/formats.ts'
 import {
   amountOf,
   BadRow,
   type CurrencyRates,
   dayOf,
-  type InvoiceRow,
   quantityOf,
 } from '../../../src/corrections/invoices/invoice-row.ts'
 import { classIn, modelIn } from '../../../src/corrections/invoices/invoice-words.ts'
-import { openInvoiceFile, readRecords } from '../../../src/corrections/invoices/read-records.ts'
+import { openInvoiceFile } from '../../../src/corrections/invoices/read-records.ts'
 import { cellsOf } from '../../../src/corrections/invoices/split-records.ts'
+import { csv, readInvoice as read } from './read-invoice.ts'
 
 const USD = 1_000_000_000_000n
 const NO_RATES: CurrencyRates = new Map()
-
-/** All rows of a text, and the format that it was recognised as. */
-async function read(
-  source: AsyncIterable<Buffer> | string,
-  rates = NO_RATES,
-): Promise<{
-  readonly format: string
-  readonly rows: readonly InvoiceRow[]
-  readonly lines: readonly number[]
-}> {
-  const rows: InvoiceRow[] = []
-  const lines: number[] = []
-  let name = ''
-  for await (const records of readRecords(source)) {
-    const format = recognise(records[0]?.names ?? [])
-    if (format === null) throw new Error('not recognised')
-    name = format.name
-    for (const { cells, line } of records) {
-      const found = format.rowOf(cells, { rates, biller: null })
-      if (found !== null) rows.push(...[found].flat())
-      lines.push(line)
-    }
-  }
-  return { format: name, rows, lines }
-}
-
-function csv(...rows: readonly (readonly string[])[]): string {
-  const cell = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
-  return rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('')
-}
 
 const OPENAI = {
   object: 'page',

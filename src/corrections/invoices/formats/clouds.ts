@@ -43,7 +43,7 @@ export const AWS_CUR: InvoiceFormat = {
       ...NOT_SAID,
       biller: 'aws',
       day: dayOf(cells.get('line_item_usage_start_date')),
-      service: [product.startsWith('{') ? '' : product, usageType || description || code]
+      service: [productNamed(product), usageType || description || code]
         .filter((part) => part !== '')
         .join(' / '),
       kind,
@@ -57,7 +57,18 @@ export const AWS_CUR: InvoiceFormat = {
   },
 }
 
-const GOOGLE_KINDS: Readonly<Record<string, InvoiceKind>> = { tax: 'tax', adjustment: 'adjustment' }
+/** Report 2.0 has a map in JSON there. Of what the marketplace sells, it alone names the model. */
+function productNamed(product: string): string {
+  if (!product.startsWith('{')) return product
+  const [, name = ''] = /"product_name":\s*"([^"]*)"/.exec(product) ?? []
+  return name === 'Amazon Bedrock' ? '' : name
+}
+
+const GOOGLE_KINDS: Readonly<Record<string, InvoiceKind>> = {
+  tax: 'tax',
+  adjustment: 'adjustment',
+  rounding_error: 'adjustment',
+}
 
 /**
  * Rows of Google Cloud's billing export to BigQuery, as JSON lines or CSV. A row's credits are rows of their own here.
@@ -170,7 +181,7 @@ export const AZURE_COSTS: InvoiceFormat = {
 
 /** Meters say where a deployment serves; those of old ones say nothing. */
 export function azurePlace(words: string): string | null {
-  if (/glbl|global/i.test(words)) return 'global'
+  if (/glbl|global|\bgl\b/i.test(words)) return 'global'
   if (/data ?zone|\bd?zone|\bdz/i.test(words)) return 'data-zone'
   return /regn|regional/i.test(words) ? 'regional' : null
 }

@@ -35,6 +35,10 @@ export const FOCUS: InvoiceFormat = {
     const words = [meter, cells.get('x_SkuDescription'), description].join(' ')
     const isMaker = biller === 'openai' || biller === 'anthropic'
     if (!isMaker && !servesModels(`${service} ${words} ${cells.get('ResourceType')}`)) return null
+    if (biller === null)
+      throw new BadRow(
+        `ProviderName "${providerIn(cells).slice(0, 40)}" is none that is known here: say whose it is`,
+      )
     const category = cells.get('ChargeCategory')
     const charged = KINDS[category.toLowerCase()]
     if (charged === undefined) throw new BadRow(`ChargeCategory "${category.slice(0, 40)}" is none of FOCUS`)
@@ -66,10 +70,12 @@ export const FOCUS: InvoiceFormat = {
   },
 }
 
-function billerOf(cells: Cells): Biller {
-  const name = cells.get('ProviderName', 'ServiceProviderName', 'InvoiceIssuerName', 'PublisherName')
-  const found = BILLERS_BY_NAME.find(([, form]) => form.test(name))
-  if (found === undefined)
-    throw new BadRow(`ProviderName "${name.slice(0, 40)}" is none that is known here: say whose it is`)
-  return found[0]
+/** `null`: it is none that is known. A file of many clouds has rows of others, which are not about models. */
+function billerOf(cells: Cells): Biller | null {
+  const name = providerIn(cells)
+  return BILLERS_BY_NAME.find(([, form]) => form.test(name))?.[0] ?? null
+}
+
+function providerIn(cells: Cells): string {
+  return cells.get('ProviderName', 'ServiceProviderName', 'InvoiceIssuerName', 'PublisherName')
 }
