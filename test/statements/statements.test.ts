@@ -289,16 +289,21 @@ test('a month is provisional while it runs, and while something of it may not be
      values ('openai', $1, $1, 'batch', $2, 'key_a', gen_random_uuid(), '2026-10-20', true)`,
     [`batch_${named}`, client.id],
   )
-  expect(await names('2026-10')).toEqual(['gaps', 'unsettled_jobs'])
-  expect(await names('2026-09')).toEqual(['gaps'])
+  await ledger.pool.query(
+    `insert into tallygate.dead_letters (producer, sequence, stream, body, message, at)
+     values ('p', 1, 's', '', 'no', '2026-10-16')`,
+  )
+  expect(await names('2026-10')).toEqual(['gaps', 'dead_letters', 'unsettled_jobs'])
+  expect(await names('2026-09')).toEqual(['gaps', 'dead_letters'])
   await expect(run('statements.close', { id: client.name, month: '2026-10' })).rejects.toThrow(
     'The month may still change. gaps: 4 records are missing',
   )
-  const accepted = ['gaps', 'unsettled_jobs']
+  const accepted = ['gaps', 'dead_letters', 'unsettled_jobs']
   expect(await run('statements.close', { id: client.name, month: '2026-10', accepted })).toMatchObject({
     statement: { accepted },
   })
   await ledger.pool.query('delete from tallygate.ledger_gaps')
+  await ledger.pool.query('delete from tallygate.dead_letters')
 })
 
 test('a closed statement is checked by its file and the public key alone, and any change of it is seen', async () => {
