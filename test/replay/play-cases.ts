@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
 import { TOKEN_CLASSES, TOKEN_COLUMNS } from '../../src/call/usage.ts'
+import { explainCalls } from '../../src/usage/calls/explain-cost.ts'
 import type { ReplayCase } from '../support/replay/replay-cases.ts'
 import { type Replayed, replay } from '../support/replay/replay-client.ts'
 import { messagesOf, type ReplayUpstream, startReplayUpstream } from '../support/replay/replay-upstream.ts'
 import { startStack, type TestStack } from '../support/servers/stack.ts'
+import { checkExplained } from './check-explained.ts'
 
 const CONCURRENT = 8
 
@@ -14,6 +16,8 @@ const CONCURRENT = 8
 export interface PlayedCases {
   /** What is wrong with records and with answers, a line each. */
   wrong(): { readonly inexact: readonly string[]; readonly changed: readonly string[] }
+  /** What is wrong with how costs are explained, a line each, and how many prices of units were compared. */
+  explained(): Promise<{ readonly wrong: readonly string[]; readonly compared: number }>
 }
 
 /** Streams whose client asked for usage, once more from a client that did not: the gateway asks, and takes it out. */
@@ -70,9 +74,20 @@ export function playGroups<const Groups extends readonly (readonly ReplayCase[])
       )
       .filter((what) => what !== ''),
   })
+  const explainedIn = async (first: number, group: readonly ReplayCase[]) => {
+    const ids = group.map((_, index) => answers[first + index]?.callId ?? '')
+    const explained = await Promise.all(ids.map((id) => explainCalls(stack.pool, id)))
+    const checked = explained.map((calls) => calls.map(checkExplained))
+    return {
+      wrong: group.flatMap(({ id }, index) =>
+        (checked[index] ?? []).flatMap(({ problems }) => problems.map((problem) => `${id}: ${problem}`)),
+      ),
+      compared: checked.flat().reduce((sum, { compared }) => sum + compared, 0),
+    }
+  }
   return groups.map((group, index) => {
     const first = groups.slice(0, index).flat().length
-    return { wrong: () => wrongIn(first, group) }
+    return { wrong: () => wrongIn(first, group), explained: () => explainedIn(first, group) }
   }) as { readonly [Index in keyof Groups]: PlayedCases }
 }
 

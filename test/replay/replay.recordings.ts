@@ -18,3 +18,9 @@ test('a client that did not ask for usage gets the recorded stream less the usag
   console.log(`${unasked.length} recordings of clients that asked for usage`)
   expect(asUnasked.wrong()).toEqual(NOTHING)
 })
+
+test('the lines of each explained cost add up to it, at prices that stand in the list that they name', async () => {
+  const { wrong, compared } = await asRecorded.explained()
+  console.log(`${compared} prices of units were compared, ${wrong.length} lines are wrong`)
+  expect(wrong).toEqual([])
+})

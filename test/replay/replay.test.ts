@@ -15,3 +15,9 @@ test('a client that did not ask for usage gets the stream less the usage event, 
   expect(unasked.length).toBeGreaterThan(0)
   expect(asUnasked.wrong()).toEqual(NOTHING)
 })
+
+test('the lines of each explained cost add up to it, at prices that stand in the list that they name', async () => {
+  const { wrong, compared } = await asMade.explained()
+  expect(wrong).toEqual([])
+  expect(compared).toBeGreaterThan(0)
+})
