@@ -1,7 +1,16 @@
+import type { IncomingMessage } from 'node:http'
 import { costFields, PREFIX, type ShownCost } from './headers/cost-headers.ts'
 
 /** Asks for the cost in a comment: `x-tallygate-cost: comment`. */
-export const COST_REQUEST_HEADER = 'x-tallygate-cost'
+const COST_REQUEST_HEADER = 'x-tallygate-cost'
+
+/** Google's own libraries fail at any line of its streams that is not data. */
+const TAKES_DATA_ALONE = /:streamGenerateContent$/
+
+/** @param path Of the call, as paths are compared. */
+export function asksForComment({ headers }: IncomingMessage, path: string): boolean {
+  return headers[COST_REQUEST_HEADER] === 'comment' && !TAKES_DATA_ALONE.test(path)
+}
 
 /** Long enough to know a blank line by, `\r\n\r\n`. */
 const KEPT = 4

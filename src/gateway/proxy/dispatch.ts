@@ -21,7 +21,7 @@ import { guardUpload } from '../forms/upload-guard.ts'
 import type { AttemptState } from '../recording/attempt-state.ts'
 import type { Upstream } from '../routing/upstream-table.ts'
 import type { AttemptSpan } from '../tracing/call-span.ts'
-import { COST_REQUEST_HEADER } from './cost-comment.ts'
+import { asksForComment } from './cost-comment.ts'
 import type { CallServices } from './exchange.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
 import { showsCostTo } from './headers/cost-headers.ts'
@@ -202,7 +202,7 @@ function exchangeContext(
     mapAddress,
     liteLlm: services.shownLimits && callHeaders(shownCall(admission, open, services.shownLimits), now()),
     showsCost: costShownTo !== null && showsCostTo(costShownTo, admission.caller),
-    commentsCost: costShownTo !== null && admission.request.headers[COST_REQUEST_HEADER] === 'comment',
+    commentsCost: costShownTo !== null && asksForComment(admission.request, route.target.canonicalPath),
     span: admission.span,
     attemptSpan,
     endedUses: admission.reported?.uses ?? NONE,

@@ -1,12 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { type IncomingMessage, request } from 'node:http'
+import { IncomingMessage, request } from 'node:http'
+import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NO_USAGE } from '../../../src/call/usage.ts'
 import { loadGatewayConfig } from '../../../src/config/config.ts'
-import { CostComment } from '../../../src/gateway/proxy/cost-comment.ts'
+import { asksForComment, CostComment } from '../../../src/gateway/proxy/cost-comment.ts'
 import { showsCostTo } from '../../../src/gateway/proxy/headers/cost-headers.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { chatAnswer, startUpstream, type TestUpstream } from '../../support/upstream.ts'
@@ -130,6 +131,12 @@ test.each([
     const usage = { ...NO_USAGE, inputTokens: 2 }
     expect(comments.of({ costPico: '1000000000000', usage })?.toString() ?? null).toBe(comment)
   }
+})
+
+test("Google's libraries take data alone, and get no comment", () => {
+  const request = Object.assign(new IncomingMessage(new Socket()), { headers: COMMENT })
+  expect(asksForComment(request, '/v1beta/models/gemini-3-flash:streamGenerateContent')).toBe(false)
+  expect(asksForComment(request, '/v1/chat/completions')).toBe(true)
 })
 
 test('another client gets what the upstream sent, byte for byte', async () => {
