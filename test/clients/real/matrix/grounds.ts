@@ -11,9 +11,11 @@ import { type Asked, keysOf, type RunningProvider, startProvider } from './fakes
 import { PROVIDERS, type ProviderName } from './rows.ts'
 import type { Access } from './run-row.ts'
 
-/** `direct`: at the provider; `prefix`: through a gateway, under the provider's path; `root`: the model decides. */
-export const LAYOUTS = ['direct', 'prefix', 'root'] as const
-export type Layout = (typeof LAYOUTS)[number]
+/**
+ * `direct`: at the provider; `prefix`: through a gateway, under the provider's path; `root`: the model decides; `costs`:
+ * as `prefix`, with the cost in answers.
+ */
+export type Layout = 'direct' | 'prefix' | 'root' | 'costs'
 export type GatewayLayout = Exclude<Layout, 'direct'>
 
 /** Everything that a row runs against. */
@@ -21,11 +23,13 @@ export interface Grounds {
   readonly controlUrl: string
   /** Where programs have their homes. */
   readonly folder: string
-  readonly stacks: Readonly<Record<GatewayLayout, TestStack>>
+  readonly stacks: ReadonlyMap<Layout, TestStack>
   /** The requests that providers got since the row began, by step. */
   readonly seen: Map<string, Asked[]>
   /** How many requests the gateway got of a step. */
   readonly atDoor: Map<string, number>
+  /** The step that the row's program is at. */
+  readonly step: () => string
   /** Begins a row: a client of its own, and counts from zero. */
   begin(provider: ProviderName, layout: Layout): Promise<{ access: Access; client: TestClient | null }>
   close(): Promise<void>
@@ -34,7 +38,7 @@ export interface Grounds {
 const WRONG = `tg_${'a'.repeat(43)}`
 const BUDGET_PICO = 1n
 
-export async function openGrounds(): Promise<Grounds> {
+export async function openGrounds(layouts: readonly GatewayLayout[]): Promise<Grounds> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-clients-'))
   const seen = new Map<string, Asked[]>()
   const atDoor = new Map<string, number>()
@@ -57,22 +61,25 @@ export async function openGrounds(): Promise<Grounds> {
     const file = join(folder, `${layout}.yaml`)
     const entries = names.map((name) => {
       const models = PROVIDERS[name].models.map((one) => `'${one}'`).join(', ')
-      const place = layout === 'prefix' ? `path_prefix: /${name}` : `models: [${models}]`
+      const place = layout === 'root' ? `models: [${models}]` : `path_prefix: /${name}`
       return `  - { name: ${name}, url: '${providers.get(name)?.url}', provider: ${name}, api_key_env: K_${name}, ${place} }\n`
     })
-    await writeFile(file, `upstreams:\n${entries.join('')}`)
+    const costs = layout === 'costs' ? `cost_in_answers: ['*']\n` : ''
+    await writeFile(file, `${costs}upstreams:\n${entries.join('')}`)
     const keys = Object.fromEntries(names.map((name) => [`K_${name}`, keysOf(name).gateway]))
     return await startStack('', {
       env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file, CORS_ORIGINS: controlUrl, ...keys },
     })
   }
-  const stacks = { prefix: await start('prefix'), root: await start('root') }
-  const spent = {
-    prefix: await spentClient(stacks.prefix, '/openai'),
-    root: await spentClient(stacks.root, ''),
+  const stacks = new Map<Layout, TestStack>()
+  const spent = new Map<Layout, TestClient>()
+  for (const layout of layouts) {
+    const stack = await start(layout)
+    stacks.set(layout, stack)
+    spent.set(layout, await spentClient(stack, layout === 'root' ? '' : '/openai'))
   }
 
-  const ports = new Set(Object.values(stacks).map(({ gateway }) => gateway.address.port))
+  const ports = new Set([...stacks.values()].map(({ gateway }) => gateway.address.port))
   const onRequest = (message: unknown) => {
     const { server, request } = message as { server: Server; request: IncomingMessage }
     const address = server.address()
@@ -87,6 +94,7 @@ export async function openGrounds(): Promise<Grounds> {
     stacks,
     seen,
     atDoor,
+    step: () => step,
     async begin(provider, layout) {
       seen.clear()
       atDoor.clear()
@@ -104,30 +112,29 @@ export async function openGrounds(): Promise<Grounds> {
         }
         return { access: { ...access, wrong: 'sk-wrong' }, client: null }
       }
-      const stack = stacks[layout]
+      const stack = stacks.get(layout)
+      const whoSpent = spent.get(layout)
+      if (stack === undefined || whoSpent === undefined) throw new Error(`there is no ${layout}`)
       const client = await stack.addClient(`row-${crypto.randomUUID()}`)
-      const base = layout === 'prefix' ? `${stack.url}/${provider}` : stack.url
+      const base = layout === 'root' ? stack.url : `${stack.url}/${provider}`
       if (provider !== 'bedrock') {
         const access = {
           layout,
           base,
           key: client.key,
-          spent: spent[layout].key,
+          spent: whoSpent.key,
           secret: '',
           spentSecret: '',
         }
         return { access: { ...access, wrong: WRONG }, client }
       }
-      const [secret, spentSecret] = await Promise.all([
-        secretOf(stack, client),
-        secretOf(stack, spent[layout]),
-      ])
-      const access = { layout, base, key: client.keyId, spent: spent[layout].keyId, secret, spentSecret }
+      const [secret, spentSecret] = await Promise.all([secretOf(stack, client), secretOf(stack, whoSpent)])
+      const access = { layout, base, key: client.keyId, spent: whoSpent.keyId, secret, spentSecret }
       return { access: { ...access, wrong: 'key_unknown' }, client }
     },
     async close() {
       unsubscribe('http.server.request.start', onRequest)
-      await Promise.all(Object.values(stacks).map((stack) => stack.stop()))
+      await Promise.all([...stacks.values()].map((stack) => stack.stop()))
       await Promise.all([...providers.values()].map((provider) => provider.close()))
       control.closeAllConnections()
       await new Promise((resolve) => control.close(resolve))

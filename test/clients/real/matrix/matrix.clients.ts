@@ -1,30 +1,23 @@
-import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import type { TestClient, TestStack } from '../../../support/servers/stack.ts'
-import type { Installed } from '../install.ts'
+import type { TestClient } from '../../../support/servers/stack.ts'
 import { DIFFERENCES } from './differences.ts'
 import type { Asked } from './fakes/provider.ts'
-import { type Grounds, LAYOUTS, type Layout, openGrounds } from './grounds.ts'
+import { type Grounds, type Layout, openGrounds } from './grounds.ts'
 import { isWhole, MICRO_USD, ROWS, type Row } from './rows.ts'
-import { runRow, type Step } from './run-row.ts'
+import { folderOf, isSame, ROW_MS, runRow, type Step } from './run-row.ts'
 import { PAGE, pageWith, REFUSALS, type Refused, type RowResult, readable } from './table.ts'
-
-/** A row's programs run three times; some clients try again for a minute. */
-const ROW_MS = 1_500_000
 
 let grounds: Grounds
 const results: RowResult[] = []
 const named = new Set<number>()
-const notRun: string[] = []
+
+const GATEWAYS = ['prefix', 'root'] as const
 
 beforeAll(async () => {
-  grounds = await openGrounds()
+  grounds = await openGrounds(GATEWAYS)
 })
 
-afterAll(async () => {
-  await grounds?.close()
-  for (const line of notRun) process.stdout.write(`${line}\n`)
-})
+afterAll(async () => await grounds?.close())
 
 /** What one layout showed of a row. */
 interface Run {
@@ -36,18 +29,14 @@ interface Run {
 test.each(ROWS.map((row) => [row.name, row] as const))(
   '%s has the same through the gateway, at its own provider alone, each request counted once',
   async (_name, row) => {
-    const installed: Installed = inject('installedClients').sets[row.set]
-    if ('missing' in installed) {
-      notRun.push(`NOT RUN: ${row.name}: ${installed.missing}`)
-      if (installed.isToolchain) return
-      throw new Error(`${row.name} could not be installed: ${installed.missing}`)
-    }
+    const folder = folderOf(row, inject('installedClients').sets[row.set])
+    if (folder === null) return
     const runs = new Map<Layout, Run>()
-    for (const layout of LAYOUTS) runs.set(layout, await runIn(layout, row, installed.folder))
+    for (const layout of ['direct', ...GATEWAYS] as const) runs.set(layout, await runIn(layout, row, folder))
     const direct = runs.get('direct')?.steps ?? []
     const differing: string[] = []
     const unnamed: unknown[] = []
-    for (const layout of ['prefix', 'root'] as const) {
+    for (const layout of GATEWAYS) {
       const steps = runs.get(layout)?.steps ?? []
       expect(steps.map(({ step }) => step)).toEqual(direct.map(({ step }) => step))
       for (const [at, step] of steps.entries()) {
@@ -90,7 +79,7 @@ async function runIn(layout: Layout, row: Row, folder: string): Promise<Run> {
     const counts = [...grounds.seen].map(([step, asked]) => [step, asked.filter(isDirect).length] as const)
     return { steps, tries: new Map(counts) }
   }
-  if (client !== null) await expectCounted(grounds.stacks[layout], client, row)
+  if (client !== null) await expectCounted(layout, client, row)
   return { steps, tries: new Map(grounds.atDoor) }
 }
 
@@ -106,7 +95,7 @@ const bears = ({ headers, url }: Asked, keys: readonly string[]): boolean =>
 /** The gateway answers these itself, or fetches them for itself. */
 const LISTS = /^GET \/(?:openai\/)?(?:v1|v1beta|api)\/(?:models|tags)$/
 
-async function expectCounted(stack: TestStack, client: TestClient, row: Row): Promise<void> {
+async function expectCounted(layout: Layout, client: TestClient, row: Row): Promise<void> {
   const asked = [...grounds.seen.values()]
     .flat()
     .filter((one) => !LISTS.test(`${one.method} ${one.url.pathname}`) && !isStray(one))
@@ -114,7 +103,7 @@ async function expectCounted(stack: TestStack, client: TestClient, row: Row): Pr
   expect(asked.filter(({ provider }) => provider !== row.provider)).toEqual([])
   const expected = asked.map(expectedRow).sort()
   const counted = async () => {
-    const calls = await stack.calls(client)
+    const calls = (await grounds.stacks.get(layout)?.calls(client)) ?? []
     return calls
       .filter(({ settles, method, path }) => settles === null && !LISTS.test(`${method} ${path}`))
       .map(countedRow)
@@ -138,12 +127,6 @@ function countedRow(call: Record<string, unknown>): string {
   if (call.outcome !== 'complete') return `${begin} cut`
   if (call.usage_source !== 'reported') return `${begin} -`
   return `${begin} ${call.model} ${call.input_tokens} ${call.output_tokens} ${call.cost_pico}`
-}
-
-function isSame(a: Step, b: Step): boolean {
-  if (a.error !== b.error) return false
-  if (a.error !== undefined) return (a.status ?? null) === (b.status ?? null)
-  return isDeepStrictEqual(a.result, b.result)
 }
 
 function refusalsOf(runs: ReadonlyMap<Layout, Run>): Record<string, Refused> {

@@ -3,12 +3,16 @@ import { cp, mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import type { Installed } from '../install.ts'
 import type { Row } from './rows.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 /** Clients that try again wait for up to a minute in between. */
 const PROGRAM_MS = 580_000
+/** A row's programs run three times. */
+export const ROW_MS = 1_500_000
 
 const printedStep = z.object({
   step: z.string(),
@@ -20,6 +24,21 @@ const printedStep = z.object({
 
 /** What a client had of one step: a result, or an error's class, status and text. */
 export type Step = z.infer<typeof printedStep>
+
+/** Whether the same came of a step. The texts of errors may differ. */
+export function isSame(a: Step, b: Step): boolean {
+  if (a.error !== b.error) return false
+  if (a.error !== undefined) return (a.status ?? null) === (b.status ?? null)
+  return isDeepStrictEqual(a.result, b.result)
+}
+
+/** Where a row's client is. `null`: this machine cannot build or run it, which is printed. */
+export function folderOf({ name }: Row, installed: Installed): string | null {
+  if (!('missing' in installed)) return installed.folder
+  if (!installed.isToolchain) throw new Error(`${name} could not be installed: ${installed.missing}`)
+  process.stdout.write(`NOT RUN: ${name}: ${installed.missing}\n`)
+  return null
+}
 
 export interface Access {
   readonly layout: string
