@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sendSignal } from '../../src/standalone/processes/detached-process.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { untilPatiently } from '../support/patience.ts'
 import { pretendNode, processesIn } from './elsewhere.ts'
@@ -19,8 +20,11 @@ const work = mkdtempSync(join(tmpdir(), 'tallygate-package-'))
 const here = join(work, 'empty')
 mkdirSync(here)
 const [port, adminPort] = [await findFreePort(), await findFreePort()]
+/** How this machine reaches npm's registry: by a proxy, or with an authority of its own. */
+const WAY_OUT = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY', 'NODE_EXTRA_CA_CERTS']
 const { PATH = '', HOME = '' } = process.env
 const env = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => WAY_OUT.includes(name))),
   ...{ PATH, HOME, XDG_CACHE_HOME: join(work, 'cache') },
   ...{ PORT: String(port), ADMIN_PORT: String(adminPort) },
 }
@@ -57,6 +61,8 @@ try {
   process.exitCode = 1
 } finally {
   end()
+  // Servers that it started are in sessions of their own.
+  for (const pid of processesIn(work)) sendSignal(pid, 'SIGKILL')
   rmSync(work, { recursive: true, force: true })
 }
 
