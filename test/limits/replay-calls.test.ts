@@ -2,16 +2,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { createClient } from '../../src/keys/clients.ts'
 import type { Limit } from '../../src/limits/limit.ts'
-import { replayLimit, selectClientsWithOwn } from '../../src/limits/replay/replay-calls.ts'
+import { replayLimit } from '../../src/limits/replay/replay-calls.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
 import { limitOf, USD } from './engine/fakes.ts'
-import { requestsAMinute, scopeOf } from './limit-database.ts'
+import { budget as budgetOf, requestsAMinute, scopeOf } from './limit-database.ts'
 
 const DAY = addDays(utcDayOf(Date.now()), -1)
 const NOON_MS = Date.parse(`${DAY}T12:00:00Z`)
-const NONE: ReadonlySet<string> = new Set()
 
 let ledger: LedgerDatabase
 let acme: string
@@ -39,8 +38,8 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 
-const replay = (limit: Limit, without = NONE, fromDay = DAY) =>
-  replayLimit(ledger.pool, limit, { fromDay, toDay: DAY }, without, () => {})
+const replay = (limit: Limit, fromDay = DAY) =>
+  replayLimit(ledger.pool, limit, { fromDay, toDay: DAY }, () => {})
 
 test('calls are replayed in the order of their arrival, and the first that is refused is named', async () => {
   const limit = limitOf('1', { clientId: acme, kind: 'requests', per: null, amount: 4n })
@@ -48,7 +47,7 @@ test('calls are replayed in the order of their arrival, and the first that is re
   expect(clients).toEqual([
     {
       ...{ clientId: acme, client: 'acme', calls: 6, refused: 2, refusedPico: USD / 2n },
-      firstRefusedAtMs: NOON_MS - 5_000,
+      ...{ sparedPico: USD / 2n, firstRefusedAtMs: NOON_MS - 5_000, lastRefusedAtMs: NOON_MS },
     },
   ])
   expect(refused.map(({ arrivedAtMs }) => arrivedAtMs)).toEqual([NOON_MS - 5_000, NOON_MS])
@@ -57,17 +56,17 @@ test('calls are replayed in the order of their arrival, and the first that is re
 
 test('a default holds for each client apart, but for those that have one of their own', async () => {
   const budget = limitOf('1', { clientId: null, per: 'month', amount: USD / 2n })
-  const sums = async (without = NONE) =>
-    (await replay(budget, without)).clients.map(({ client, refused }) => [client, refused]).toSorted()
-  expect(await sums()).toEqual([
+  const sums = async () =>
+    (await replay(budget)).clients.map(({ client, refused }) => [client, refused]).toSorted()
+  const ofBoth = [
     ['acme', 4],
     ['beta', 1],
-  ])
-  expect(await sums(new Set([acme]))).toEqual([['beta', 1]])
-  const requests = limitOf('1', { clientId: null, kind: 'requests', per: null })
-  await setLimits(ledger.pool, scopeOf(beta), [requestsAMinute(10n)], 'test')
-  expect(await selectClientsWithOwn(ledger.pool, requests)).toEqual(new Set([beta]))
-  expect(await selectClientsWithOwn(ledger.pool, budget)).toEqual(NONE)
+  ]
+  expect(await sums()).toEqual(ofBoth)
+  await setLimits(ledger.pool, scopeOf(acme), [requestsAMinute(10n), budgetOf(USD, { per: 'day' })], 'test')
+  expect(await sums()).toEqual(ofBoth)
+  await setLimits(ledger.pool, scopeOf(acme), [budgetOf(USD)], 'test')
+  expect(await sums()).toEqual([['beta', 1]])
 })
 
 test('what was spent of a budget before the first day counts, and days without calls are named', async () => {
@@ -80,5 +79,5 @@ test('what was spent of a budget before the first day counts, and days without c
   await ledger.rollUp('test', [aCandidate(newProducer(), 1, record)])
   const limit = limitOf('1', { clientId: acme, per: 'total', since: before, amount: USD + USD / 2n })
   expect((await replay(limit)).clients).toMatchObject([{ calls: 6, refused: 4 }])
-  expect((await replay(limit, NONE, before)).daysWithoutCalls).toEqual([before])
+  expect((await replay(limit, before)).daysWithoutCalls).toEqual([before])
 })

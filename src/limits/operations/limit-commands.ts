@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { utcDayOf } from '../../domain/utc-day.ts'
+import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import { shownList } from '../../operations/answers.ts'
 import { flagField, lineField, modelField, textField } from '../../operations/fields.ts'
 import { operation } from '../../operations/operation.ts'
@@ -9,12 +9,13 @@ import type { BudgetPeriod, LimitKind } from '../limit.ts'
 import { renderLimit } from '../limit-document.ts'
 import { selectDefaultLimits, selectGroupLimits, selectLimitsOf, showLimits } from '../shown-limits.ts'
 import type { LimitScope, WrittenScope } from '../subject.ts'
-import { type FilteredSort, removeLimits, setLimits } from '../table/change-limits.ts'
+import { type FilteredSort, type LimitOrder, removeLimits, setLimits } from '../table/change-limits.ts'
 import { raiseLimits, topUpBudget } from '../table/raise-limits.ts'
 import { LIMIT_LISTING, type LimitDocument, SHOWN_LIMIT } from './limit-answers.ts'
 import {
   amountField,
   getScope,
+  type LimitSettings,
   PER,
   paymentField,
   readAmount,
@@ -239,6 +240,13 @@ export function readSorts(asked: Amounts) {
   return sorts
 }
 
+/** The order for the limit that the options name. @throws {GatewayError} When they name several. */
+export function readOneOrder(asked: Amounts & LimitSettings, today: UtcDay, why: string): LimitOrder {
+  const [order, ...others] = readOrders(readSorts(asked), asked, today)
+  if (order === undefined || others.length > 0) throw invalid('budget', `must be the only limit: ${why}`)
+  return order
+}
+
 function filteredSorts(
   named: {
     readonly [Name in keyof typeof KINDS | 'soft']?: boolean | undefined
@@ -253,7 +261,8 @@ function filteredSorts(
   ]
 }
 
-function optionOf(kind: LimitKind): string {
+/** The option that sets a limit of the kind. */
+export function optionOf(kind: LimitKind): string {
   return Object.entries(KINDS).find(([, of]) => of === kind)?.[0] ?? kind
 }
 

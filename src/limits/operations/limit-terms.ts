@@ -73,7 +73,7 @@ export const PER = choiceField(
   'period',
 )
 
-/** Settings that some sorts of limits have. Left out: they stay, or are as described where the limit is new. */
+/** LimitSettings that some sorts of limits have. Left out: they stay, or are as described where the limit is new. */
 export const SETTINGS = {
   since: dayField(
     'The first UTC day that counts for a budget in total. New and without it: today.',
@@ -102,7 +102,7 @@ const APPLIES = {
   when_alone: { to: 'hard budgets', where: isHardBudget },
 } as const
 
-type Settings = InputOf<typeof SETTINGS>
+export type LimitSettings = InputOf<typeof SETTINGS>
 
 /**
  * The orders for limits of these sorts, each with the settings that apply to it.
@@ -111,7 +111,7 @@ type Settings = InputOf<typeof SETTINGS>
  */
 export function readOrders(
   sorts: readonly (LimitSort & { readonly amount: bigint })[],
-  settings: Settings,
+  settings: LimitSettings,
   today: UtcDay,
 ): readonly LimitOrder[] {
   for (const { kind, per, isSoft } of sorts) {
@@ -120,7 +120,7 @@ export function readOrders(
     if (kind !== 'budget' && isSoft) throw invalid('soft', 'applies only to budgets')
   }
   for (const [name, { to, where }] of Object.entries(APPLIES))
-    if (settings[name as keyof Settings] !== undefined && !sorts.some(where))
+    if (settings[name as keyof LimitSettings] !== undefined && !sorts.some(where))
       throw invalid(name, `applies only to ${to}`)
   const { since, cached, unpriced, when_alone: whenAlone } = settings
   if (since !== undefined && since > today) throw invalid('since', 'must not be after today')

@@ -14,7 +14,6 @@ import {
 } from '../../operations/answers.ts'
 import { renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
-import { invalid } from '../../operations/refuse.ts'
 import { renderTable } from '../../operations/table.ts'
 import {
   checkPeriod,
@@ -26,8 +25,8 @@ import type { Limit } from '../limit.ts'
 import { describeSort, renderAmount } from '../limit-document.ts'
 import type { Replayed, ReplayedClient } from '../replay/replay-calls.ts'
 import type { LimitOrder } from '../table/change-limits.ts'
-import { AMOUNTS, checkScope, readSorts, SCOPE, scopeOf } from './limit-commands.ts'
-import { readOrders, SETTINGS } from './limit-terms.ts'
+import { AMOUNTS, checkScope, readOneOrder, SCOPE, scopeOf } from './limit-commands.ts'
+import { SETTINGS } from './limit-terms.ts'
 
 const { client, default: ofAll, key, model } = SCOPE
 const { budget, per, rpm, tpm, concurrent } = AMOUNTS
@@ -97,17 +96,13 @@ export const replayOperation = renderedOperation({
   async run(ports: Ports, asked): Promise<Found> {
     const { pool, now, progress } = ports
     const nowMs = now()
-    const orders = readOrders(readSorts(asked), asked, utcDayOf(nowMs))
-    const [order] = orders
-    if (order === undefined || orders.length > 1)
-      throw invalid('budget', 'must be the only limit: one is replayed at a time')
+    const order = readOneOrder(asked, utcDayOf(nowMs), 'one is replayed at a time')
     const period = periodAsked(asked, nowMs) ?? periodOf(DEFAULT_PERIOD_DAYS, nowMs)
     const scope = await scopeOf(ports, asked)
     const limit = limitOf({ ...order, ...scope }, period)
-    const { replayLimit, selectClientsWithOwn } = await import('../replay/replay-calls.ts') // a gateway starts without it
-    const without = limit.clientId === null ? await selectClientsWithOwn(pool, limit) : new Set<string>()
+    const { replayLimit } = await import('../replay/replay-calls.ts') // a gateway starts without it
     const shown = progress('calls')
-    const replayed = await replayLimit(pool, limit, period, without, (day, calls) => shown.at(day, calls))
+    const replayed = await replayLimit(pool, limit, period, (day, calls) => shown.at(day, calls))
     return { period, limit, replayed }
   },
   render: ({ period, replayed }: Found) => {

@@ -82,7 +82,7 @@ export class LimitReplay {
     const { costPico, requestedModel, isUnpriced } = call
     const cost = costPico ?? 0n
     if (call.isSettlement) {
-      if (account !== null && this.#isCharged(call)) account.spent += cost
+      if (account !== null && this.charges(call)) account.spent += cost
       return true
     }
     if (account !== null && isUnpriced && !allowsUnpriced) return false
@@ -123,7 +123,8 @@ export class LimitReplay {
     return account
   }
 
-  #isCharged({ model }: PastUse): boolean {
+  /** Whether a budget is charged what the call costs: it may cover one that asks for a model and gets another. */
+  charges({ model }: PastUse): boolean {
     return this.#limit.model === null || coversModel(this.#limit.model, model)
   }
 
@@ -141,7 +142,7 @@ export class LimitReplay {
     const bucket = account === null ? this.#holding.take(needed, nowMs) : 0
     if (account !== null) account.reserved += asked
     const endsAtMs = nowMs + call.latencyMs
-    const costPico = this.#isCharged(call) ? (call.costPico ?? 0n) : 0n
+    const costPico = this.charges(call) ? (call.costPico ?? 0n) : 0n
     const at = this.#running.findLastIndex((other) => other.endsAtMs <= endsAtMs)
     this.#running.splice(at + 1, 0, {
       ...{ endsAtMs, taken: needed, used, bucket, account, costPico, reservedPico: asked },
