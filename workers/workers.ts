@@ -38,6 +38,7 @@ import { Leases } from './shards/leases.ts'
 import { claimPrefix } from './shards/prefix-claim.ts'
 import { reportLosses, type ShardSums, startShards } from './shards/shards.ts'
 import { sumUpDays } from './summarise.ts'
+import { createTriedCount } from './tried-limits.ts'
 import { verify } from './verify.ts'
 
 export interface WorkersOptions {
@@ -177,6 +178,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     },
     ...alerts.jobs,
     summarise: () => sumUpDays(pool, log),
+    'tried-limits': createTriedCount(pool, clock.now),
     invoices: (_, isRepeat) =>
       takeInvoices({
         pool,
@@ -232,6 +234,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     daily('verify', 'verify'),
     INVOICES,
     SUM_UP,
+    TRIED_LIMITS,
     ...ALERT_SCHEDULES,
     ...(jobFetcher === null ? [] : [FETCH_JOBS]),
     ...(priceRefresh === null ? [] : [REFRESH_PRICES]),
@@ -293,6 +296,7 @@ function rollUpOf(stream: string): Schedule {
 
 /** Soon after a day is closed, and soon after one was written again. */
 const SUM_UP: Schedule = { id: 'summarise', job: 'summarise', subject: '', everyMs: SUM_UP_EVERY_MS }
+const TRIED_LIMITS: Schedule = { id: 'tried-limits', job: 'tried-limits', subject: '', everyMs: 60_000 }
 const FETCH_JOBS: Schedule = { id: 'fetch-jobs', job: 'fetch-jobs', subject: '', everyMs: FETCH_EVERY_MS }
 
 const NO_KEYS: AdminKeys = { openai: null, anthropic: null }

@@ -4,6 +4,7 @@ import type { Alert } from '../domain/conditions/condition.ts'
 import { KEY_CONDITIONS } from '../keys/conditions.ts'
 import { LEDGER_CONDITIONS } from '../ledger/conditions/ledger-conditions.ts'
 import { BUDGETS, LIMITS_SHARED, VALUE_BUDGETS } from '../limits/conditions/budgets.ts'
+import { TRIED_LIMITS } from '../limits/conditions/tried-limits.ts'
 import { OBJECT_CONDITIONS } from '../objects/conditions.ts'
 import { type OwnPrices, PRICE_CONFIGURATION } from '../pricing/conditions/gateway-prices.ts'
 import { PRICE_DATA } from '../pricing/conditions/price-data.ts'
@@ -36,6 +37,7 @@ export interface ConditionPorts extends StorePorts {
 export const CONDITIONS: readonly Condition<ConditionPorts>[] = [
   BUDGETS,
   VALUE_BUDGETS,
+  TRIED_LIMITS,
   ...STORE_CONDITIONS,
   ...KEY_CONDITIONS,
   ...LEDGER_CONDITIONS,

@@ -25,6 +25,7 @@ export const LOG_EVENTS = {
   'admin.key_rotated': 'the operator replaced an API key',
   'admin.letters_retried': 'the operator had dead letters counted again',
   'admin.limit_changed': 'the operator set, raised, topped up or removed a limit',
+  'admin.limit_tried': 'the operator began, or ended, to try a limit',
   'admin.prices_taken': 'the operator took newer prices for all gateways',
   'admin.process_dismissed': 'the operator had a silent process dropped',
   'admin.producers_pruned': 'the operator had producers of long ago folded',

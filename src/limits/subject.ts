@@ -21,6 +21,8 @@ export type WrittenScope = Pick<SubjectScope, 'clientId'> & Partial<SubjectScope
 /** Which calls of a subject a limit is about. Without a client and group it is the default of all clients. */
 export interface LimitScope extends WrittenScope {
   readonly keyId: string | null
+  /** Of a new limit: keys that were rotated into that one. */
+  readonly formerKeys?: readonly string[]
   readonly model: string | null
 }
 

@@ -37,11 +37,13 @@ import {
   type InvoiceFigures,
   type KafkaBacklog,
   type PriceFreshness,
+  type SelectTriedLimits,
   showBilling,
   showInvoices,
   showJobs,
   showKafka,
   showPrices,
+  showTriedLimits,
   type WaitingJobs,
 } from './worker-metrics.ts'
 
@@ -58,6 +60,7 @@ export interface GatewayMetricsOptions {
   readonly jobs: () => Promise<readonly WaitingJobs[]>
   readonly billing: () => Promise<readonly BillingBacklog[]>
   readonly invoices: () => Promise<readonly InvoiceFigures[]>
+  readonly triedLimits: SelectTriedLimits
   /** The replica for reports; `null`: none. */
   readonly replica: () => ShownReplica | null
   /** Called at every scrape, too; `null`: Kafka is not in use. */
@@ -125,6 +128,7 @@ export function buildMetrics({
   jobs,
   billing,
   invoices,
+  triedLimits,
   replica,
   kafka,
   losses,
@@ -149,6 +153,7 @@ export function buildMetrics({
   showJobs(registry, jobs)
   showBilling(registry, billing)
   showInvoices(registry, invoices)
+  showTriedLimits(registry, triedLimits)
   showReplica(registry, replica)
   showKafka(registry, kafka)
   showLosses(registry, losses)

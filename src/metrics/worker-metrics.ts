@@ -108,6 +108,24 @@ export function showInvoices(registry: Registry, select: () => Promise<readonly 
   ])
 }
 
+/** What a limit that is tried would have refused today. */
+interface TriedLimitFigures {
+  /** Its id. */
+  readonly limit: string
+  readonly calls: number
+  readonly refused: number
+}
+
+export type SelectTriedLimits = () => Promise<readonly TriedLimitFigures[]>
+
+/** Shows limits that are tried; nothing where there are none. */
+export function showTriedLimits(registry: Registry, select: SelectTriedLimits): void {
+  showEach(registry, { limit: ({ limit }) => limit }, select, [
+    ['tallygate_tried_limit_calls', 'Calls of this UTC day that a tried limit is about.', (of) => of.calls],
+    ['tallygate_tried_limit_refused_calls', 'Those that it would have refused.', (of) => of.refused],
+  ])
+}
+
 /** Calls on their way to Kafka. */
 export interface KafkaBacklog {
   readonly waitingCalls: number

@@ -133,6 +133,37 @@ test('a default is shown for each client it holds for, with what that client spe
   expect(await limits('remove', '--default', '--budget')).toEqual([])
 })
 
+test('a limit is tried, shown with what it would have refused, and enforced or dropped', async () => {
+  await newClient('trying')
+  const tried = z.object({ id: z.string(), counted_at: z.null(), today: z.null() })
+  const rate = tried.parse(await json(env, 'limits', 'try', '--client', 'trying', '--rpm', '60'))
+  const args = ['--budget', '5', '--per', 'day', '--model', 'gpt-4o', '--unpriced', 'allow']
+  const { id } = tried.parse(await json(env, 'limits', 'try', '--client', 'trying', ...args))
+  await pool.query(
+    `insert into tallygate.tried_limit_days values ($1, $2, 9, 4, 1500000000000, now(), now(), now())`,
+    [id, today()],
+  )
+  const counted = { calls: 9, refused_calls: 4, refused_usd: '1.5' }
+  expect(await json(env, 'limits', 'tried')).toMatchObject([
+    { id: rate.id, client: 'trying', kind: 'requests', limit: 60, from: today() },
+    { id, model: 'gpt-4o', limit: '5', unpriced: 'allow', ...counted, today: { ...counted, clients: [] } },
+  ])
+  const { out } = await run(env, 'limits', 'tried')
+  expect(out).toContain('5 USD: budget a day, unpriced models pass')
+  expect(await limits('show', '--client', 'trying')).toEqual([])
+  const set = limitShape.parse(await json(env, 'limits', 'enforce', id))
+  expect(set).toMatchObject({ client: 'trying', limit: '5', unpriced: 'allow' })
+  expect(await limits('show', '--client', 'trying')).toEqual([set])
+  expect(await json(env, 'limits', 'drop', rate.id)).toMatchObject({ id: rate.id })
+  expect(await json(env, 'limits', 'tried')).toEqual([])
+  const audited = z.array(z.object({ operation: z.string() })).parse(await json(env, 'audit'))
+  expect(audited.slice(0, 2).map(({ operation }) => operation)).toEqual(['limits.drop', 'limits.enforce'])
+  for (const again of ['enforce', 'drop'])
+    expect((await run(env, 'limits', again, id)).err).toContain(
+      `no limit ${id} is tried; limits tried lists them`,
+    )
+})
+
 test('a limit is raised for a while, and set again without losing the raise', async () => {
   await newClient('raised')
   await limits('set', '--client', 'raised', '--budget', '1', '--per', 'week', '--rpm', '10')

@@ -86,6 +86,14 @@ export async function openTroubledLedger(
        (biller, month, imports, ours_pico, invoiced_pico, unexplained_pico)
      values ('openai', '2099-12', '{inv_1}', 41207130000000000, 41807190000000000, 600000000000000)`,
   )
+  await pool.query(
+    `with tried as (
+       insert into tallygate.tried_limits (kind, amount, counts_cached, allows_unpriced, when_alone, from_day)
+       values ('requests', 60, true, false, 'refuse', $1) returning id)
+     insert into tallygate.tried_limit_days
+     select id, $1, 4, 1, 850000000000, $2, $2, $2 from tried`,
+    [utcDayOf(noon), new Date(at(3))],
+  )
   const own = { ...NOTHING_REPORTED, host: 'host', startedAtMs: at(60), version: '1.0.0' }
   await announceProcess(pool, {
     process: 'host:1',

@@ -8,6 +8,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { withinDeadline } from '../../lib/deadline.ts'
 import { VERSION } from '../../lib/version.ts'
 import { selectBudgetUse } from '../../limits/conditions/budget-use.ts'
+import { selectTriedFigures } from '../../limits/conditions/tried-limits.ts'
 import { buildMetrics, type GatewayMetricsOptions, type Metrics } from '../../metrics/metrics.ts'
 import { selectWaitingJobs } from '../../objects/table/jobs-table.ts'
 import { readPriceState } from '../../pricing/refresh/price-state.ts'
@@ -49,6 +50,7 @@ export function buildGatewayMetrics(parts: GatewayMetricsPorts): Metrics {
     jobs: () => asked(selectWaitingJobs),
     billing: () => asked(selectBillingStates),
     invoices: () => asked((from) => selectInvoiceFigures(from, now())),
+    triedLimits: () => asked((from) => selectTriedFigures(from, now())),
     kafka: () => asked(selectOutboxState),
     prices: () => asked((from) => readPriceState(from, 'genai-prices')),
     losses: () => asked(countLosses),

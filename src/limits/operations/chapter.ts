@@ -5,6 +5,7 @@ import { changeLimit, raiseLimit, removeLimit, setLimit, topUpLimit } from './li
 import { listLimitChanges, listLimits } from './list-limits.ts'
 import { listRefused } from './refused.ts'
 import { replayOperation } from './replay.ts'
+import { dropOperation, enforceOperation, listTried, tryOperation } from './tried.ts'
 
 export const LIMITS: Chapter<Ports> = {
   words: 'limits',
@@ -18,6 +19,10 @@ export const LIMITS: Chapter<Ports> = {
     listLimitChanges,
     listRefused,
     replayOperation,
+    tryOperation,
+    listTried,
+    enforceOperation,
+    dropOperation,
     setLimit,
     changeLimit,
     removeLimit,

@@ -20,7 +20,7 @@ import { LIMIT_ACTIONS } from '../table/limit-changes.ts'
 
 const AMOUNT = 'US dollars as exact text for a budget, else a whole number'
 
-const TERMS = {
+export const TERMS = {
   key: shownTextOrNull('The id of the key that the limit is for. null: all keys of the client.'),
   former_keys: shownList(
     z.string(),
@@ -132,8 +132,14 @@ function describeValues({ axis, value }: Pick<LimitDocument, 'axis' | 'value'>):
   return axis === null ? '' : value === null ? `each ${axis}` : `${axis}=${value}`
 }
 
+type LimitInWords = Pick<
+  LimitDocument,
+  | ('kind' | 'per' | 'limit' | 'soft' | 'since' | 'cached' | 'unpriced' | 'when_alone')
+  | ('raised_to' | 'raised_until')
+>
+
 /** A limit in words, with a raise that holds: `10 USD: budget a month, raised to 20 until 2026-12-01T00:00Z`. */
-function describeLimit(limit: LimitDocument): string {
+export function describeLimit(limit: LimitInWords): string {
   const { kind, per, raised_to: raisedTo, raised_until: until } = limit
   const amount = kind === 'budget' ? `${limit.limit} USD:` : `${limit.limit}`
   return [

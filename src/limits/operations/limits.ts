@@ -204,7 +204,7 @@ async function getLimit(pool: Postgres, id: string): Promise<NamedLimit> {
   return found
 }
 
-async function getShown({ pool, now }: Ports, id: string): Promise<LimitDocument> {
+export async function getShown({ pool, now }: Ports, id: string): Promise<LimitDocument> {
   const named = await getLimit(pool, id)
   const nowMs = now()
   const [shown] = await showLimits(pool, [named], null, nowMs)

@@ -105,16 +105,16 @@ async function insertLimit(
   order: LimitOrder,
   version: string,
 ): Promise<Limit> {
-  const { clientId, groupId = null, axis = null, value = null, keyId, model } = scope
+  const { clientId, groupId = null, axis = null, value = null, keyId, formerKeys = [], model } = scope
   const { kind, amount, per, isSoft, since, countsCached, allowsUnpriced, whenAlone = 'refuse' } = order
   // Without a day, one for all time counts from the day it is set, by the database's clock.
   const { rows } = await session.query<LimitRow>(
     `insert into ${SCHEMA}.limits as l
        (client_id, key_id, model, kind, amount, per, soft, since, counts_cached, allows_unpriced, version,
-        when_alone, group_id, axis, axis_value, subject_model)
+        when_alone, group_id, axis, axis_value, subject_model, former_keys)
      values ($1, $2, $3, $4, $5, $6, $7,
        case when $6 = 'total' then coalesce($8::date, (now() at time zone 'UTC')::date) end, $9, $10, $11, $12,
-       $13, $14, $15, $16)
+       $13, $14, $15, $16, $17)
      returning ${LIMIT_COLUMNS}`,
     [
       clientId,
@@ -133,6 +133,7 @@ async function insertLimit(
       axis,
       value,
       groupId === null && axis === null ? null : model,
+      formerKeys,
     ],
   )
   return onlyLimit(rows)

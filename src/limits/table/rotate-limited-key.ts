@@ -1,6 +1,7 @@
 import { type Rotation, rotateKey } from '../../keys/keys.ts'
 import { inTransaction, type Postgres, type PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { moveTried } from '../tried/tried-table.ts'
 import { addLimitChanges } from './limit-changes.ts'
 import { LIMIT_COLUMNS, type LimitRow, limitFrom, takeLimitVersion } from './limit-rows.ts'
 
@@ -22,7 +23,10 @@ export async function rotateLimitedKey(
     // Before any key, as a change of limits locks the key it names: two orders would deadlock.
     const version = await takeLimitVersion(session)
     const rotation = await rotateKey(session, id, overlapSeconds, pepper)
-    if (rotation.kind === 'rotated') await moveLimits(session, id, rotation.key.id, version, who)
+    if (rotation.kind === 'rotated') {
+      await moveLimits(session, id, rotation.key.id, version, who)
+      await moveTried(session, id, rotation.key.id)
+    }
     return rotation
   })
 }

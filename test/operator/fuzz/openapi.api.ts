@@ -77,6 +77,7 @@ const UNSAID: Readonly<Record<string, string>> = {
   exportUsage: 'the first day is not behind the last one; by an axis two formats are',
   supposeUsage: 'period is in place of days; two tiers differ; upstreams that there are',
   replayLimit: 'one limit at a time; what it may say, by its kind; period is in place of days',
+  tryLimit: 'one limit at a time; what it may say, by its kind; a default is of no client',
   setLimit: 'what a limit may say, by its kind; days to come',
   changeLimit: 'the kind of the limit with this id says what it may say',
   raiseLimit: 'the kind of the limit with this id; moments gone by',
