@@ -5,6 +5,7 @@ import type { Client } from '../../keys/clients.ts'
 import type { GroupInTree } from '../../keys/groups/groups.ts'
 import type { NewKey, StoredKey } from '../../keys/keys.ts'
 import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
+import type { TriedDocument } from '../../limits/operations/tried.ts'
 import {
   shownChoice,
   shownDocument,
@@ -22,9 +23,9 @@ import { conflict } from '../../operations/refuse.ts'
 import type { KeptContract } from '../../pricing/contracts/contracts-table.ts'
 import type { BillingCustomer } from '../../statements/billing/billing-state.ts'
 import type { Charge } from '../../usage/charges/charge.ts'
-import type { ApplyStep } from './apply-step.ts'
+import { type ApplyStep, declaredKeyPlace } from './apply-step.ts'
 import { type Declared, type FindReference, readDeclared } from './declared.ts'
-import { type ApplyPlan, declaredKeyPlace, nameOfPlan, planApply } from './plan.ts'
+import { type ApplyPlan, nameOfPlan, planApply } from './plan.ts'
 
 /** What these operations use beside what the operations of their steps do. */
 export interface ApplyPorts extends Ports {
@@ -135,6 +136,7 @@ export function applyChapters<Has extends ApplyPorts>(
       clients,
       keys: (await run(ports, 'keys.list', {}, actor)) as readonly StoredKey[],
       limits,
+      tried: (await run(ports, 'limits.tried', {}, actor)) as readonly TriedDocument[],
       receivers: (await run(ports, 'alerts.list', {}, actor)) as readonly AlertReceiver[],
       contracts:
         declared.contracts === undefined

@@ -1,6 +1,11 @@
 /** The ids of keys by `declaredKeyPlace`: those of the plan are known once they are made. */
 export type KeyIds = ReadonlyMap<string, string>
 
+/** Tells a key by its client and name. Both may have a slash in them, and neither has a NUL. */
+export function declaredKeyPlace(client: unknown, name: unknown): string {
+  return `${client}\0${name}`
+}
+
 /** One operation to run. */
 export interface ApplyStep {
   readonly action: 'create' | 'change' | 'remove'

@@ -14,7 +14,11 @@ import { CHARGE_FIELDS } from '../../usage/operations/charges.ts'
 
 /** What a file declares: each item has the fields of the operation that makes it, but for those its place says. */
 const { client: _ofKey, ...KEY } = createKeyOperation.input
-const { client: _ofLimit, group: _ofGroup, ...LIMIT } = setLimit.input
+const { client: _ofLimit, group: _ofGroup, ...OF_LIMIT } = setLimit.input
+const LIMIT = {
+  ...OF_LIMIT,
+  tried: flagField('The limit is tried: it refuses nothing.').default(false),
+}
 
 const CLIENT = {
   name: createClientOperation.input.name,
@@ -135,7 +139,7 @@ export function readDeclared(
       `clients.${index}.keys`,
       keys.map(({ name }) => name),
     )
-    refuseDoubles(`clients.${index}.limits`, limits.map(sortOf))
+    checkLimits(`clients.${index}.limits`, limits)
   }
   const ofNoClient = [
     { place: 'defaults.limits', limits: defaults.limits ?? [] },
@@ -144,7 +148,10 @@ export function readDeclared(
   for (const { place, limits } of ofNoClient) {
     for (const [index, { key }] of limits.entries())
       if (key !== undefined) throw invalid(`${place}.${index}.key`, 'needs a client')
-    refuseDoubles(place, limits.map(sortOf))
+    checkLimits(place, limits)
+    if (place.startsWith('groups'))
+      for (const [index, { tried }] of limits.entries())
+        if (tried) throw invalid(`${place}.${index}.tried`, 'does not go with groups, which no replay knows')
   }
   refuseDoubles('contracts', (declared.contracts ?? []).map(callsOf))
   refuseDoubles(
@@ -153,6 +160,16 @@ export function readDeclared(
   )
   refuseDoubles('billing', (declared.billing ?? []).map(nameOfCustomer))
   return declared
+}
+
+function checkLimits(place: string, limits: readonly DeclaredLimit[]): void {
+  for (const [index, { tried, axis, soft }] of limits.entries()) {
+    if (!tried) continue
+    if (axis !== undefined)
+      throw invalid(`${place}.${index}.tried`, 'does not go with axis, which no replay knows')
+    if (soft) throw invalid(`${place}.${index}.tried`, 'does not go with soft: neither refuses anything')
+  }
+  refuseDoubles(place, limits.map(sortOf))
 }
 
 /** @throws {GatewayError} An alias names nothing, or aliases within aliases would become too much. */
@@ -172,11 +189,11 @@ function refuseDoubles(place: string, names: readonly string[]): void {
 
 /** A limit replaces one of the same sort. */
 export function sortOf(
-  limit: Pick<DeclaredLimit, 'kind' | 'per' | 'soft' | 'key' | 'model' | 'axis' | 'value'>,
+  limit: Pick<DeclaredLimit, 'kind' | 'per' | 'soft' | 'key' | 'model' | 'axis' | 'value' | 'tried'>,
 ): string {
-  const { kind, per, soft, key, model, axis, value } = limit
+  const { kind, per, soft, key, model, axis, value, tried } = limit
   return [
-    `${soft ? 'soft ' : ''}${kind}`,
+    `${tried ? 'tried ' : ''}${soft ? 'soft ' : ''}${kind}`,
     ...(per === undefined ? [] : [`per ${per}`]),
     ...(key === undefined ? [] : [`of key ${key}`]),
     ...(model === undefined ? [] : [`of ${model}`]),

@@ -6,14 +6,14 @@ import type { Client } from '../../keys/clients.ts'
 import type { GroupInTree } from '../../keys/groups/groups.ts'
 import type { StoredKey } from '../../keys/keys.ts'
 import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
-import { readAmount } from '../../limits/operations/limit-terms.ts'
+import type { TriedDocument } from '../../limits/operations/tried.ts'
 import { conflict } from '../../operations/refuse.ts'
 import type { KeptContract, NewContract } from '../../pricing/contracts/contracts-table.ts'
 import { contractOf } from '../../pricing/operations/contracts.ts'
 import type { BillingCustomer } from '../../statements/billing/billing-state.ts'
 import type { Charge, NewCharge } from '../../usage/charges/charge.ts'
 import { newChargeOf } from '../../usage/operations/charges.ts'
-import { type ApplyStep, type KeyIds, step } from './apply-step.ts'
+import { type ApplyStep, declaredKeyPlace, type KeyIds, step } from './apply-step.ts'
 import {
   callsOf,
   type Declared,
@@ -23,9 +23,9 @@ import {
   type DeclaredLimit,
   type DeclaredReceiver,
   nameOfCustomer,
-  sortOf,
 } from './declared.ts'
 import { planGroups } from './plan-groups.ts'
+import { type LimitOwner, planLimits, standingLimit, standingTrial } from './plan-limits.ts'
 
 /** What there is now, as the operations that list it found it. */
 export interface PresentState {
@@ -34,16 +34,13 @@ export interface PresentState {
   readonly keys: readonly StoredKey[]
   /** Of the declared clients and groups, and the defaults. */
   readonly limits: readonly LimitDocument[]
+  /** Of all clients. */
+  readonly tried: readonly TriedDocument[]
   readonly receivers: readonly AlertReceiver[]
   readonly contracts: readonly KeptContract[]
   /** Of the months that declared charges are of. */
   readonly charges: readonly { readonly charge: Charge }[]
   readonly customers: readonly BillingCustomer[]
-}
-
-/** Tells a key by its client and name. Both may have a slash in them, and neither has a NUL. */
-export function declaredKeyPlace(client: unknown, name: unknown): string {
-  return `${client}\0${name}`
 }
 
 export interface ApplyPlan {
@@ -108,7 +105,8 @@ export function planApply(
     if (limits === undefined) continue
     const groupId = owner.group === undefined ? null : groupIds.get(owner.group)
     const own = standing.limits.filter(({ client, group }) => client === owner.client && group === groupId)
-    planLimits(owner, limits, own, keys, steps, gone)
+    const tried = groupId === null ? standing.tried.filter(({ client }) => client === owner.client) : []
+    planLimits(owner, limits, [...own.map(standingLimit), ...tried.map(standingTrial)], keys, steps, gone)
   }
   if (declared.alerts !== undefined) planReceivers(declared.alerts, standing.receivers, steps, gone)
   if (declared.contracts !== undefined) planContracts(declared.contracts, standing.contracts, steps, gone)
@@ -142,69 +140,6 @@ function requireModels(
   throw conflict(
     `The key ${name} is for ${shown(there)}, and declared for ${shown(wanted)}: what a key may use stays, so declare one of another name.`,
   )
-}
-
-/** Of a client, a group, or neither: the defaults. */
-interface LimitOwner {
-  readonly client: string | null
-  readonly group?: string
-}
-
-function planLimits(
-  owner: LimitOwner,
-  wanted: readonly DeclaredLimit[],
-  own: readonly LimitDocument[],
-  keys: KeyIds,
-  steps: ApplyStep[],
-  gone: ApplyStep[],
-): void {
-  const { client, group } = owner
-  const who = group === undefined ? (client ?? 'defaults') : `group ${group}`
-  const nameOf = (id: string) => [...keys].find(([, known]) => known === id)?.[0].split('\0')[1] ?? id
-  const sortOfStanding = ({ kind, per, soft, key, model, axis, value }: LimitDocument) =>
-    sortOf({
-      kind,
-      soft,
-      ...(per === null ? {} : { per }),
-      ...(key === null ? {} : { key: nameOf(key) }),
-      ...(model === null ? {} : { model }),
-      ...(axis === null ? {} : { axis }),
-      ...(value === null ? {} : { value }),
-    })
-  const standing = new Map(own.map((limit) => [sortOfStanding(limit), limit]))
-  for (const limit of wanted) {
-    const there = standing.get(sortOf(limit))
-    const differences = there === undefined ? [] : differencesOf(there, limit)
-    if (there !== undefined && differences.length === 0) continue
-    const { key } = limit
-    steps.push({
-      action: there === undefined ? 'create' : 'change',
-      what: 'limit',
-      name: `${who}: ${sortOf(limit)}`,
-      detail: there === undefined ? `${limit.limit}` : differences.join(', '),
-      operation: 'limits.set',
-      input: (ids) => ({
-        ...limit,
-        ...owner,
-        ...(key === undefined ? {} : { key: ids.get(declaredKeyPlace(client, key)) ?? key }),
-      }),
-    })
-  }
-  for (const [sort, { id }] of standing)
-    if (!wanted.some((limit) => sortOf(limit) === sort))
-      gone.push(step('remove', 'limit', `${who}: ${sort}`, 'limits.remove', () => ({ id })))
-}
-
-/** What the file says of a limit, and what it does not say stays. */
-function differencesOf(there: LimitDocument, wanted: DeclaredLimit): readonly string[] {
-  const amount = readAmount(wanted.kind, 'limit', wanted.limit)
-  const settings = (['since', 'cached', 'unpriced', 'when_alone'] as const).flatMap((name) =>
-    wanted[name] === undefined || wanted[name] === there[name]
-      ? []
-      : [`${name} ${there[name]} -> ${wanted[name]}`],
-  )
-  if (amount === readAmount(there.kind, 'limit', there.limit)) return settings
-  return [`${there.limit} -> ${wanted.limit}`, ...settings]
 }
 
 /** A receiver cannot be changed: one of the same URL and client goes before the declared one comes. */

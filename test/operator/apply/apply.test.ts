@@ -261,6 +261,17 @@ test.each([
   })
 })
 
+test('a limit is tried as declared, and enforced once the file does not say so', async () => {
+  const text = (tried: string) =>
+    `clients: [{ name: trying, limits: [{ kind: requests, limit: 9${tried} }] }]`
+  await apply(text(', tried: true'))
+  expect(await json(env, 'limits', 'tried')).toMatchObject([{ client: 'trying', limit: 9 }])
+  expect(await apply(text(', tried: true'))).toMatchObject({ changes: [] })
+  expect((await apply(text(''))).changes).toMatchObject([{ action: 'change', detail: 'tried -> held' }])
+  expect(await json(env, 'limits', 'tried')).toEqual([])
+  expect(await apply(text(''))).toMatchObject({ changes: [] })
+})
+
 test('the example of the page is one', () => {
   const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(readFileSync('docs/apply.md', 'utf8')) ?? []
   const receiver = OPERATIONS.find(({ name }) => name === 'alerts.add')?.input ?? {}

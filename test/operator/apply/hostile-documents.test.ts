@@ -41,6 +41,7 @@ test('keys of two clients stay apart, wherever their names have slashes', () => 
       { ...key, id: 'key_1', client: 'a', name: 'b/c' },
     ],
     limits: [],
+    tried: [],
     receivers: [],
     contracts: [],
     charges: [],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { TriedDocument } from '../../../src/limits/operations/tried.ts'
 import { readDeclared } from '../../../src/operator/apply/declared.ts'
 import { type PresentState, planApply } from '../../../src/operator/apply/plan.ts'
 import { newChargeOf } from '../../../src/usage/operations/charges.ts'
@@ -9,6 +10,7 @@ const NOTHING: PresentState = {
     clients: [],
     keys: [],
     limits: [],
+    tried: [],
     receivers: [],
     contracts: [],
     charges: [],
@@ -55,4 +57,35 @@ test('customers of billing systems are mapped as declared, and a first day becom
   ])
   expect(plan('billing: []', standing, true)).toEqual([['remove', 'customer', 'acme at stripe', null]])
   expect(() => readDeclared(billing(acme, acme), {}, null)).toThrow(/has acme at stripe twice/)
+})
+
+test('a limit is tried as declared, and enforced once the file does not say that it is tried', () => {
+  const clients = [{ id: 'cli_1', name: 'acme', disabled: false, group: null, createdAt: new Date(0) }]
+  const limits = (...of: readonly string[]) => `clients: [{ name: acme, limits: [${of.join(', ')}] }]`
+  const requests = (rest: string) => `{ kind: requests, limit: ${rest} }`
+  const there: TriedDocument = {
+    ...{ id: '7', client: 'acme', key: null, former_keys: [], model: null, kind: 'requests', limit: 60 },
+    ...{ per: null, since: null, cached: null, unpriced: null, when_alone: null, from: '2026-11-01' },
+    ...{ calls: 0, refused_calls: 0, refused_usd: '0', first_refused_at: null, last_refused_at: null },
+    ...{ counted_at: null, today: null },
+  }
+  const standing = { clients, tried: [there] }
+  const name = 'acme: requests'
+  const tried = 'acme: tried requests'
+  expect(plan(limits(requests('60, tried: true')), { clients })).toEqual([['create', 'limit', tried, '60']])
+  expect(plan(limits(requests('60, tried: true')), standing)).toEqual([])
+  expect(plan(limits(requests('70, tried: true')), standing)).toEqual([
+    ['change', 'limit', tried, '60 -> 70'],
+  ])
+  expect(plan(limits(requests('60')), standing, true)).toEqual([['change', 'limit', name, 'tried -> held']])
+  expect(plan(limits(requests('70')), standing, true)).toEqual([
+    ['create', 'limit', name, '70'],
+    ['remove', 'limit', tried, null],
+  ])
+  expect(plan(limits(requests('70'), requests('60, tried: true')), standing, true)).toEqual([
+    ['create', 'limit', name, '70'],
+  ])
+  expect(() => plan(limits(requests('60, tried: true, axis: user')), standing)).toThrow(
+    /tried does not go with axis/,
+  )
 })
