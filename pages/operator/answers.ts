@@ -12,6 +12,7 @@ import type { listTokensOperation } from '../../src/keys/operations/tokens.ts'
 import type { ledgerGaps, ledgerStatus } from '../../src/ledger/operations/ledger.ts'
 import type { listLimitChanges, listLimits } from '../../src/limits/operations/list-limits.ts'
 import type { listRefused } from '../../src/limits/operations/refused.ts'
+import type { listTried } from '../../src/limits/operations/tried.ts'
 import type { listAudit } from '../../src/operations/audit/audit-operation.ts'
 import type { listContracts } from '../../src/pricing/operations/contracts.ts'
 import type { listDoubts } from '../../src/pricing/operations/doubts.ts'
@@ -43,6 +44,7 @@ export type Key = RowOf<typeof listKeysOperation>
 export type Network = RowOf<typeof listNetworksOperation>
 export type Token = RowOf<typeof listTokensOperation>
 export type Limit = RowOf<typeof listLimits>
+export type Tried = RowOf<typeof listTried>
 export type LimitChange = RowOf<typeof listLimitChanges>
 export type Refused = RowOf<typeof listRefused>
 export type Audited = RowOf<typeof listAudit>

@@ -62,6 +62,31 @@ test('a limit is changed, raised and lifted', async () => {
   await context.close()
 })
 
+test('a limit is tried, and enforced once it is seen what it would refuse', async () => {
+  const { context, page } = await stand.open({ viewport: { width: 375, height: 800 } })
+  const { pool, addClient } = stand.stack
+  const { id } = await addClient('tried')
+  await signIn(stand, page, '#/limits?client=tried&sort=id')
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  await act(page, button('Try a limit'), { 'Requests a minute': '3' })
+  await closed(page)
+  // A day that no worker counts.
+  await pool.query('update tallygate.tried_limits set from_day = from_day + 2')
+  await pool.query(
+    `insert into tallygate.tried_limit_days
+     select id, (now() at time zone 'UTC')::date, 9, 6, 2500000000000, now(), now(), now() from tallygate.tried_limits
+     on conflict (limit_id, day) do update set calls = 9, refused = 6, refused_pico = 2500000000000`,
+  )
+  await page.reload()
+  await page.getByText('6 of 9').waitFor()
+  await act(page, button('Enforce'))
+  await closed(page)
+  await page.getByText('No limit is tried.').waitFor()
+  const { rows } = await pool.query('select kind, amount from tallygate.limits where client_id = $1', [id])
+  expect(rows).toEqual([{ kind: 'requests', amount: '3' }])
+  await context.close()
+})
+
 test('a key is rotated, and a token made: each is shown once', async () => {
   const { context, page } = await stand.open()
   const old = await stand.stack.addClient('rotated')

@@ -8,6 +8,8 @@ import { Name, Part } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
 import type { Limit, LimitChange, Refused } from '../answers.ts'
 import { BudgetTable } from '../parts/budget-table.tsx'
+import { PERIODS } from '../parts/limit-words.tsx'
+import { TriedLimits } from '../parts/tried-limits.tsx'
 
 /** What clients may use, what is left of it, and what was refused. */
 export function LimitsView() {
@@ -55,6 +57,7 @@ export function LimitsView() {
           />
         )}
       </Part>
+      <TriedLimits client={client} key={query.key} />
       <Part<readonly Refused[]>
         title="Refused calls"
         path="refused"
@@ -90,7 +93,6 @@ export function LimitsView() {
 }
 
 const KINDS = ['budget', 'requests', 'tokens', 'concurrent'].map(optionOf)
-const PERIODS = [{ value: '', label: '–' }, ...['day', 'week', 'month', 'total'].map(optionOf)]
 
 function newLimit({ client = '', key = '' }: Readonly<Record<string, string>>): readonly FormField[] {
   return [
