@@ -148,7 +148,9 @@ export class Delivery implements HoldableDelivery {
       this.#filter = new UsageEventFilter()
     }
     const { showsCost = false, commentsCost = false } = this.#context
-    if (showsCost && commentsCost && isPlainEventStream(headers)) this.#comment = new CostComment()
+    // Behind a part of a stream a comment would stand within the whole.
+    if (showsCost && commentsCost && status === 200 && isPlainEventStream(headers))
+      this.#comment = new CostComment()
     const dropsLength =
       this.#filter !== null || this.#comment !== null || (showsCost && this.#needsTrailers(status, headers))
     if (dropsLength) this.#announcedBytes = null

@@ -19,6 +19,10 @@ const SHOWN = {
   'x-tallygate-output-tokens': '7',
 }
 
+/** The first bytes of a stream, up to the end of a line. */
+const PART =
+  'data: {"model":"gpt-4o-mini","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":7}}\n\n'
+
 let folder: string
 let file: string
 let upstream: TestUpstream
@@ -36,6 +40,15 @@ beforeAll(async () => {
       const answer = JSON.stringify({ model: 'gpt-4o-mini', usage, choices: [], text: 'x'.repeat(200_000) })
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': `${answer.length}` })
       response.end(answer)
+      return
+    }
+    if (asked.body.includes('"part"')) {
+      response.writeHead(206, {
+        'content-type': 'text/event-stream',
+        'content-range': `bytes 0-${PART.length - 1}/9999`,
+        'content-length': `${PART.length}`,
+      })
+      response.end(PART)
       return
     }
     await chatAnswer(asked, response)
@@ -107,6 +120,12 @@ test('whole answers and those of other clients have no comment, even if it is as
   expect(JSON.parse((await ask(acme, {}, COMMENT)).body)).toMatchObject({ object: 'chat.completion' })
   const { body } = await ask(other, { stream: true }, COMMENT)
   expect(body).toMatch(/data: \[DONE\]\n\n$/)
+})
+
+test('a part of a stream stays as long as it says, even if a comment is asked for', async () => {
+  const { head, body } = await ask(acme, { stream: true, user: 'part' }, COMMENT)
+  expect([head.statusCode, head.headers['content-length']]).toEqual([206, `${PART.length}`])
+  expect(body).toBe(PART)
 })
 
 test('a long answer says it in its trailers, and to others passes with its length', async () => {
