@@ -68,7 +68,7 @@ beforeAll(async () => {
 })
 afterAll(() => ledger.drop())
 
-test('a client, and a key of a usual one, are named once with what is usual', async () => {
+test('a client, and a key of a usual one, are named once with what is usual, also of a day that has just ended', async () => {
   const today = utcDayOf(Date.now())
   const a = await createClient(ledger.pool, 'acme')
   const b = await createClient(ledger.pool, 'beta')
@@ -98,9 +98,17 @@ test('a client, and a key of a usual one, are named once with what is usual', as
     redisPrefix: '',
     nowMs: 0,
   }
-  const found = await alert.finders[0](ports, { fromDay: addDays(today, -1), today })
-  expect(found.map(({ subject, clientId, payload }) => [subject, clientId, payload.usual_usd])).toEqual([
-    [a.id, a.id, '10'],
-    [`${b.id} k2`, b.id, '10'],
-  ])
+  const days = [
+    { fromDay: today, today },
+    { fromDay: today, today: addDays(today, 1) },
+  ]
+  for (const watched of days) {
+    const found = await alert.finders[0](ports, watched)
+    expect(
+      found.map(({ subject, period, clientId, payload }) => [subject, period, clientId, payload.usual_usd]),
+    ).toEqual([
+      [a.id, today, a.id, '10'],
+      [`${b.id} k2`, today, b.id, '10'],
+    ])
+  }
 })

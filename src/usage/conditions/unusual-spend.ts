@@ -55,13 +55,23 @@ const SELECT = `
   with spent as (
     select day, client_id, key_id, sum(cost_pico + adjusted_pico) as pico from ${SCHEMA}.daily_usage
     where day = $1 or day = any($2) group by grouping sets ((day, client_id), (day, client_id, key_id))),
-  today as (select * from spent where day = $1 and pico > $3)
-  select t.client_id, c.name as client, t.key_id, t.pico,
-    array(select b.pico::text from spent b
-      where b.day <> $1 and b.client_id = t.client_id and b.key_id is not distinct from t.key_id) as before
-  from today t join ${SCHEMA}.clients c on c.id = t.client_id order by t.pico desc`
+  beside as (
+    select client_id, key_id, sum(pico) filter (where day = $1) as pico,
+      coalesce(array_agg(pico::text) filter (where day <> $1), '{}') as before
+    from spent group by client_id, key_id)
+  select b.client_id, c.name as client, b.key_id, b.pico, b.before
+  from beside b join ${SCHEMA}.clients c on c.id = b.client_id where b.pico > $3 order by b.pico desc`
 
-async function findUnusualSpend(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
+/** Yesterday is looked at as long as its calls come in. */
+async function findUnusualSpend(
+  pool: Postgres,
+  { fromDay, today }: WatchedDays,
+): Promise<readonly Occurrence[]> {
+  const found = await findUnusualOn(pool, today)
+  return fromDay === today ? found : [...found, ...(await findUnusualOn(pool, fromDay))]
+}
+
+async function findUnusualOn(pool: Postgres, day: UtcDay): Promise<readonly Occurrence[]> {
   const before = Array.from({ length: WEEKS }, (_, week) => addDays(day, -7 * (week + 1)))
   const { rows } = await pool.query<SpentRow>(SELECT, [day, before, `${LEAST_PICO}`])
   const unusual = rows.flatMap((row) => {
@@ -95,6 +105,6 @@ export const UNUSUAL_SPEND: Condition = {
     meaning: 'a client or a key that spends far more than on the same weekday before',
     ofClient: true,
     when: 'often',
-    finders: [({ pool }, { today }: WatchedDays) => findUnusualSpend(pool, today)],
+    finders: [({ pool }, days: WatchedDays) => findUnusualSpend(pool, days)],
   },
 }
