@@ -22,7 +22,7 @@ export interface InvoiceOrder extends ReadBy {
   /** What a later import of the same name replaces; `null`: the name of the format. */
   readonly source: string | null
   readonly origin: string
-  /** UTC days that it covers at least; `null`: those of its rows, and all between them. */
+  /** UTC days that it covers, and none beside them; `null`: those of its rows, and all between them. */
   readonly days: { readonly from: UtcDay; readonly to: UtcDay } | null
   /** Whether what is beside use becomes charges, and where commitments hold. `null`: it does not. */
   readonly asCharges: { readonly upstream: string | null } | null
@@ -33,7 +33,7 @@ export interface InvoiceOrder extends ReadBy {
 export interface ImportedInvoice extends Omit<InvoiceImport, 'rows' | 'importedAt'> {
   /** Rows that were read and kept: many become one. */
   readonly rows: number
-  /** Rows that are not about models. */
+  /** Rows that are not about models, or of days that were not asked for. */
   readonly passedOver: number
   /** Kept rows of imports before, which these replace. */
   readonly replaced: number
@@ -71,10 +71,10 @@ export async function importInvoice(
     await session.query(`set local idle_in_transaction_session_timeout = '${LONGEST_SILENCE}'`)
     await lockImports(session)
     const id = newImportId()
-    const taken = new Taken(session, id)
+    const taken = new Taken(session, id, order.days)
     const format = await take(order, taken, progress)
     await taken.flush()
-    const { from, to } = widened(order.days, taken)
+    const { from, to } = order.days ?? taken
     if (from === '' || to === '')
       throw new InvoiceRefused(`has no row that is about models, of ${taken.passedOver}`)
     const { origin } = order
@@ -86,15 +86,6 @@ export async function importInvoice(
     const { rows, passedOver, sums } = taken
     return { isKept: !order.isDry, result: { ...whole, rows, passedOver, replaced, sums, charged } }
   })
-}
-
-/** A day that it has beside those that were asked for is replaced, too: else it would be added at each fetch. */
-function widened(
-  days: InvoiceOrder['days'],
-  { from, to }: Taken,
-): { readonly from: UtcDay; readonly to: UtcDay } {
-  if (days === null || from === '') return days ?? { from, to }
-  return { from: from < days.from ? from : days.from, to: to > days.to ? to : days.to }
 }
 
 async function take(order: InvoiceOrder, taken: Taken, progress: Progress): Promise<InvoiceFormat> {
@@ -158,20 +149,25 @@ class Taken {
   to: UtcDay = ''
   readonly #session: PostgresSession
   readonly #id: string
+  readonly #days: InvoiceOrder['days']
   #added = new Map<string, InvoiceRow>()
 
-  constructor(session: PostgresSession, id: string) {
+  constructor(session: PostgresSession, id: string, days: InvoiceOrder['days']) {
     this.#session = session
     this.#id = id
+    this.#days = days
   }
 
   add(found: InvoiceRow | readonly InvoiceRow[] | null): void {
-    if (found === null) {
-      this.passedOver += 1
-      return
-    }
-    this.rows += 1
-    for (const row of Array.isArray(found) ? found : [found]) this.#addRow(row)
+    const rows = [found ?? []].flat().filter(({ day }) => this.#covers(day))
+    if (rows.length === 0) this.passedOver += 1
+    else this.rows += 1
+    for (const row of rows) this.#addRow(row)
+  }
+
+  /** A day that was not asked for may not be whole: it would take the place of what a fetch of that day has. */
+  #covers(day: UtcDay): boolean {
+    return this.#days === null || (this.#days.from <= day && day <= this.#days.to)
   }
 
   #addRow(row: InvoiceRow): void {

@@ -56,7 +56,7 @@ function renderImport(found: InvoiceImport): z.output<typeof SHOWN_IMPORT> {
 const IMPORTED = shownDocument('ImportedInvoice', {
   ...IMPORT,
   rows_read: shownCount('Rows that were taken.'),
-  rows_passed_over: shownCount('Rows that are not about models.'),
+  rows_passed_over: shownCount('Rows that are not about models, or of days that were not asked for.'),
   rows_replaced: shownCount('Kept rows of imports before that these replace.'),
   sums: shownList(
     z.strictObject({
@@ -170,7 +170,9 @@ function importedText(imported: ImportedInvoice, { dry_run: isDry }: { readonly 
   const amounts = [...sums].map(([kind, pico]) => `${kind} ${picoToUsdText(pico)} USD`).join(', ')
   return [
     `${format} of ${billers.join(', ')}, ${from} to ${to}: ${rows} rows, ${amounts}.`,
-    ...(passedOver === 0 ? [] : [`${passedOver} rows are not about models and were passed over.`]),
+    ...(passedOver === 0
+      ? []
+      : [`${passedOver} rows are not about models, or of other days, and were passed over.`]),
     ...(replaced === 0 ? [] : [`It replaces ${replaced} kept rows of these days.`]),
     ...(charged === null ? [] : [`${charged.set} charges of these days are by it.`]),
     ...(charged ?? { left: [] }).left.map((name) => `${name} is shared out, and stays as it was.`),

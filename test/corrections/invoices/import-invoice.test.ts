@@ -113,15 +113,16 @@ test('days that are known are replaced even where the report has nothing of them
   expect((await costs()).map(([day]) => day)).not.toContain('2026-09-11')
 })
 
-test('a day that was not asked for is not added again by each fetch', async () => {
-  const days = { from: '2026-09-25', to: '2026-09-26' }
-  const text = focus(['2026-09-24', '2026-09-25', '2026-09-27'].map((day) => ({ day, cost: '1' })))
-  await take(text, { days, source: 'beyond' })
-  expect(await take(text, { days, source: 'beyond' })).toMatchObject({
-    from: '2026-09-24',
-    to: '2026-09-27',
-    replaced: 3,
-  })
+test('a day that was not asked for is not added, and takes the place of no other day', async () => {
+  const fetched = (from: string, to: string, days: readonly string[]) =>
+    take(focus(days.map((day) => ({ day, cost: '1' }))), { days: { from, to }, source: 'beyond' })
+  await fetched('2026-09-22', '2026-09-24', ['2026-09-22', '2026-09-23', '2026-09-24'])
+  const before = await costs()
+  for (let fetch = 0; fetch < 2; fetch += 1)
+    expect(
+      await fetched('2026-09-26', '2026-09-27', ['2026-09-22', '2026-09-26', '2026-09-28']),
+    ).toMatchObject({ from: '2026-09-26', to: '2026-09-27', replaced: fetch, rows: 1, passedOver: 2 })
+  expect(await costs()).toEqual([...before, ['2026-09-26', USD]])
 })
 
 test('a row that cannot be read is named by its line, and nothing of the file is kept', async () => {
