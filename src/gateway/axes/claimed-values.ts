@@ -31,5 +31,5 @@ export function claimedValues(axes: AxesConfig | undefined, pepper: string): Cla
 function textOf(claim: unknown): string | null {
   const [only, ...others] = [claim].flat()
   if (others.length > 0) return null
-  return typeof only === 'string' ? only : typeof only === 'number' ? `${only}` : null
+  return ['string', 'number', 'bigint'].includes(typeof only) ? `${only}` : null
 }

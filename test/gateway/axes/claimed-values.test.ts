@@ -8,7 +8,7 @@ import { axesConfig, fileAxes } from '../../../src/config/yaml/axes.ts'
 import { claimedValues } from '../../../src/gateway/axes/claimed-values.ts'
 import { findValue } from '../../../src/gateway/axes/find-value.ts'
 import { UNREAD_BODY } from '../../../src/gateway/bodies/body-reading.ts'
-import { KEYS, type Members, standIn, tokenOf } from '../identity/provider.ts'
+import { claimsAt, KEYS, type Members, standIn, tokenOf, tokenOfText } from '../identity/provider.ts'
 
 const START_MS = Date.parse('2026-11-26T00:20:00Z')
 
@@ -65,6 +65,16 @@ test.each([
   ['nothing in it', '', 'next'],
 ])('a claim that is %s', async (_what, claim, expected) => {
   expect(await valueBy('{ claim: who }, { client: { research: next } }', { who: claim })).toEqual([expected])
+})
+
+test.each([
+  '9007199254740993',
+  '-12345678901234567891',
+  '1234567890123456789012',
+])('an id of more digits than a number holds is the one that is written: %s', async (id) => {
+  const { saidBy } = open('[{ name: user, from: [{ claim: who }] }]')
+  const claims = JSON.stringify(claimsAt(START_MS, { who: 'ID' })).replace('"ID"', id)
+  expect(await saidBy(tokenOfText(claims))).toEqual([id])
 })
 
 test('a name with dots or one that objects have by themselves is a claim like any other', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type CORP, JWKS_URL, jwksOf, KEYS, standIn, tokenOf } from './provider.ts'
+import { type CORP, claimsAt, JWKS_URL, jwksOf, KEYS, standIn, tokenOf, tokenOfText } from './provider.ts'
 
 const START_MS = Date.parse('2026-11-26T00:20:00Z')
 const HOUR_MS = 3_600_000
@@ -70,6 +70,15 @@ test('a subject or token that the list names is refused, known or not', async ()
   expect((await find(again)).kind).toBe('active')
   state.revoked.add('sub bob')
   for (const token of [ann, bob]) expect(await find(token)).toMatchObject({ reason: 'token_revoked' })
+})
+
+test('a token whose id is a long number is refused by that number, and none beside it', async () => {
+  const { find, state } = open()
+  const tokenWith = (jti: string) =>
+    tokenOfText(JSON.stringify(claimsAt(START_MS, { jti: 'ID' })).replace('"ID"', jti))
+  state.revoked.add('jti 1234567890123456789')
+  expect(await find(tokenWith('1234567890123456789'))).toMatchObject({ reason: 'token_revoked' })
+  expect((await find(tokenWith('1234567890123456788'))).kind).toBe('active')
 })
 
 test('a key that is revoked, and a client that is disabled, end what their tokens may', async () => {
