@@ -47,7 +47,7 @@ export const clientName = signal('')
 /** What a client used, what is left of its limits, and why calls were refused. */
 export function Usage() {
   const { query } = address.value
-  const period = query.period !== undefined && query.period in QUERIES ? query.period : 'month'
+  const period = query.period !== undefined && Object.hasOwn(QUERIES, query.period) ? query.period : 'month'
   const group = query.group === 'key' ? 'key' : 'model'
   const measure = query.measure === 'requests' || query.measure === 'tokens' ? query.measure : 'cost'
   return (

@@ -38,8 +38,8 @@ interface ActionProps<Answer> {
 }
 
 /** A change, asked for in a dialog of the browser's own: it keeps the focus, and Escape leaves it. */
-export function Action<Answer>(props: ActionProps<Answer>) {
-  const { label, method = 'POST', path, fields = [], fixed, says, isGrave, shows, onDone, isMain } = props
+export function Action<Answer>(given: ActionProps<Answer>) {
+  const asked = useRef(given)
   const { api, asker } = useTools()
   const dialog = useRef<HTMLDialogElement>(null)
   const [state, setState] = useState<{
@@ -48,6 +48,9 @@ export function Action<Answer>(props: ActionProps<Answer>) {
     problem: string
     answer?: Answer
   }>(CLOSED)
+  // Rows move while it is open: it stays about what it was opened for.
+  if (!state.isOpen || aboutOf(given) === aboutOf(asked.current)) asked.current = given
+  const { label, method = 'POST', path, fields = [], fixed, says, isGrave, shows, onDone } = asked.current
   const open = () => {
     setState({ ...CLOSED, isOpen: true })
     dialog.current?.showModal()
@@ -74,8 +77,8 @@ export function Action<Answer>(props: ActionProps<Answer>) {
   const { isOpen, isUnderWay, problem, answer } = state
   return (
     <>
-      <button type="button" class={isMain === true ? 'main' : 'plain link'} onClick={open}>
-        {label}
+      <button type="button" class={given.isMain === true ? 'main' : 'plain link'} onClick={open}>
+        {given.label}
       </button>
       <dialog ref={dialog} aria-label={label} onClose={() => setState(CLOSED)}>
         {isOpen && (
@@ -117,6 +120,10 @@ export function Action<Answer>(props: ActionProps<Answer>) {
       </dialog>
     </>
   )
+}
+
+function aboutOf<Answer>({ method, path, fixed }: ActionProps<Answer>): string {
+  return JSON.stringify([method, path, fixed])
 }
 
 const CLOSED = { isOpen: false, isUnderWay: false, problem: '' }

@@ -55,7 +55,7 @@ export interface Known<Data> {
 
 const NOTHING = { data: null, next: null, problem: null, isOld: false }
 
-/** Asks, and asks again while the page is seen. What was answered stays until the next answer is there. */
+/** Asks, and asks again while the page is seen. What was answered stays while the same is asked. */
 export function useAnswer<Data>(path: string, choices: Choices, everyMs: number): Known<Data> {
   const { asker } = useTools()
   const url = withChoices(path, choices)
@@ -69,7 +69,8 @@ export function useAnswer<Data>(path: string, choices: Choices, everyMs: number)
             ? before
             : { data: data as Data, next, problem: null, isOld: false },
         ),
-      fail: (problem) => setKnown((before) => ({ ...before, problem })),
+      // Of what was asked before nothing stands for what is asked now.
+      fail: (problem) => setKnown((before) => ({ ...(before.isOld ? NOTHING : before), problem })),
     })
   }, [asker, url, everyMs])
   return known

@@ -143,7 +143,10 @@ export const listStatements = renderedOperation({
   summary: 'Shows the months that are closed, the newest first, at most 1,000.',
   role: 'read',
   http: { method: 'GET', path: '/statements', id: 'listStatements' },
-  input: { client: clientField().optional(), month: MONTH.optional() },
+  input: {
+    client: clientField('The name of a client, or its id. Without it: all.').optional(),
+    month: MONTH.optional(),
+  },
   answer: shownList(
     shownDocument('ClosedMonth', {
       client: shownText('The name of the client when the month was closed.'),
@@ -157,10 +160,9 @@ export const listStatements = renderedOperation({
   ),
   gives: 'The closed months.',
   errors: ['not_found'],
-  async run({ pool }: Ports, { client: name, month = null }) {
-    const client = name === undefined ? null : await findClient(pool, name)
-    if (name !== undefined && client === null) throw noClient(name)
-    return await selectClosed(pool, client?.id ?? null, month)
+  async run(ports: Ports, { client, month = null }) {
+    const id = client === undefined ? null : (await getClient(ports, client)).id
+    return await selectClosed(ports.pool, id, month)
   },
   render: (months: readonly ClosedMonth[]) => months.map(renderClosed),
   command: {

@@ -114,6 +114,25 @@ test.each([
   await context.close()
 })
 
+test('a part that fails shows nothing of what was chosen before', async () => {
+  const { context, page } = await stand.open()
+  await signIn(stand, page, '#/charges')
+  await page.getByText('INV-7/1').waitFor()
+  await page.route('**/admin/v1/charges?month=2026-01', failed)
+  await page.goto(`${stand.operatorUrl}#/charges?month=2026-01`)
+  await page.getByRole('alert').waitFor()
+  expect(await page.getByText('INV-7/1').count()).toBe(0)
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await context.close()
+})
+
+test('an address that names a figure that there is not shows the cost', async () => {
+  const { context, page } = await stand.open()
+  await signIn(stand, page, '#/explore?measure=toString')
+  await page.getByRole('region', { name: 'Cost per UTC day' }).getByRole('table').first().waitFor()
+  await context.close()
+})
+
 /** Goes on by Tab until this has the focus. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
   for (let steps = 0; steps < 60; steps += 1) {

@@ -193,9 +193,10 @@ test('months of many clients are closed at once, and of two months of one client
   expect(listed).toMatchObject(listed.map(() => ({ month: '2026-10' })))
   const ids = listed.map(({ clientId }) => clientId)
   expect(ids).toEqual(expect.arrayContaining(clients.map(({ id }) => id)))
-  expect(await run('statements.list', { client: clients[0]?.name })).toMatchObject([
-    { client: clients[0]?.name, month: '2026-10', totalUsd: '0.0027', closedBy: 'ann' },
-  ])
+  for (const asked of [clients[0]?.name, clients[0]?.id])
+    expect(await run('statements.list', { client: asked })).toMatchObject([
+      { client: clients[0]?.name, month: '2026-10', totalUsd: '0.0027', closedBy: 'ann' },
+    ])
   const both = await Promise.allSettled([
     closeStatement(ledger.pool, client, '2026-08', HOW),
     closeStatement(ledger.pool, client, '2026-09', HOW),

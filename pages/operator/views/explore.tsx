@@ -19,7 +19,9 @@ export function Explore() {
   const groups = (query.group_by ?? 'client').split(',').filter((one) => isGroup(one))
   const [group = null] = groups
   const measure =
-    query.measure !== undefined && query.measure in MEASURES ? (query.measure as Measure) : 'cost'
+    query.measure !== undefined && Object.hasOwn(MEASURES, query.measure)
+      ? (query.measure as Measure)
+      : 'cost'
   const interval = query.interval ?? 'day'
   const sort = query.sort ?? 'cost'
   const order = query.order ?? 'desc'

@@ -119,7 +119,11 @@ function Statement({ stated }: { readonly stated: StatedMonth }) {
             value: ({ what }) => what,
           },
           { heading: 'Detail', cell: () => null, kind: 'none', value: ({ detail }) => detail },
-          { heading: 'Quantity', cell: ({ quantity }) => quantity, value: ({ quantity }) => quantity },
+          {
+            heading: 'Quantity',
+            cell: ({ quantity }) => (typeof quantity === 'number' ? count(quantity) : quantity),
+            value: ({ quantity }) => quantity,
+          },
           {
             heading: 'Unit price, USD',
             kind: 'extra',
@@ -192,7 +196,8 @@ function Close({ stated: { statement, provisional } }: { readonly stated: Stated
 interface Line {
   readonly what: string
   readonly detail: string
-  readonly quantity: string
+  /** With its unit: that of a charge. */
+  readonly quantity: number | string
   readonly price: string
   readonly amount: string
 }
@@ -211,7 +216,7 @@ function linesOf({ lines, corrections, charges = [], carried }: StatedMonth['sta
       ]
         .filter((part) => part !== null)
         .join(' · '),
-      quantity: count(line.quantity),
+      quantity: line.quantity,
       price: line.unit_price_usd === null ? '–' : `${line.unit_price_usd} ${line.unit}`,
       amount: line.amount_usd,
     })),
