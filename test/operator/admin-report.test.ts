@@ -200,10 +200,13 @@ test('a client asks of itself alone: no parameter shows it another, or an upstre
     const { statusCode, body } = await app.inject(`/report${query}`)
     return { status: statusCode, document: JSON.parse(body) }
   }
-  expect(await ask('?group_by=key,model')).toMatchObject({
+  const shown = await ask('?group_by=key,model')
+  expect(shown).toMatchObject({
     status: 200,
     document: { totals: { requests: 3 }, rows: [{ key: 'key of acme', model: 'gpt-4o' }] },
   })
+  // It is of all calls, those of others too.
+  expect(shown.document).not.toHaveProperty('as_of')
   for (const [query, param] of [
     ['?client=other', 'client'],
     ['?client=acme', 'client'],

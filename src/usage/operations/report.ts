@@ -198,8 +198,10 @@ export const reportOperation = renderedOperation({
   command: { words: 'report', options: PERIOD_OPTIONS, print: textOf },
 })
 
-/** A client sees itself alone, and neither upstreams nor what its calls cost the operator. */
+/** A client sees itself alone: neither when calls of others were counted, nor upstreams and what these cost. */
 const { client: _client, group: _group, upstream: _upstream, costs: _costs, ...OWN_FIELDS } = FIELDS
+
+const OWN_REPORT = REPORT.omit({ as_of: true }).meta({ id: 'OwnReport' })
 
 export const ownReport = renderedOperation({
   name: 'own.report',
@@ -211,7 +213,7 @@ export const ownReport = renderedOperation({
     group_by: groupByField(['key', 'model'], 'Breaks it down by key, model, both, or by axis:NAME alone.'),
   },
   check: (asked) => check({ ...asked, costs: false }),
-  answer: REPORT,
+  answer: OWN_REPORT,
   gives: 'The report.',
   command: FOR_THE_PAGE,
   async run({ read, now, client, holds }: ClientPorts, asked) {
@@ -220,7 +222,10 @@ export const ownReport = renderedOperation({
     if (answer.kind === 'same') throw new Error('a client holds no answer')
     return new Part(answer.report, answer.next)
   },
-  render: renderReport,
+  render(report: Report) {
+    const { as_of: _, ...own } = renderReport(report)
+    return own
+  },
 })
 
 export const REPORT_CHAPTER: Chapter<Ports> = {
