@@ -138,7 +138,7 @@ test('the process never has more connections than it may, whatever it is asked',
   expect(warned).toEqual([])
 })
 
-test('a process that may take fewer closes what nobody uses, and counts as its own what is in use', async () => {
+test('a process that may take fewer closes what no query uses, and counts as its own what is in use', async () => {
   lanes.allow(6)
   const polls = await occupy(lanes.polls, 6)
   await expect.poll(inUse).toBe(6)
@@ -157,6 +157,23 @@ test('one that has more than it may, all idle, closes them at once', async () =>
   lanes.allow(4)
   await expect.poll(inUse).toBe(4)
   expect(lanes.max).toBe(4)
+})
+
+test('what is beyond a smaller part is closed at once, however often that is said, and no other is opened for it', async () => {
+  lanes.allow(8)
+  const running = await occupy(lanes.polls, 4)
+  const idle = await occupy(lanes.polls, 2)
+  await idle()
+  let opened = 0
+  lanes.polls.on('connect', () => {
+    opened += 1
+  })
+  for (let times = 0; times < 3; times += 1) lanes.allow(5)
+  await expect.poll(inUse).toBe(5)
+  lanes.allow(4)
+  await expect.poll(inUse).toBe(4)
+  expect([opened, warned]).toEqual([0, []])
+  await running()
 })
 
 test('where other programs have the rest, queries go on over what the process has, and one line says what to do', async () => {

@@ -115,13 +115,20 @@ export function openLanes(url: string, { applicationName, limits, log }: LanesOp
     return session
   }
 
-  /** Of those beyond its part that nobody uses: the pool would keep them for half a minute. */
+  let isClosing = false
+  /**
+   * Closes idle ones beyond its part, which the pool would keep for half a minute. One after the other, and none that a query
+   * is about to get: the pool would open one more.
+   */
   function closeIdle(): void {
-    const surplus = Math.min(pool.idleCount, pool.totalCount - budget.total)
-    for (let left = surplus; left > 0; left -= 1)
-      pool.connect((error, _client, release) => {
-        if (error === undefined) release(true) // else the pool has ended
-      })
+    if (isClosing || pool.idleCount <= pool.waitingCount || pool.totalCount <= budget.total) return
+    isClosing = true
+    pool.connect((error, _client, release) => {
+      isClosing = false
+      if (error !== undefined) return // the pool has ended
+      release(true)
+      closeIdle()
+    })
   }
 
   const laneOf = (name: LaneName, index: number): readonly [LaneName, Postgres] => {
