@@ -112,6 +112,7 @@ export const SETS = {
   'llama-index': pip('llama-index-llms-openai', 'llama-index-embeddings-openai'),
   'pydantic-ai': pip('pydantic-ai-slim[openai,anthropic,google]'),
   litellm: pip('litellm'),
+  'openai-agents': pip('openai-agents'),
   go: go([
     'github.com/openai/openai-go/v3',
     'github.com/anthropics/anthropic-sdk-go',

@@ -51,13 +51,14 @@ export interface Access {
   readonly spentSecret: string
 }
 
-/** Runs a row's program to its end. */
+/** Runs a row's program to its end. @param settings Further environment. */
 export async function runRow(
   row: Row,
   folder: string,
   access: Access,
   controlUrl: string,
   homes: string,
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<readonly Step[]> {
   const home = await mkdtemp(join(homes, 'home-'))
   const [command, args, more] = await commandOf(row, folder)
@@ -78,6 +79,7 @@ export async function runRow(
       SPENT_SECRET: access.spentSecret,
       NO_PROXY: '127.0.0.1',
       ...more,
+      ...settings,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: PROGRAM_MS,

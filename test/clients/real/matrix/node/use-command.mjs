@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { BASE, FAMILY, HI, KEY, NO_MODEL, refusals, step } from './steps.mjs'
 
+/** Headers for every call, as the program's own settings say them. */
+const HEADERS = JSON.parse(process.env.HEADERS ?? '{}')
+
 /** A program that still tries then is ended. */
 const PROGRAM_MS = 100_000
 
@@ -21,6 +24,9 @@ const PROGRAMS = {
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       CLAUDE_CODE_MAX_RETRIES: process.env.RETRIES ?? '3',
+      ANTHROPIC_CUSTOM_HEADERS: Object.entries(HEADERS)
+        .map(([name, value]) => `${name}: ${value}`)
+        .join('\n'),
     },
   }),
   codex: (key, model = 'gpt-4o-mini') => ({
@@ -34,6 +40,9 @@ name = "gateway"
 base_url = "${BASE}/v1"
 env_key = "GATEWAY_KEY"
 wire_api = "responses"
+http_headers = { ${Object.entries(HEADERS)
+        .map(([name, value]) => `"${name}" = "${value}"`)
+        .join(', ')} }
 `,
     },
   }),
@@ -114,4 +123,4 @@ async function chat(key = KEY, model = undefined) {
 }
 
 await step('chat', () => chat())
-await refusals(chat)
+if (process.env.CHAT_ALONE === undefined) await refusals(chat)
