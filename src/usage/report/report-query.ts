@@ -124,10 +124,10 @@ export function sortIn(sort: ReportSort): string {
   return `(${SORTS[sort]})::numeric`
 }
 
-/** The bucket that a percentile of the row `alias` is in, in SQL. */
+/** The bucket that a percentile of the row `alias` is in, in SQL. Without a histogram the function takes as long as with one. */
 export function percentileIn(alias: string, percentile: Percentile): string {
   const { of, share } = PERCENTILES[percentile]
-  return `${SCHEMA}.latency_place(${alias}.${of}, ${share})`
+  return `case when ${alias}.${of} is not null then ${SCHEMA}.latency_place(${alias}.${of}, ${share}) end`
 }
 
 /** Only what has one of these values is in the report. */
