@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import type { ownKeys } from '../../src/keys/operations/own-keys.ts'
+import type { ownAccount, ownKeys } from '../../src/keys/operations/own-keys.ts'
+import type { listMembers } from '../../src/limits/members/operations.ts'
 import type { ownRefused } from '../../src/limits/operations/own-limits.ts'
 import type { ownModels } from '../../src/pricing/operations/own-prices.ts'
 import type { ownCalls } from '../../src/usage/operations/own-calls.ts'
@@ -10,6 +11,8 @@ export type OwnRefused = AnswerOf<typeof ownRefused>[number]
 export type OwnModel = AnswerOf<typeof ownModels>[number]
 export type OwnCall = AnswerOf<typeof ownCalls>[number]
 export type OwnKey = AnswerOf<typeof ownKeys>[number]
+export type OwnAccount = AnswerOf<typeof ownAccount>
+export type Member = AnswerOf<typeof listMembers>[number]
 
 /** A row of the client's usage, with the name of what it is grouped by. */
 export interface OwnUsageRow {

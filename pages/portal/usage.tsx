@@ -1,4 +1,3 @@
-import { signal } from '@preact/signals'
 import { type Choices, withChoices } from '../shared/address.ts'
 import { Chart } from '../shared/chart.tsx'
 import { address, useTools } from '../shared/context.tsx'
@@ -6,7 +5,6 @@ import { PeriodChoice, QueryChoice, Tile, Usd } from '../shared/figures.tsx'
 import {
   count,
   milliseconds,
-  moment,
   plural,
   roughly,
   shortDay,
@@ -17,8 +15,10 @@ import {
 } from '../shared/format.ts'
 import { Name, Part, Share } from '../shared/part.tsx'
 import { save, Table } from '../shared/table.tsx'
+import { useAccount } from './account.ts'
 import type { OwnKey, OwnLimit, OwnRefused, OwnUsage, OwnUsageRow } from './answers.ts'
 import { Calls } from './calls.tsx'
+import { Keys } from './keys.tsx'
 import { Models } from './models.tsx'
 
 const PERIODS = [
@@ -41,11 +41,9 @@ const MEASURES = {
   tokens: { of: (row: OwnUsageRow) => row.total_tokens, format: roughly, tick: roughly },
 } as const
 
-/** Whose figures these are; empty until they are known. */
-export const clientName = signal('')
-
 /** What a client used, what is left of its limits, and why calls were refused. */
 export function Usage() {
+  useAccount()
   const { query } = address.value
   const period = query.period !== undefined && Object.hasOwn(QUERIES, query.period) ? query.period : 'month'
   const group = query.group === 'key' ? 'key' : 'model'
@@ -120,7 +118,6 @@ export function Usage() {
 }
 
 function Totals({ usage }: { readonly usage: OwnUsage }) {
-  clientName.value = usage.client
   return (
     <dl class="tiles">
       <Tile label="Cost" detail={`${plural(usage.period_days, 'day')}, today so far`}>
@@ -284,25 +281,4 @@ function beginsAgain(limit: OwnLimit): string {
   if (limit.kind === 'budget')
     return limit.until === null ? 'never' : `${shortDay(limit.until.slice(0, 10))}, 00:00`
   return limit.reset_seconds > 0 ? `in ${milliseconds(Math.ceil(limit.reset_seconds) * 1_000)}` : 'now'
-}
-
-function Keys({ keys, nowMs }: { readonly keys: readonly OwnKey[]; readonly nowMs: number }) {
-  return (
-    <Table
-      label="Keys"
-      empty="There is no key."
-      rows={keys}
-      columns={[
-        { heading: 'Key', cell: ({ name, prefix }) => <Name of={name} detail={`${prefix}…`} /> },
-        { heading: 'Last used', kind: 'extra', cell: ({ last_used_at: at }) => moment(at) },
-        { heading: 'State', cell: (key) => keyState(key, nowMs) },
-      ]}
-    />
-  )
-}
-
-function keyState({ revoked_at: revoked, expires_at: ends }: OwnKey, nowMs: number): string {
-  if (revoked !== null) return `revoked ${shortDay(revoked.slice(0, 10))}`
-  if (ends === null) return 'active'
-  return `${Date.parse(ends) <= nowMs ? 'ended' : 'until'} ${shortDay(ends.slice(0, 10))}`
 }

@@ -11,6 +11,8 @@ export interface View {
   readonly name: string
   readonly title: string
   readonly content: ComponentType
+  /** Absent: always. */
+  readonly isShown?: () => boolean
 }
 
 interface SignInWords {
@@ -18,6 +20,8 @@ interface SignInWords {
   /** The label of the secret. */
   readonly secret: string
   readonly note: ComponentChildren
+  /** Another way to sign in. */
+  readonly link: ComponentChildren
   /** What is said of a wrong one. */
   readonly wrong: string
   /** Whether a browser may keep it. */
@@ -115,7 +119,8 @@ function Logo() {
   )
 }
 
-function Views({ views }: { readonly views: readonly View[] }) {
+function Views({ views: all }: { readonly views: readonly View[] }) {
+  const views = all.filter(({ isShown }) => isShown?.() !== false)
   const view = views.find(({ name }) => name === address.value.view) ?? views[0]
   if (view === undefined) return null
   document.title = view.title
@@ -161,6 +166,7 @@ function SignIn({ words, problem, onSignIn }: SignInProps) {
       }}
     >
       <h1>{words.title}</h1>
+      {words.link}
       <label class="field">
         <span>{words.secret}</span>
         <input

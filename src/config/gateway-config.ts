@@ -36,6 +36,7 @@ import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
 import type { IdentityConfig } from './yaml/identity-config.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
 import type { RouteConfig } from './yaml/routes.ts'
+import type { SelfServiceConfig } from './yaml/self-service-config.ts'
 import type { SignInConfig } from './yaml/sign-in-config.ts'
 import type { UpstreamConfig } from './yaml/upstream.ts'
 import { readEnvironmentUpstream } from './yaml/upstream.ts'
@@ -112,6 +113,8 @@ export interface GatewayConfig extends WorkerConfig {
   readonly identity?: IdentityConfig
   /** How operators sign in beside their tokens; absent: they do not. */
   readonly signIn?: SignInConfig
+  /** How members of groups make keys of their own; absent: they do not. */
+  readonly selfService?: SelfServiceConfig
 }
 
 const gatewayVariables = {
@@ -170,6 +173,8 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
     problems.push('PORTAL_EMBED_ORIGINS: must name the origins: with * any page could show it in its own')
   if (file.signIn !== null && values?.ADMIN_TOKEN === null)
     problems.push('ADMIN_TOKEN: is not set, and without it there is nothing that sign_in opens')
+  if (file.selfService !== null && values?.PORTAL_PORT === null)
+    problems.push('PORTAL_PORT: is not set, and without it there is no page for the members of self_service')
   if (values === null || problems.length > 0) throw new ConfigError(problems)
   return {
     ...workerConfig(values),
@@ -210,6 +215,7 @@ export function loadGatewayConfig(env: Environment): GatewayConfig {
       costInAnswers: file.costInAnswers,
       identity: file.identity,
       signIn: file.signIn,
+      selfService: file.selfService,
       estimates: file.estimates,
     }),
   }

@@ -22,7 +22,7 @@ import { Objects } from '../objects/objects.ts'
 import { recordObjects } from '../objects/record-objects.ts'
 import { selectOwners } from '../objects/table/objects-table.ts'
 import { buildAdmin } from '../operator/admin.ts'
-import { openSignIn } from '../operator/sign-in/provider.ts'
+import { openSignIns } from '../operator/sign-in/open-sign-ins.ts'
 import { followPrices, loadStoredPrices } from '../pricing/refresh/follow-prices.ts'
 import { findSigned } from '../statements/statement-receipts.ts'
 import { openRedis } from '../store/connection/redis.ts'
@@ -109,27 +109,28 @@ export async function runGateway(
   clock = new StoreClock({ log }),
 ): Promise<RunningGateway> {
   const { now } = clock
+  const { redisUrl, redisPrefix } = config
+  const announceKeys = () => void announceKeyChange(redisUrl, redisPrefix, log)
   const pools = openGatewayPools(config, log)
   const { lanes, reports } = pools
   const { polls } = lanes
-  const redis = openRedis(config.redisUrl, {
+  const redis = openRedis(redisUrl, {
     name: 'tallygate gateway',
     whenAway: 'fail',
     silenceMs: REDIS_SILENCE_MS,
     log,
   })
-  const redisWatch = new RedisWatch({ redisUrl: config.redisUrl, redisPrefix: config.redisPrefix, log })
+  const redisWatch = new RedisWatch({ redisUrl, redisPrefix, log })
   const keys = openKeyDirectory({
     pool: polls,
-    redisUrl: config.redisUrl,
-    redisPrefix: config.redisPrefix,
+    ...{ redisUrl, redisPrefix },
     peppers: config.keyPepper,
     graceSeconds: config.keyGraceSeconds,
     clock,
     log,
   })
   const identities = openIdentities({ config, keys, pool: polls, now, log })
-  const signIn = config.signIn === undefined ? null : openSignIn(config.signIn, log)
+  const signIns = openSignIns(config, log)
   const following = { pool: polls, dataDir: config.dataDir, log }
   const stored = await loadStoredPrices(following)
   const reloadable = new ReloadableConfig(config, log, stored)
@@ -137,10 +138,9 @@ export async function runGateway(
     journalDir: config.journalDir,
     journalMaxBytes: config.journalMaxBytes,
     keepSeconds: config.journalKeepSeconds,
-    redisUrl: config.redisUrl,
-    redisPrefix: config.redisPrefix,
+    ...{ redisUrl, redisPrefix },
     redisMemory: () => redisWatch.memory,
-    streams: streamNames(config.redisPrefix, config.streamShards),
+    streams: streamNames(redisPrefix, config.streamShards),
     database: buildLedgerDatabase(polls),
     buildInterrupted: (open, snapshot) => buildInterrupted(open, snapshot, reloadable.pricing),
     log,
@@ -151,8 +151,7 @@ export async function runGateway(
   const estimates = new CallEstimates(() => reloadable.catalog, config.estimates ?? DEFAULT_ESTIMATES, ratios)
   const networks = openKeyNetworks(config.keyNetworks, lanes.limits, log, now)
   const limits = await openLimits({
-    redisUrl: config.redisUrl,
-    redisPrefix: config.redisPrefix,
+    ...{ redisUrl, redisPrefix },
     ...{ producerOf: (clientId) => ledger.producerOf(clientId), producers: ledger.producers },
     pool: lanes.limits,
     now,
@@ -284,15 +283,15 @@ export async function runGateway(
   const admin = buildAdmin({
     logger: log,
     adminToken: config.adminToken,
-    ...{ signIn, metrics, readiness, polls, reports, now },
+    ...{ metrics, readiness, polls, reports, now },
+    signIn: signIns.operators,
     ledgerStats: () => ledger.stats(),
     prices: () => reloadable.shownPrices(),
     env: process.env,
     pool: lanes.reports,
     openLong: pools.openLong,
-    redisUrl: config.redisUrl,
-    redisPrefix: config.redisPrefix,
-    announceKeyChange: () => void announceKeyChange(config.redisUrl, config.redisPrefix, log),
+    ...{ redisUrl, redisPrefix },
+    announceKeyChange: announceKeys,
     peppers: config.keyPepper,
     journalDir: config.journalDir,
     axes: config.axes?.list ?? [],
@@ -302,7 +301,7 @@ export async function runGateway(
   await admin.listen({ host: config.adminHost, port: config.adminPort })
   const portal = await openPortal({
     ...{ config, log, certificate, readiness, keys, polls, now, summaries, limits, reloadable },
-    pool: lanes.usage,
+    ...{ pool: lanes.usage, selfService: signIns.members, announceKeyChange: announceKeys },
   })
   certificate?.serve(app.server)
   const drainer = openConnectionDrainer(app.server)
@@ -310,7 +309,7 @@ export async function runGateway(
   const { port } = app.server.address() as AddressInfo
   const recording = recordPrices(polls, `${hostname()}:${port}`, () => reloadable.recordedPrices(), log)
   const journalRecording = recordJournal(polls, name, ledger, config.journalMaxBytes, log)
-  const workerWatch = watchWorkers({ pool: polls, redis, redisPrefix: config.redisPrefix, now, log })
+  const workerWatch = watchWorkers({ pool: polls, redis, redisPrefix, now, log })
   const announced = keepAnnounced({
     pool: polls,
     kind: 'gateway',
@@ -320,7 +319,7 @@ export async function runGateway(
       version: VERSION,
       adminAddress: admin.server.address() as AddressInfo,
       configuration: () => configuration,
-      ...{ reloadable, identities, signIn, ledger, disk },
+      ...{ reloadable, identities, signIns, ledger, disk },
       certificateEndsAtMs: () => certificate?.endsAtMs ?? null,
       upstreams: upstreamHealth,
       reload: () => reloadAsked.said,
@@ -382,7 +381,7 @@ export async function runGateway(
         await announced.stop()
         const limitsClosed = limits.close()
         await Promise.all([admin.close(), portal?.close()])
-        await Promise.all([reloadable.close(), identities.stop(), signIn?.stop()])
+        await Promise.all([reloadable.close(), identities.stop(), signIns.stop()])
         await keys.close()
         for (const one of [networks, followed, recording, sharedRatios]) await one.stop()
         for (const one of [journalRecording, kafkaBacklog, workerWatch]) await one.stop()

@@ -1,7 +1,7 @@
 import { randomBase62 } from '../domain/base62.ts'
 import { type Postgres, type PostgresSession, sqlStateOf } from '../store/connection/postgres.ts'
 import { SCHEMA } from '../store/connection/schema.ts'
-import { membersBelow } from './groups/groups.ts'
+import { membersBelow, presentGroupOf } from './groups/groups.ts'
 import { changing } from './key-version.ts'
 import { type ListedPage, listedPage, type PageOrder, rowsOf, WHOLE_LIST } from './listed-page.ts'
 
@@ -24,8 +24,7 @@ interface ClientRow {
 }
 
 const COLUMNS = `id, name, disabled, created_at, (
-  select g.name from ${SCHEMA}.group_members m left join ${SCHEMA}.groups g on g.id = m.group_id
-  where m.id = clients.id order by m.from_day desc limit 1) as group_name`
+  select g.name from ${SCHEMA}.groups g where g.id = ${presentGroupOf('clients.id')}) as group_name`
 const UNIQUE_VIOLATION = '23505'
 
 /** Creates a client; `null`: the name exists. */

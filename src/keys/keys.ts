@@ -34,6 +34,8 @@ export interface KeyOrder {
   readonly models: readonly string[] | null
   /** From now, by the database's clock; `null`: never expires. */
   readonly expiresInSeconds: number | null
+  /** A member makes it: it ends with what the member's last sign-in gave, and lasts as long as others follow. */
+  readonly isOfMember?: boolean
 }
 
 export interface KeyRow {
@@ -61,8 +63,10 @@ export async function createClientKey(
   const { rows } = await pool.query<KeyRow>(
     changing(`, k as (
         insert into ${SCHEMA}.keys
-          (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version)
-        select $1, c.id, $3, $4, $5, $6, $7, now() + make_interval(secs => $8), change.version
+          (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version, of_member)
+        select $1, c.id, $3, $4, $5, $6, $7,
+          case when $9 then (select keys_end_at from ${SCHEMA}.members m where m.id = c.id)
+            else now() + make_interval(secs => $8) end, change.version, case when $9 then 'lasting' end
         from ${SCHEMA}.clients c, change where c.name = $2
         returning *
       )
@@ -76,6 +80,7 @@ export async function createClientKey(
       pepperId(pepper),
       order.models,
       order.expiresInSeconds,
+      order.isOfMember === true,
     ],
   )
   return rows[0] === undefined ? null : { ...storedKeyFrom(rows[0]), key }
@@ -182,7 +187,8 @@ export type Rotation =
   | { readonly kind: 'inactive' }
 
 /**
- * Replaces a key by a new one with the same client, label, models and lifetime, within a transaction. The old one stays
+ * Replaces a key by a new one with the same client, label, models and lifetime (that of a member: the same end), within a
+ * transaction. The old one stays
  * valid for `overlapSeconds`, or until it expires. `rotateLimitedKey` takes its limits along.
  */
 export async function rotateKey(
@@ -199,13 +205,15 @@ export async function rotateKey(
   const { rows } = await session.query<KeyRow>(
     changing(`, ending as (
         update ${SCHEMA}.keys set version = change.version,
-          expires_at = least(expires_at, now() + make_interval(secs => $2))
+          expires_at = least(expires_at, now() + make_interval(secs => $2)),
+          of_member = case when of_member is not null then 'replaced' end
         from change where id = $1
       ), k as (
         insert into ${SCHEMA}.keys
-          (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version)
+          (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version, of_member)
         select $3, old.client_id, old.name, $4, $5, $6, old.models,
-          now() + (old.expires_at - old.created_at), change.version
+          case when old.of_member is null then now() + (old.expires_at - old.created_at) else old.expires_at end,
+          change.version, old.of_member
         from ${SCHEMA}.keys old, change where old.id = $1
         returning *
       )

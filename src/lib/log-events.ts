@@ -92,9 +92,9 @@ export const LOG_EVENTS = {
   'jobs.fetch_failed': 'jobs that their clients have not fetched could not be fetched',
   'jobs.fetched': 'jobs that their clients have not fetched were fetched and counted',
 
-  'sign_in.provider_away': 'the identity provider of operators is not reached; their tokens go on',
-  'sign_in.provider_reached': 'the identity provider of operators is reached again',
-  'sign_in.refused': 'an answer of the identity provider did not sign an operator in',
+  'sign_in.provider_away': 'the identity provider of operators or members is not reached; their tokens go on',
+  'sign_in.provider_reached': 'the identity provider of operators or members is reached again',
+  'sign_in.refused': 'an answer of the identity provider did not sign an operator or member in',
 
   'journal.folder_not_deleted': 'the folder of an unused journal could not be deleted',
   'journal.directory_unreadable': 'the journal directory cannot be read',

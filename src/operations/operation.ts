@@ -9,13 +9,28 @@ export const OPERATOR_ROLES = ['read', 'write', 'admin'] as const
 
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
-/** Who may ask for an operation. `client`: a client, of itself alone. */
-export type Role = OperatorRole | 'client'
+/**
+ * What tokens of the clients' page may ask for, each of these including those before it. `client`: to read, of itself
+ * alone. `member`: keys of its own, too. `owner`: members of its group, too.
+ */
+export const CLIENT_ROLES = ['client', 'member', 'owner'] as const
 
-/** Tells whether a role includes another. */
+export type ClientRole = (typeof CLIENT_ROLES)[number]
+
+/** Who may ask for an operation. */
+export type Role = OperatorRole | ClientRole
+
+/** Tells whether a role includes another. None of operators includes one of clients, nor the other way round. */
 export function mayDo(has: Role, needed: Role): boolean {
-  if (has === 'client' || needed === 'client') return has === needed
-  return OPERATOR_ROLES.indexOf(has) >= OPERATOR_ROLES.indexOf(needed)
+  const order = ([OPERATOR_ROLES, CLIENT_ROLES] as readonly (readonly Role[])[]).find((roles) =>
+    roles.includes(needed),
+  )
+  return order?.includes(has) === true && order.indexOf(has) >= order.indexOf(needed)
+}
+
+/** Whether an operation is for the clients' page, and has no place at the operator's listener. */
+export function isOfClients(role: Role): role is ClientRole {
+  return (CLIENT_ROLES as readonly Role[]).includes(role)
 }
 
 /** The parameters of an operation, each with its rule, as they are named over HTTP. */
@@ -24,7 +39,7 @@ export type OperationFields = Readonly<Record<string, z.ZodType>>
 /** The checked parameters. */
 export type InputOf<Given extends OperationFields> = z.output<z.ZodObject<Given>>
 
-/** Where an operation is under `/admin/v1`, or under `/portal/v1` for the role `client`. */
+/** Where an operation is under `/admin/v1`, or under `/portal/v1` for roles of clients. */
 export interface OperationRoute {
   /** OperationFields of a GET or DELETE are its query, those of the others its body. */
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -178,7 +193,7 @@ export interface AnyCommand {
   readonly exitCode?: (found: never) => ExitCode
 }
 
-/** The command of an operation of the role `client`: clients have no command line of ours. */
+/** The command of an operation of a role of clients: they have no command line of ours. */
 export const FOR_THE_PAGE = { none: "it is for the clients' page" } as const
 
 /** Operations of one subject. The command line has them under one word. */

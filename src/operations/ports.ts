@@ -1,3 +1,4 @@
+import type { MemberPolicy } from '../domain/member-policy.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
 
 /** What every operation may use. A chapter that needs more extends it. */
@@ -27,7 +28,7 @@ export interface Progress {
 
 export const NO_PROGRESS: Progress = { at() {} }
 
-/** What operations of the role `client` use: each is about the client that asks, and about no other. */
+/** What operations of roles of clients use: each is about the client that asks, or about members of a group that it owns. */
 export interface ClientPorts extends Ports {
   readonly client: AskingClient
 }
@@ -36,9 +37,21 @@ export interface ClientPorts extends Ports {
 export interface AskingClient {
   readonly id: string
   readonly name: string
-  /** The key that it signed in with; `null`: an operator let it in. */
+  /** The key that it signed in with; `null`: an operator let it in, or it is a member. */
   readonly key: { readonly id: string; readonly name: string } | null
   /** The models of that key, names or `prefix*`; `null`: every one. */
   readonly models: readonly string[] | null
   readonly tokenEndsAt: Date
+  /** `null`: its token can only read. */
+  readonly member: AskingMember | null
+}
+
+/** A member of a group that signed in with the company's account. */
+export interface AskingMember {
+  /** The one that it is in now. */
+  readonly group: { readonly id: string; readonly name: string }
+  readonly isOwner: boolean
+  /** Keys that it made end then, unless it signs in before. */
+  readonly keysEndAt: Date
+  readonly policy: MemberPolicy
 }

@@ -26,8 +26,8 @@ import { openListener } from './open-listener.ts'
 import { buildOpenApi, type OpenApiContext } from './openapi/document.ts'
 import { providerReports, takeApiKey } from './provider-reports/provider-reports.ts'
 import { serveOperations } from './serve-operations.ts'
+import { signInOperators } from './sign-in/operators.ts'
 import type { SignInProvider } from './sign-in/provider.ts'
-import { signInPeople } from './sign-in/sign-in.ts'
 
 export interface AdminOptions {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
@@ -83,7 +83,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
   if (adminToken !== null) {
     dashboard(app, options.signIn !== undefined && options.signIn !== null)
     if (options.signIn)
-      signInPeople(app, { ...options, provider: options.signIn, pool: options.polls, log: app.log })
+      signInOperators(app, { ...options, provider: options.signIn, pool: options.polls, log: app.log })
     const tokens = new CheckedTokens('operator', options.peppers, (digests) =>
       findTokenHolder(options.polls, digests),
     )

@@ -48,6 +48,8 @@ import { JOURNAL_CHAPTER, type JournalPorts } from '../ledger/operations/journal
 import { type LedgerPorts, ledgerGaps, ledgerStatus } from '../ledger/operations/ledger.ts'
 import { MIGRATE_CHAPTER } from '../ledger/operations/migrate.ts'
 import { PRODUCERS_CHAPTER } from '../ledger/operations/producers.ts'
+import { disableMember, listMembers, setMemberBudget } from '../limits/members/operations.ts'
+import { createOwnKey, type MemberPorts, revokeOwnKey, rotateOwnKey } from '../limits/members/own-keys.ts'
 import { LIMITS } from '../limits/operations/chapter.ts'
 import { type OwnLimitPorts, ownLimits, ownRefused } from '../limits/operations/own-limits.ts'
 import { rotateKeyOperation } from '../limits/operations/rotate-key.ts'
@@ -208,9 +210,9 @@ export const CHAPTERS: readonly Chapter<AllPorts>[] = [
 export const OPERATIONS: readonly AnyOperation<AllPorts>[] = operationsOf(CHAPTERS)
 
 /** What operations of clients use. */
-export interface OwnPorts extends OwnLimitPorts, OwnPricePorts {}
+export interface OwnPorts extends OwnLimitPorts, OwnPricePorts, MemberPorts {}
 
-/** What a client may ask about itself, on the listener of the clients' page. */
+/** What a client may ask about itself, and change where it is a member, on the listener of the clients' page. */
 export const CLIENT_OPERATIONS: readonly AnyOperation<OwnPorts>[] = [
   ownAccount,
   ownUsage,
@@ -221,4 +223,10 @@ export const CLIENT_OPERATIONS: readonly AnyOperation<OwnPorts>[] = [
   ownModels,
   ownCalls,
   ownKeys,
+  createOwnKey,
+  rotateOwnKey,
+  revokeOwnKey,
+  listMembers,
+  setMemberBudget,
+  disableMember,
 ]

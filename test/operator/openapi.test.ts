@@ -126,6 +126,8 @@ test('every route of the three listeners is described, and nothing else is', asy
     listModels: () => [],
     listLimits: async () => [],
     shownPrices: () => OWN_PRICES.config,
+    selfService: null,
+    announceKeyChange() {},
     now: Date.now,
   })
   await page.ready()

@@ -16,6 +16,7 @@ import { fileBilling } from './billing-shape.ts'
 import { credentialFields, ownCredentialMarkups } from './credentials-config.ts'
 import { type IdentityConfig, identityShape } from './identity-config.ts'
 import { type FileRoute, routeShape } from './routes.ts'
+import { type SelfServiceConfig, selfServiceShape } from './self-service-config.ts'
 import { type SignInConfig, signInShape } from './sign-in-config.ts'
 import { deploymentShape, type TextEntry, YamlSource } from './yaml-source.ts'
 
@@ -118,6 +119,8 @@ export interface ConfigFile {
   readonly identity: IdentityConfig | null
   /** How operators sign in beside their tokens; `null`: they do not. */
   readonly signIn: SignInConfig | null
+  /** How members of groups make keys of their own; `null`: they do not. */
+  readonly selfService: SelfServiceConfig | null
   /** Billing systems; empty: there are none. */
   readonly billing: z.output<typeof fileBilling>
   /** Adds a problem found later, `line` counting from 1. */
@@ -145,6 +148,7 @@ const sections = z.strictObject({
   cost_in_answers: z.unknown().optional(),
   identity: z.unknown().optional(),
   sign_in: z.unknown().optional(),
+  self_service: z.unknown().optional(),
   billing: z.unknown().optional(),
 })
 
@@ -230,6 +234,7 @@ function parseConfigFile(text: string, fileName: string, env: Environment, probl
     estimates: source.parse(fileEstimates, ['limits']) ?? null,
     identity: source.parse(identityShape(env).optional(), ['identity']) ?? null,
     signIn: source.parse(signInShape(env).optional(), ['sign_in']) ?? null,
+    selfService: source.parse(selfServiceShape(env).optional(), ['self_service']) ?? null,
     billing: source.parse(fileBilling, ['billing']) ?? [],
     report: (line, what) => source.report(line, what),
   }

@@ -5,7 +5,6 @@ import type { GatewayConfig } from '../../config/config.ts'
 import { pepperId } from '../../domain/api-key.ts'
 import { streamNames } from '../../domain/redis/redis-names.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
-import type { KeptState } from '../../lib/credential-keeper.ts'
 import {
   type CredentialReport,
   NOTHING_REPORTED,
@@ -51,7 +50,7 @@ export interface ReportOptions {
   readonly configuration: () => string
   readonly reloadable: Pick<ReloadableConfig, 'recordedPrices' | 'reportCredentials'>
   readonly identities: { report(): CredentialReport[] }
-  readonly signIn: { state(): KeptState } | null
+  readonly signIns: { report(): CredentialReport[] }
   readonly ledger: Pick<Ledger, 'stats'>
   readonly disk: JournalDisk
   readonly certificateEndsAtMs: () => number | null
@@ -87,9 +86,7 @@ export function reportGateway(options: ReportOptions): () => Promise<Omit<Proces
       credentials: [
         ...options.reloadable.reportCredentials(),
         ...options.identities.report(),
-        ...(options.signIn === null
-          ? []
-          : [{ upstream: 'operators', kind: 'sign-in', ...options.signIn.state() }]),
+        ...options.signIns.report(),
       ],
       pepperIds: config.keyPepper.map(pepperId),
     }

@@ -8,7 +8,10 @@ import type { ReloadableConfig } from '../reloadable-config.ts'
 import { buildPortal, type PortalOptions } from './portal.ts'
 
 interface OpenPortalOptions
-  extends Pick<PortalOptions, 'readiness' | 'polls' | 'pool' | 'summaries' | 'now'> {
+  extends Pick<
+    PortalOptions,
+    'readiness' | 'polls' | 'pool' | 'summaries' | 'selfService' | 'announceKeyChange' | 'now'
+  > {
   readonly config: Pick<GatewayConfig, 'host' | 'portalPort' | 'portalEmbedOrigins' | 'keyPepper'>
   readonly log: Logger
   /** `null`: plain HTTP. */

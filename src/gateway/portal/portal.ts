@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { GatewayError } from '../../http/errors.ts'
 import { health, type Readiness } from '../../http/listener.ts'
+import { nameOfMember } from '../../limits/members/sign-in-member.ts'
+import { mayDo, type Role } from '../../operations/operation.ts'
 import { type AskingClient, NO_PROGRESS } from '../../operations/ports.ts'
 import { allowMethods } from '../../operator/allow-methods.ts'
 import { CLIENT_OPERATIONS, type OwnPorts } from '../../operator/chapters.ts'
@@ -13,6 +15,7 @@ import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Summaries, TookTooLong } from '../routes/usage.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
 import type { ShownModel } from '../upstream-models.ts'
+import { type MemberSignIn, signInMembers } from './members.ts'
 import { requireSignIn, SIGNED_IN, type SignInOptions, signIn } from './sign-in.ts'
 
 export interface PortalOptions extends SignInOptions {
@@ -29,31 +32,40 @@ export interface PortalOptions extends SignInOptions {
   /** `keyId` `null`: with any key. */
   readonly listLimits: (clientId: string, keyId: string | null) => Promise<readonly object[]>
   readonly shownPrices: OwnPorts['shownPrices']
+  /** How members of groups sign in; `null`: they do not, and everybody can only read. */
+  readonly selfService: MemberSignIn | null
+  /** Announces to all gateways that clients, keys or limits changed. */
+  readonly announceKeyChange: () => void
   /** Wall clock, milliseconds since 1970. */
   readonly now: () => number
 }
 
 /**
  * The listener of the clients' page, not yet listening. It has no route of an operator, and nothing goes upstream from
- * it: a client sees its own figures, and can change nothing.
+ * it: a client sees its own figures. It can change nothing but what self-service lets members of groups.
  */
 export function buildPortal(options: PortalOptions): FastifyInstance {
   const app = openListener(options.logger, options.tls)
   const priceLists = new OwnPriceLists()
   health(app, '', options.readiness)
-  portalPage(app, options.embedOrigins)
+  portalPage(app, options.embedOrigins, options.selfService !== null)
+  if (options.selfService !== null)
+    signInMembers(app, { ...options, provider: options.selfService, log: app.log })
   app.register(async (open) => signIn(open, options), { prefix: '/portal/v1' })
   app.register(
     async (guarded) => {
       requireSignIn(guarded, options)
       allowMethods(guarded)
       serveOperations(guarded, CLIENT_OPERATIONS, {
-        ports: (request) => portsOf(holderOf(request), options, priceLists),
-        actorOf: (request) => {
-          const { name } = holderOf(request)
+        ports: (request) => portsOf(askingOf(request, options), options, priceLists),
+        actorOf: (request, needed) => {
+          const client = askingOf(request, options)
+          if (!mayDo(roleOf(client), needed))
+            throw new GatewayError('role_required', { message: MAY_NOT[needed] })
+          const name = client.member === null ? client.name : nameOfMember(client.name)
           return { name, from: request.ip, who: `${name} from ${request.ip}` }
         },
-        announce() {},
+        announce: options.announceKeyChange,
         replicaLagMs: () => null,
         openLong() {
           throw new Error('no client may ask for what takes minutes')
@@ -65,10 +77,25 @@ export function buildPortal(options: PortalOptions): FastifyInstance {
   return app
 }
 
-function holderOf(request: FastifyRequest): AskingClient {
+const MAY_NOT: Readonly<Partial<Record<Role, string>>> = {
+  member: 'This token can only read. Sign in with the account of the company to make keys.',
+  owner: 'Only owners of a group may do that.',
+}
+
+function roleOf({ member }: AskingClient): Role {
+  if (member === null) return 'client'
+  return member.isOwner ? 'owner' : 'member'
+}
+
+/** A group that the configuration names no more allows nothing. */
+function askingOf(request: FastifyRequest, { selfService }: PortalOptions): AskingClient {
   const holder = SIGNED_IN.get(request)
   if (holder === undefined) throw new GatewayError('invalid_api_key')
-  return holder
+  const { member } = holder
+  const policy = selfService?.config.policies.find(
+    ({ group }) => group === member?.group.id || group === member?.group.name,
+  )
+  return { ...holder, member: member === null || policy === undefined ? null : { ...member, policy } }
 }
 
 function portsOf(client: AskingClient, options: PortalOptions, priceLists: OwnPriceLists): OwnPorts {
@@ -91,6 +118,7 @@ function portsOf(client: AskingClient, options: PortalOptions, priceLists: OwnPr
     remark() {},
     shownPrices,
     priceLists,
+    newKeyPepper: () => options.peppers[0] ?? '',
     listLimits: () => inTurn(() => options.listLimits(client.id, client.key?.id ?? null)),
     async listModels() {
       const { models } = client
@@ -101,12 +129,12 @@ function portsOf(client: AskingClient, options: PortalOptions, priceLists: OwnPr
 }
 
 /** `GET /portal`: the clients' page. It contains no figures: its script asks `/portal/v1` with the client's token. */
-function portalPage(app: FastifyInstance, embedOrigins: readonly string[]): void {
+function portalPage(app: FastifyInstance, embedOrigins: readonly string[], offersSignIn: boolean): void {
   app.get('/', async (_request, reply) => reply.redirect('portal'))
   servePage(app, {
     path: '/portal',
-    page: pageFile('portal.html'),
-    files: ['portal.js', 'style.css', 'icon.svg'].map(pageFile),
+    page: pageFile('portal.html', offersSignIn),
+    files: ['portal.js', 'style.css', 'icon.svg'].map((name) => pageFile(name)),
     embedOrigins,
   })
 }

@@ -29,6 +29,12 @@ export const MOST_IN_FORCE = 2_000
 const PRESENT = `(
   select distinct on (id) id, group_id from ${SCHEMA}.group_members order by id, from_day desc)`
 
+/** The id of the group that one client or group is in now, in SQL; null: none. @param id A column, not of a table `placed`. */
+export function presentGroupOf(id: string): string {
+  return `(select placed.group_id from ${SCHEMA}.group_members placed where placed.id = ${id}
+    order by placed.from_day desc limit 1)`
+}
+
 /** The ids of all that is in a group or below it now, in SQL. */
 export function membersBelow(groupId: string): string {
   return `

@@ -26,7 +26,9 @@ const MOST_SECONDS = 24 * HOUR_SECONDS
 const TOKEN = {
   id: shownText('The id of the token, which begins with ptk_.'),
   client: shownText('The name of the client.'),
-  key: shownTextOrNull('The id of the key that it was exchanged for. null: an operator made it.'),
+  key: shownTextOrNull(
+    'The id of the key that it was exchanged for. null: an operator made it, or a member signed in.',
+  ),
   prefix: shownText('The beginning of the token, to tell it by.'),
   created_at: shownMoment('The time at which it was made.'),
   expires_at: shownMoment('The end of the token.'),
@@ -106,7 +108,10 @@ export const listPortalTokensOperation = renderedOperation({
       empty: 'It has none.',
       columns: [
         { heading: 'TOKEN', cell: ({ prefix }) => `${prefix}...` },
-        { heading: 'MADE FOR', cell: ({ keyId }) => keyId ?? 'an operator' },
+        {
+          heading: 'MADE FOR',
+          cell: ({ keyId, isOfMember }) => keyId ?? (isOfMember ? 'a member' : 'an operator'),
+        },
         { heading: 'STATE', cell: stateOf },
         { heading: 'ID', cell: ({ id }) => id },
       ],
@@ -147,7 +152,14 @@ function renderToken({ revokedAt, ...token }: PortalToken) {
   return { ...renderBase(token), revoked_at: revokedAt?.toISOString() ?? null }
 }
 
-function renderBase({ id, client, keyId, prefix, createdAt, expiresAt }: Omit<PortalToken, 'revokedAt'>) {
+function renderBase({
+  id,
+  client,
+  keyId,
+  prefix,
+  createdAt,
+  expiresAt,
+}: Omit<PortalToken, 'revokedAt' | 'isOfMember'>) {
   return {
     id,
     client,

@@ -12,6 +12,7 @@ import type { Ports } from '../../operations/ports.ts'
 import { badCursor, conflict, invalid, notFound } from '../../operations/refuse.ts'
 import {
   createOperatorToken,
+  MEMBER,
   type NewOperatorToken,
   type OperatorToken,
   PERSON,
@@ -58,8 +59,9 @@ export const createTokenOperation = renderedOperation({
   },
   check({ name }) {
     if (name === ENVIRONMENT_TOKEN) throw invalid('name', 'must not be that of the variable')
-    if (name.startsWith(PERSON))
-      throw invalid('name', `must not begin with ${PERSON}, as those who sign in do`)
+    for (const signedIn of [PERSON, MEMBER])
+      if (name.startsWith(signedIn))
+        throw invalid('name', `must not begin with ${signedIn}, as those who sign in do`)
   },
   answer: shownDocument('MadeOperatorToken', {
     ...TOKEN,

@@ -28,8 +28,9 @@ export interface TokenHolder {
   readonly role: OperatorRole
 }
 
-/** Who a sign-in named: no token that operators make begins so. */
+/** Who a sign-in of operators named, and one of members: no token that operators make begins so. */
 export const PERSON = 'person:'
+export const MEMBER = 'member:'
 
 const COLUMNS = `id, name, role, prefix, created_at as "createdAt", expires_at as "expiresAt", revoked_at as "revokedAt"`
 const UNIQUE_VIOLATION = '23505'

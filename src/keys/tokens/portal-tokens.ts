@@ -1,16 +1,18 @@
 import { createToken, hashKey, pepperId, tokenPrefix } from '../../domain/api-key.ts'
 import { randomBase62 } from '../../domain/base62.ts'
-import type { AskingClient } from '../../operations/ports.ts'
+import type { AskingClient, AskingMember } from '../../operations/ports.ts'
 import { inTransaction, type Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
+import { presentGroupOf } from '../groups/groups.ts'
 
 /** A token that shows a client its own figures, without its text. */
 export interface PortalToken {
   readonly id: string
   /** The client's name. */
   readonly client: string
-  /** The key that it was exchanged for; `null`: an operator made it. */
+  /** The key that it was exchanged for; `null`: an operator made it, or a member signed in. */
   readonly keyId: string | null
+  readonly isOfMember: boolean
   readonly prefix: string
   readonly createdAt: Date
   readonly expiresAt: Date
@@ -22,31 +24,41 @@ export interface NewPortalToken extends PortalToken {
   readonly token: string
 }
 
-const COLUMNS = `t.id, c.name as client, t.key_id as "keyId", t.prefix, t.created_at as "createdAt",
+const COLUMNS = `t.id, c.name as client, t.key_id as "keyId", t.is_member as "isOfMember", t.prefix, t.created_at as "createdAt",
   t.expires_at as "expiresAt", t.revoked_at as "revokedAt"`
 
-/** Sign-ins that a key keeps. A further one ends the oldest. */
-const MOST_OF_A_KEY = 50
+/** Sign-ins that a key keeps, and a member. A further one ends the oldest. */
+const MOST_SIGN_INS = 50
 
-/** @param keyId `null`: an operator makes it. @returns `null`: there is no such client. */
+export interface PortalTokenOrder {
+  readonly clientId: string
+  /** `null`: an operator makes it, or a member signs in. */
+  readonly keyId: string | null
+  readonly expiresInSeconds: number
+  /** A member signs in: the token can change what the member's group allows. */
+  readonly isOfMember?: boolean
+}
+
+/** @returns `null`: there is no such client. */
 export async function createPortalToken(
   pool: Postgres,
-  order: { readonly clientId: string; readonly keyId: string | null; readonly expiresInSeconds: number },
+  { clientId, keyId, expiresInSeconds, isOfMember = false }: PortalTokenOrder,
   pepper: string,
 ): Promise<NewPortalToken | null> {
-  const { clientId, keyId, expiresInSeconds } = order
   const token = createToken('portal')
   return await inTransaction(pool, async (session) => {
     await session.query(
       `delete from ${SCHEMA}.portal_tokens where client_id = $1 and (expires_at < now() - interval '1 day'
-         or key_id = $2 and id in (select id from ${SCHEMA}.portal_tokens where client_id = $1 and key_id = $2
-           order by created_at desc offset ${MOST_OF_A_KEY - 1}))`,
-      [clientId, keyId],
+         or ($2::text is not null or $3) and id in (
+           select id from ${SCHEMA}.portal_tokens where client_id = $1 and key_id is not distinct from $2
+             and is_member = $3 order by created_at desc offset ${MOST_SIGN_INS - 1}))`,
+      [clientId, keyId, isOfMember],
     )
     const { rows } = await session.query<PortalToken>(
       `with t as (
-         insert into ${SCHEMA}.portal_tokens (id, client_id, key_id, prefix, digest, pepper_id, expires_at)
-         select $1, c.id, $3, $4, $5, $6, now() + make_interval(secs => $7)
+         insert into ${SCHEMA}.portal_tokens
+           (id, client_id, key_id, prefix, digest, pepper_id, expires_at, is_member)
+         select $1, c.id, $3, $4, $5, $6, now() + make_interval(secs => $7), $8
          from ${SCHEMA}.clients c where c.id = $2 returning *)
        select ${COLUMNS} from t join ${SCHEMA}.clients c on c.id = t.client_id`,
       [
@@ -57,6 +69,7 @@ export async function createPortalToken(
         hashKey(token, pepper),
         pepperId(pepper),
         expiresInSeconds,
+        isOfMember,
       ],
     )
     return rows[0] === undefined ? null : { ...rows[0], token }
@@ -83,9 +96,21 @@ export async function revokePortalToken(pool: Postgres, id: string): Promise<Por
   return rows[0] ?? null
 }
 
-/** A client that asks, and the id of its token. */
-export interface SignedIn extends AskingClient {
+/** Ends the token of a member who signs out, by its digests. Returns whether it was one. */
+export async function endMemberToken(pool: Postgres, digests: readonly Buffer[]): Promise<boolean> {
+  const { rows } = await pool.query(
+    `update ${SCHEMA}.portal_tokens set revoked_at = now()
+     where digest = any($1) and is_member and revoked_at is null returning id`,
+    [digests],
+  )
+  return rows.length > 0
+}
+
+/** A client whose token is in force. */
+export interface SignedIn extends Omit<AskingClient, 'member'> {
   readonly tokenId: string
+  /** `null`: the token can only read. */
+  readonly member: Omit<AskingMember, 'policy'> | null
 }
 
 interface HolderRow {
@@ -96,14 +121,21 @@ interface HolderRow {
   readonly key_name: string | null
   readonly models: string[] | null
   readonly expires_at: Date
+  readonly group_id: string | null
+  readonly group_name: string | null
+  readonly is_owner: boolean | null
+  readonly keys_end_at: Date | null
 }
 
 /** Whose token has one of these digests; `null`: it has ended, or its key has, or its client is disabled. */
 export async function findSignedIn(pool: Postgres, digests: readonly Buffer[]): Promise<SignedIn | null> {
   const { rows } = await pool.query<HolderRow>(
-    `select t.id as token_id, c.id, c.name, k.id as key_id, k.name as key_name, k.models, t.expires_at
+    `select t.id as token_id, c.id, c.name, k.id as key_id, k.name as key_name, k.models, t.expires_at,
+       g.id as group_id, g.name as group_name, m.owner_of = g.id as is_owner, m.keys_end_at
      from ${SCHEMA}.portal_tokens t join ${SCHEMA}.clients c on c.id = t.client_id
      left join ${SCHEMA}.keys k on k.id = t.key_id
+     left join ${SCHEMA}.members m on t.is_member and m.id = c.id
+     left join ${SCHEMA}.groups g on m.id is not null and g.removed_at is null and g.id = ${presentGroupOf('c.id')}
      where t.digest = any($1) and t.revoked_at is null and t.expires_at > now() and not c.disabled
        and (t.key_id is null or k.revoked_at is null and coalesce(k.expires_at > now(), true))`,
     [digests],
@@ -112,5 +144,10 @@ export async function findSignedIn(pool: Postgres, digests: readonly Buffer[]): 
   if (row === undefined) return null
   const { id, name, key_id: keyId, key_name: keyName, models, expires_at: tokenEndsAt } = row
   const key = keyId === null ? null : { id: keyId, name: keyName ?? '' }
-  return { tokenId: row.token_id, id, name, key, models, tokenEndsAt }
+  return { tokenId: row.token_id, id, name, key, models, tokenEndsAt, member: memberOf(row) }
+}
+
+function memberOf({ group_id: id, group_name: name, is_owner: isOwner, keys_end_at: keysEndAt }: HolderRow) {
+  if (id === null || name === null || keysEndAt === null) return null
+  return { group: { id, name }, isOwner: isOwner === true, keysEndAt }
 }

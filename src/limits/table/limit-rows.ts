@@ -150,7 +150,7 @@ export async function selectChangedLimits(
  * Takes the number of a change. It locks the counter until the transaction ends, so numbers become visible in their
  * order; and changes of limits come one after the other, so one reads what the other has left.
  */
-export async function takeLimitVersion(session: PostgresSession): Promise<string> {
+export async function takeLimitVersion(session: Pick<PostgresSession, 'query'>): Promise<string> {
   const { rows } = await session.query<{ version: string }>(
     `update ${SCHEMA}.limit_version set version = version + 1 returning version`,
   )

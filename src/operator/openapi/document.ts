@@ -83,7 +83,8 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
         portalToken: {
           type: 'http',
           scheme: 'bearer',
-          description: 'What a key was exchanged for, or an operator made: tgp_...',
+          description:
+            'What a key was exchanged for, or an operator made: it can read. Or what a sign-in of a member gave, with the role member or owner: tgp_...',
         },
       },
     },

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import type { ErrorName } from '../../http/errors.ts'
-import type { AnyOperation, OperationFields, OperationRoute } from '../../operations/operation.ts'
+import {
+  type AnyOperation,
+  isOfClients,
+  type OperationFields,
+  type OperationRoute,
+} from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { formsOf, VALUE } from '../../operations/read-input.ts'
 import { AS_OF } from '../../usage/query/answer-usage.ts'
@@ -16,7 +21,7 @@ const PLACES = {
 } as const
 
 function placeOf<Has extends Ports>({ role }: AnyOperation<Has>) {
-  return PLACES[role === 'client' ? 'client' : 'operator']
+  return PLACES[isOfClients(role) ? 'client' : 'operator']
 }
 
 /**
@@ -59,7 +64,9 @@ function describe<Has extends Ports>(
     summary,
     ...(description === undefined ? {} : { description }),
     // The role that the token has to include.
-    security: [role === 'client' ? { portalToken: [] } : { operatorToken: [role] }],
+    security: [
+      isOfClients(role) ? { portalToken: role === 'client' ? [] : [role] } : { operatorToken: [role] },
+    ],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(hasBody
       ? {
@@ -84,7 +91,7 @@ function errorsOf<Has extends Ports>(
   return [
     'invalid_request',
     'invalid_api_key',
-    ...(role === 'write' || role === 'admin' ? (['role_required'] as const) : []),
+    ...(role !== 'read' && role !== 'client' ? (['role_required'] as const) : []),
     'too_many_guesses',
     ...errors,
     ...(isLong && !errors.includes('conflict') ? (['conflict'] as const) : []),

@@ -1,11 +1,10 @@
 import type { Configuration } from 'openid-client'
-import type { SignInConfig } from '../../config/yaml/sign-in-config.ts'
+import type { OidcConfig, SignInConfig } from '../../config/yaml/sign-in-config.ts'
 import { claimAt } from '../../domain/claims.ts'
 import { isName } from '../../domain/names.ts'
 import { CredentialKeeper, type KeptState } from '../../lib/credential-keeper.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { atMostEvery } from '../../lib/repeat.ts'
-import { OPERATOR_ROLES, type OperatorRole } from '../../operations/operation.ts'
 
 const SKEW_SECONDS = 30
 const TIMEOUT_SECONDS = 10
@@ -21,14 +20,16 @@ export interface BegunSignIn {
 
 /** A person whom the provider vouches for. */
 export interface SignedInPerson {
+  /** What the provider knows the person by, always. */
+  readonly subject: string
   readonly name: string
-  /** `null`: none of their groups has one. */
-  readonly role: OperatorRole | null
+  /** What the claim of groups has: texts, and whatever else a provider writes there. */
+  readonly groups: ReadonlySet<unknown>
 }
 
 /** What `openid-client` and the provider do of a sign-in. */
-export interface SignInProvider {
-  readonly config: SignInConfig
+export interface SignInProvider<Config extends OidcConfig = SignInConfig> {
+  readonly config: Config
   /** Where to send the browser; `null`: the provider was not reached yet. */
   begin(): Promise<{ readonly url: string; readonly begun: BegunSignIn } | null>
   /**
@@ -44,25 +45,45 @@ export interface SignInProvider {
   stop(): void
 }
 
+/** Where people sign in. */
+export interface SignInPlace {
+  readonly whose: 'operators' | 'members'
+  /** The path of the sign-in, which the answers of the provider come to below. */
+  readonly path: string
+  /** The page that they come from, and leave to. */
+  readonly home: string
+}
+
+/** Of operators, at their own listener. */
+export const OPERATORS: SignInPlace = { whose: 'operators', path: '/sign-in', home: '/dashboard' }
+
+/** Of members, at the listener of the clients' page, below the one path that a proxy may lead there. */
+export const MEMBERS: SignInPlace = { whose: 'members', path: '/portal/sign-in', home: '/portal' }
+
 type Client = typeof import('openid-client')
 
 /** Opens it: the provider is asked for its addresses in the background, and may be away. */
-export function openSignIn(config: SignInConfig, log: Logger): SignInProvider {
+export function openSignIn<Config extends OidcConfig>(
+  config: Config,
+  log: Logger,
+  { whose, path, home }: SignInPlace = OPERATORS,
+): SignInProvider<Config> {
   // Only those load it who sign in.
   const loaded: Promise<Client> = import('openid-client')
   const keeper = new CredentialKeeper<Configuration>({
     fetch: async () => ({ value: await discover(await loaded, config), endsAtMs: null }),
     onChange(problem) {
-      if (problem === null) log.info({ event: 'sign_in.provider_reached' }, 'operators can sign in again')
+      if (problem === null)
+        log.info({ event: 'sign_in.provider_reached', whose }, `${whose} can sign in again`)
       else
         log.warn(
-          { event: 'sign_in.provider_away', reason: problem },
-          'the identity provider of operators is not reached; their tokens go on',
+          { event: 'sign_in.provider_away', whose, reason: problem },
+          `the identity provider of ${whose} is not reached; their tokens go on`,
         )
     },
   })
   const askedAgain = atMostEvery(ASKED_AGAIN_MS)
-  const callback = `${config.publicUrl}/sign-in/callback`
+  const callback = `${config.publicUrl}${path}/callback`
   const reached = async (): Promise<Configuration | null> => {
     await keeper.usable()
     return keeper.current()
@@ -105,7 +126,7 @@ export function openSignIn(config: SignInConfig, log: Logger): SignInProvider {
       const provider = await reached()
       if (provider?.serverMetadata().end_session_endpoint === undefined) return null
       return client.buildEndSessionUrl(provider, {
-        post_logout_redirect_uri: `${config.publicUrl}/dashboard`,
+        post_logout_redirect_uri: `${config.publicUrl}${home}`,
       }).href
     },
     state: () => keeper.state(),
@@ -118,7 +139,7 @@ async function exchange(
   provider: Configuration,
   answered: URL,
   { state, nonce, verifier }: BegunSignIn,
-  config: SignInConfig,
+  config: OidcConfig,
 ): Promise<SignedInPerson> {
   const answer = await client.authorizationCodeGrant(provider, answered, {
     expectedState: state,
@@ -134,7 +155,7 @@ async function exchange(
   return personOf({ ...more, ...claims }, claims.sub, config)
 }
 
-async function discover(client: Client, config: SignInConfig): Promise<Configuration> {
+async function discover(client: Client, config: OidcConfig): Promise<Configuration> {
   const issuer = new URL(config.issuer)
   const provider = await client.discovery(
     issuer,
@@ -155,13 +176,15 @@ async function discover(client: Client, config: SignInConfig): Promise<Configura
 function personOf(
   claims: Readonly<Record<string, unknown>>,
   subject: string,
-  { groups: path, name: namePath, roles }: SignInConfig,
+  { groups: path, name: namePath }: OidcConfig,
 ): SignedInPerson {
-  const groups = new Set([claimAt(claims, path)].flat())
-  const role = OPERATOR_ROLES.findLast((one) => roles[one].some((group) => groups.has(group))) ?? null
   // An address that was not verified may be that of another person. Some providers write the word as a text.
   const { email_verified: verified = true } = claims
   const isTheirs = namePath.join() !== 'email' || verified === true || verified === 'true'
   const name = isTheirs ? claimAt(claims, namePath) : undefined
-  return { name: typeof name === 'string' && isName(name) ? name : subject, role }
+  return {
+    subject,
+    name: typeof name === 'string' && isName(name) ? name : subject,
+    groups: new Set([claimAt(claims, path)].flat()),
+  }
 }

@@ -1,18 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { OidcConfig } from '../../config/yaml/sign-in-config.ts'
+import type { TokenKind } from '../../domain/api-key.ts'
 import { hashKey, isTokenShaped } from '../../domain/api-key.ts'
-import { isName } from '../../domain/names.ts'
 import { openText, sealText } from '../../domain/sealed-text.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { Guesses } from '../../http/guesses.ts'
 import { NO_PARAMETERS } from '../../http/listener.ts'
-import { createPersonToken, endPersonToken, PERSON } from '../../keys/tokens/operator-tokens.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
-import type { Postgres } from '../../store/connection/postgres.ts'
 import { stored } from '../admin-answers.ts'
 import { bearerOf, tooMany } from '../admin-token.ts'
-import { type PageFile, servePage } from '../page.ts'
-import type { BegunSignIn, SignInProvider } from './provider.ts'
+import type { BegunSignIn, SignedInPerson, SignInPlace, SignInProvider } from './provider.ts'
 
 /** From being sent to the provider to coming back. */
 const BEGUN_MS = 600_000
@@ -21,13 +19,25 @@ const HANDED_MS = 60_000
 /** Answers that fit nothing, from one address in a minute: each may cost a request of the provider. */
 const WRONG_A_MINUTE = 30
 
-const PURPOSE = 'tallygate sign-in'
 type Step = 'begun' | 'handed'
 
 export interface PersonSignInOptions {
-  readonly provider: SignInProvider
-  readonly pool: Postgres
-  /** At least one; the first hashes new tokens, and seals what browsers keep. */
+  readonly provider: Pick<SignInProvider<OidcConfig>, 'config' | 'begin' | 'finish' | 'endUrl'>
+  readonly place: SignInPlace
+  /** Of tokens that it gives. */
+  readonly tokens: TokenKind
+  /** Where the browser goes with its token behind it: its page fetches the token. */
+  readonly landing: string
+  /**
+   * Makes the token of a person. Rejects without Postgres.
+   *
+   * @param from The address of the browser.
+   * @throws {GatewayError} Where the person is not let in.
+   */
+  readonly admit: (person: SignedInPerson, from: string) => Promise<string>
+  /** Ends a token that a sign-in gave, by its digests. Resolves with whether it was one. */
+  readonly end: (digests: readonly Buffer[]) => Promise<boolean>
+  /** At least one; the first seals what browsers keep. */
   readonly peppers: readonly string[]
   readonly log: Logger
   /** Wall clock, milliseconds since 1970. */
@@ -39,26 +49,28 @@ const FAILED = 'The identity provider did not sign you in, or its answer is not 
 const AWAY = 'The identity provider is not reached. Use a token, or try again later.'
 
 /**
- * `GET /sign-in` sends a browser to the company's identity provider, and brings it back with a token of an operator: by
+ * `GET /sign-in` sends a browser to the company's identity provider, and brings it back with a token of ours: by
  * authorization code, PKCE, state and nonce. What has to be kept between the steps is in a sealed cookie of that browser,
  * so any gateway may take the next step, and no other browser can. The page then fetches the token once; cookies open
  * nothing else.
  */
 export function signInPeople(app: FastifyInstance, options: PersonSignInOptions): void {
-  const { provider, pool, peppers, log, now } = options
-  const { publicUrl, sessionSeconds } = provider.config
+  const { provider, place, tokens, peppers, log, now } = options
+  const { path } = place
+  const { publicUrl } = provider.config
   const isSecure = publicUrl.startsWith('https:')
-  const [pepper = ''] = peppers
+  // What one listener sealed opens nothing at another, though browsers send cookies to all ports of a host.
+  const kind = place.whose === 'operators' ? 'sign-in' : 'member'
   const guesses = new Guesses(WRONG_A_MINUTE)
 
-  app.get('/sign-in', NO_PARAMETERS, async (_request, reply) => {
+  app.get(path, NO_PARAMETERS, async (_request, reply) => {
     const begun = await provider.begin()
     if (begun === null) throw new GatewayError('upstream_unreachable', { message: AWAY })
     keep(reply, 'begun', JSON.stringify(begun.begun), BEGUN_MS)
     return reply.redirect(begun.url, 303)
   })
 
-  app.get('/sign-in/callback', async (request, reply) => {
+  app.get(`${path}/callback`, async (request, reply) => {
     const wait = guesses.waitSeconds(request.ip)
     if (wait !== null) throw tooMany(wait)
     const begun = kept(request, 'begun')
@@ -72,45 +84,30 @@ export function signInPeople(app: FastifyInstance, options: PersonSignInOptions)
     }
     const person = await provider.finish(search, sign).catch((error: unknown) => {
       guesses.count(request.ip)
-      log.warn({ event: 'sign_in.refused', reason: reasonOf(error) }, 'a sign-in of an operator failed')
+      log.warn({ event: 'sign_in.refused', whose: place.whose, reason: reasonOf(error) }, 'a sign-in failed')
       throw new GatewayError('invalid_api_key', { message: FAILED })
     })
-    const name = `${PERSON}${person.name}`
-    if (person.role === null || !isName(name))
-      throw new GatewayError('role_required', {
-        message: `${person.name} is in no group that has a role here.`,
-      })
-    const order = { name, from: request.ip, role: person.role, expiresInSeconds: sessionSeconds }
-    const made = await stored(createPersonToken(pool, order, pepper))
-    if (made === null) throw new GatewayError('storage_unavailable')
-    keep(reply, 'handed', made.token, HANDED_MS)
-    return reply.redirect(`${publicUrl}/sign-in/done`, 303)
+    keep(reply, 'handed', await stored(options.admit(person, request.ip)), HANDED_MS)
+    return reply.redirect(`${publicUrl}${options.landing}`, 303)
   })
 
-  app.post('/sign-in/token', NO_PARAMETERS, async (request, reply) => {
+  app.post(`${path}/token`, NO_PARAMETERS, async (request, reply) => {
     const token = kept(request, 'handed')
     drop(reply, 'handed')
     if (token === null) throw new GatewayError('invalid_api_key', { message: NOT_BEGUN })
     return reply.send({ token })
   })
 
-  app.post('/sign-in/end', NO_PARAMETERS, async (request, reply) => {
+  app.post(`${path}/end`, NO_PARAMETERS, async (request, reply) => {
     const token = bearerOf(request)
-    if (token === null || !isTokenShaped('operator', token)) throw new GatewayError('invalid_api_key')
-    const digests = peppers.map((one) => hashKey(token, one))
-    const isPerson = await stored(endPersonToken(pool, digests))
-    return reply.send({ url: isPerson ? await provider.endUrl() : null })
-  })
-
-  servePage(app, {
-    path: '/sign-in/done',
-    page: file('done.html', 'html'),
-    files: [file('done.js', 'javascript')],
+    if (token === null || !isTokenShaped(tokens, token)) throw new GatewayError('invalid_api_key')
+    const isEnded = await stored(options.end(peppers.map((one) => hashKey(token, one))))
+    return reply.send({ url: isEnded ? await provider.endUrl() : null })
   })
 
   function cookieOf(step: Step): string {
     // A neighbour under the same domain cannot set one of that name.
-    return `${isSecure ? '__Host-' : ''}tallygate-sign-in-${step}`
+    return `${isSecure ? '__Host-' : ''}tallygate-${kind}-${step}`
   }
 
   function keep(reply: FastifyReply, step: Step, text: string, forMs: number): void {
@@ -140,7 +137,7 @@ export function signInPeople(app: FastifyInstance, options: PersonSignInOptions)
   }
 
   function sealOf(step: Step) {
-    return { peppers, purpose: PURPOSE, bound: Buffer.from(`${step} ${publicUrl}`) }
+    return { peppers, purpose: `tallygate ${kind}`, bound: Buffer.from(`${step} ${publicUrl}`) }
   }
 }
 
@@ -148,8 +145,4 @@ export function signInPeople(app: FastifyInstance, options: PersonSignInOptions)
 function isAnswerTo({ state }: BegunSignIn, search: string): boolean {
   const states = new URLSearchParams(search).getAll('state')
   return states.length === 1 && states[0] === state
-}
-
-function file(name: string, type: string): PageFile {
-  return { name, type: `text/${type}; charset=utf-8`, url: new URL(`./${name}`, import.meta.url) }
 }

@@ -11,7 +11,8 @@ interface HeldCredential extends CredentialReport {
 const REPAIRS: Readonly<Record<string, string>> = {
   aws: 'see the profile, role or instance that AWS credentials come from at that host',
   google: 'see the service account, its key file, or the metadata server at that host',
-  'sign-in': 'see the issuer in sign_in, and whether it is reached from that host; tokens go on',
+  'sign-in':
+    'see the issuer in sign_in or self_service, and whether it is reached from that host; tokens go on',
   tokens: 'see jwks_url, and whether it is reached from that host',
   azure: 'see the application or managed identity in Entra, and its secret, at that host',
 }
@@ -19,7 +20,7 @@ const REPAIRS: Readonly<Record<string, string>> = {
 /** What is fetched for those who call. */
 const SUBJECTS: Readonly<Record<string, (name: string) => string>> = {
   tokens: (name) => `keys of the identity provider ${name}`,
-  'sign-in': () => 'sign-in of operators',
+  'sign-in': (whose) => `sign-in of ${whose}`,
 }
 
 async function checkCredentials(pool: Postgres): Promise<readonly Finding[]> {

@@ -6,6 +6,7 @@ import { createClientKey, revokeKey } from '../../../src/keys/keys.ts'
 import { createPortalToken } from '../../../src/keys/tokens/portal-tokens.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { addRefusedCalls } from '../../../src/limits/table/refused-calls.ts'
+import { CLIENT_ROLES, isOfClients } from '../../../src/operations/operation.ts'
 import { CLIENT_OPERATIONS, OPERATIONS } from '../../../src/operator/chapters.ts'
 import { rounds } from '../../support/rounds.ts'
 import { PEPPER, startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
@@ -255,11 +256,15 @@ test('no route of an operator answers on the listener of the page, and nothing g
   expect(upstream.requests).toHaveLength(before)
 })
 
-test('what a client may ask about itself changes nothing', () => {
+test('what a token that can only read may ask changes nothing, and all that changes needs a member', () => {
   expect(CLIENT_OPERATIONS.length).toBeGreaterThan(0)
-  for (const { name, role, changes, http } of CLIENT_OPERATIONS)
-    expect([name, role, changes, 'path' in http && http.method]).toEqual([name, 'client', undefined, 'GET'])
-  expect(OPERATIONS.filter(({ role }) => role === 'client')).toEqual([])
+  for (const { name, role, changes, http } of CLIENT_OPERATIONS) {
+    expect(CLIENT_ROLES, name).toContain(role)
+    const isGet = 'path' in http && http.method === 'GET'
+    expect([name, changes === undefined], name).toEqual([name, isGet])
+    if (role === 'client') expect(isGet, name).toBe(true)
+  }
+  expect(OPERATIONS.filter(({ role }) => isOfClients(role))).toEqual([])
 })
 
 test('the token of a page is refused everywhere else, and a key or an operator’s token on the page', async () => {

@@ -1,41 +1,49 @@
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 
 export const PUBLIC_URL = 'http://127.0.0.1:9'
 
-/** A browser at the operator's listener: it keeps cookies and follows nothing by itself. */
+/** The listener that a browser asks: in this process, or over the network. */
+type Asked = (
+  options: InjectOptions,
+) => Promise<Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body' | 'cookies'>>
+
+/** A browser at a listener, the operator's unless said otherwise: it keeps cookies and follows nothing by itself. */
 export class Browser {
-  readonly #app: FastifyInstance
+  readonly #ask: Asked
   readonly #address: string
+  readonly #path: string
   readonly cookies = new Map<string, string>()
 
-  constructor(app: FastifyInstance, address = '10.0.0.1') {
-    this.#app = app
+  /** @param path Of its sign-in. */
+  constructor(asked: FastifyInstance | Asked, address = '10.0.0.1', path = '/sign-in') {
+    this.#ask = typeof asked === 'function' ? asked : (options) => asked.inject(options)
     this.#address = address
+    this.#path = path
   }
 
-  async get(url: string): Promise<LightMyRequestResponse> {
-    return await this.#ask('GET', url)
+  async get(url: string) {
+    return await this.#send('GET', url)
   }
 
-  async post(url: string, headers: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
-    return await this.#ask('POST', url, headers)
+  async post(url: string, headers: Readonly<Record<string, string>> = {}) {
+    return await this.#send('POST', url, headers)
   }
 
   /** Where the provider is asked to sign the person in. */
   async begin(): Promise<URL> {
-    const { headers } = await this.get('/sign-in')
+    const { headers } = await this.get(this.#path)
     return new URL(String(headers.location))
   }
 
   /** The token that the page fetches; `null`: there is none for it. */
   async takeToken(): Promise<string | null> {
-    const { statusCode, body } = await this.post('/sign-in/token')
+    const { statusCode, body } = await this.post(`${this.#path}/token`)
     return statusCode === 200 ? JSON.parse(body).token : null
   }
 
-  async #ask(method: 'GET' | 'POST', url: string, headers: Readonly<Record<string, string>> = {}) {
+  async #send(method: 'GET' | 'POST', url: string, headers: Readonly<Record<string, string>> = {}) {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const answer = await this.#app.inject({
+    const answer = await this.#ask({
       method,
       url,
       remoteAddress: this.#address,

@@ -1,13 +1,10 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import Provider from 'oidc-provider'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SignInConfig } from '../../../src/config/yaml/sign-in-config.ts'
 import { SILENT_LOG } from '../../../src/lib/logger.ts'
 import { openSignIn, type SignInProvider } from '../../../src/operator/sign-in/provider.ts'
 import { type Operator, startOperator } from '../support/operator.ts'
-import { Browser, PUBLIC_URL, pathOf } from './browser.ts'
+import { Browser, PUBLIC_URL } from './browser.ts'
+import { type Company, startCompany } from './company.ts'
 
 /** People at the company, and their groups. */
 const PEOPLE: Readonly<Record<string, readonly string[]>> = {
@@ -17,33 +14,14 @@ const PEOPLE: Readonly<Record<string, readonly string[]>> = {
   ida: [],
 }
 
-let server: Server
+let company: Company
 let provider: SignInProvider
 let operator: Operator
 let issuer: string
 
 beforeAll(async () => {
-  server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const real = new Provider(issuer, {
-    clients: [
-      {
-        client_id: 'tallygate',
-        client_secret: 'the-secret-of-the-client',
-        redirect_uris: [`${PUBLIC_URL}/sign-in/callback`],
-        post_logout_redirect_uris: [`${PUBLIC_URL}/dashboard`],
-      },
-    ],
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['groups'] },
-    pkce: { required: () => true },
-    cookies: { keys: ['a key of the tests'] },
-    findAccount: (_context: unknown, id: string) => ({
-      accountId: id,
-      claims: () => ({ sub: id, email: `${id}@example.com`, email_verified: true, groups: PEOPLE[id] }),
-    }),
-  })
-  server.on('request', real.callback())
+  company = await startCompany(PEOPLE)
+  issuer = company.issuer
   provider = openSignIn(settingsAt(issuer), SILENT_LOG)
   operator = await startOperator({ signIn: provider })
 })
@@ -51,8 +29,7 @@ beforeAll(async () => {
 afterAll(async () => {
   provider?.stop()
   await operator?.close()
-  server?.closeAllConnections()
-  server?.close()
+  company?.close()
 })
 
 function settingsAt(url: string): SignInConfig {
@@ -69,39 +46,8 @@ function settingsAt(url: string): SignInConfig {
   }
 }
 
-/** Signs a person in at the provider's own pages, and gives where that leads back to. */
-async function atProvider(url: URL, person: string): Promise<string> {
-  const cookies = new Map<string, string>()
-  let next = url
-  let form: Record<string, string> | null = null
-  for (let step = 0; step < 12; step += 1) {
-    const answer: Response = await fetch(next, {
-      redirect: 'manual',
-      headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
-      ...(form === null ? {} : { method: 'POST', body: new URLSearchParams(form) }),
-    })
-    for (const line of answer.headers.getSetCookie()) {
-      const [name = '', value = ''] = (line.split(';', 1)[0] ?? '').split(/=(.*)/s)
-      cookies.set(name, value)
-    }
-    const location = answer.headers.get('location')
-    if (location?.startsWith(PUBLIC_URL) === true) return pathOf(location)
-    const page = await answer.text()
-    form = null
-    if (location !== null) next = new URL(location, next)
-    else {
-      const prompt = /name="prompt" value="(\w+)"/.exec(page)?.[1] ?? ''
-      const action = /action="([^"]+)"/.exec(page)?.[1]
-      if (action === undefined) throw new Error(`the provider says: ${page.slice(0, 500)}`)
-      next = new URL(action, next)
-      form = { prompt, login: person, password: 'any' }
-    }
-  }
-  throw new Error('the provider leads nowhere')
-}
-
 async function signInAs(person: string, browser = new Browser(operator.app)) {
-  const back = await atProvider(await browser.begin(), person)
+  const back = await company.signIn(await browser.begin(), person)
   return { browser, back, answer: await browser.get(back) }
 }
 
@@ -159,12 +105,12 @@ test('a code that was used, or that another browser began, does not sign in', as
   const url = await kept.begin()
   const copy = new Browser(operator.app)
   for (const [name, value] of kept.cookies) copy.cookies.set(name, value)
-  const answer = await atProvider(url, 'ann')
+  const answer = await company.signIn(url, 'ann')
   expect((await kept.get(answer)).statusCode).toBe(303)
   expect((await copy.get(answer)).statusCode).toBe(401)
   // Who leads another browser to an answer of their own does not sign it in.
   const attacker = new Browser(operator.app)
-  const theirs = await atProvider(await attacker.begin(), 'bob')
+  const theirs = await company.signIn(await attacker.begin(), 'bob')
   const victim = new Browser(operator.app)
   expect((await victim.get(theirs)).statusCode).toBe(400)
   await victim.begin()
