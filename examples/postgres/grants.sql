@@ -15,6 +15,7 @@ grant insert on tallygate.audit_changes to tallygate_gateway;
 -- Limits, set on the operator's listener, and the calls that they refused.
 grant insert, update on tallygate.limits, tallygate.refused_calls, tallygate.refusals to tallygate_gateway;
 grant insert on tallygate.limit_changes to tallygate_gateway;
+grant insert, update, delete on tallygate.tried_limits to tallygate_gateway;
 grant update on tallygate.limit_version to tallygate_gateway;
 -- The networks that keys are used from.
 grant insert, update on tallygate.key_networks to tallygate_gateway;

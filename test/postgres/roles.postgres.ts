@@ -16,6 +16,8 @@ import { removeLimits, setLimits } from '../../src/limits/table/change-limits.ts
 import { raiseLimits, topUpBudget } from '../../src/limits/table/raise-limits.ts'
 import { addRefusedCalls } from '../../src/limits/table/refused-calls.ts'
 import { rotateLimitedKey } from '../../src/limits/table/rotate-limited-key.ts'
+import { countTried } from '../../src/limits/tried/count-tried.ts'
+import { enforceTried, tryLimit } from '../../src/limits/tried/tried-table.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
@@ -117,7 +119,7 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
   expect([summed.failed, summed.months.length, summed.isDone]).toEqual([[], 1, true])
   expect(await rebuildDay(worker, { ...WHO, day: utcDayOf(Date.now()) })).toMatchObject({ kind: 'unchanged' })
 
-  await changeLimits(deployment.pool, cluster.password)
+  await changeLimits(deployment.pool, worker, cluster.password)
   await sendAlerts(deployment.pool, worker)
 
   let pruned = await prune(worker, 1)
@@ -137,7 +139,7 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
 })
 
 /** What the operator's listener of a gateway does to limits, and what a gateway counts. */
-async function changeLimits(gateway: Postgres, pepper: string): Promise<void> {
+async function changeLimits(gateway: Postgres, worker: Postgres, pepper: string): Promise<void> {
   const client = await createClient(gateway, 'changed')
   if (client === null) throw new Error('there is such a client')
   const order = { client: client.name, name: 'limited', models: null, expiresInSeconds: null }
@@ -151,7 +153,10 @@ async function changeLimits(gateway: Postgres, pepper: string): Promise<void> {
   )
   const payment = { isSoft: false, pico: 1n, reference: 'invoice 1' }
   expect((await topUpBudget(gateway, scope, payment, 'test')).kind).toBe('topped_up')
+  const tried = await tryLimit(gateway, scope, prepaid, utcDayOf(Date.now()))
+  expect(await countTried(worker, Date.now())).toBe(1)
   expect((await rotateLimitedKey(gateway, scope.keyId, 60, pepper, 'test')).kind).toBe('rotated')
+  expect(await enforceTried(gateway, tried ?? '', 'test')).toMatchObject({ amount: prepaid.amount })
   expect(await removeLimits(gateway, { clientId: client.id }, 'test')).toHaveLength(1)
   const unnamed = { keyId: '', model: '', limitId: '' }
   const refused = { day: utcDayOf(Date.now()), clientId: client.id, ...unnamed, reason: 'budget', calls: 2 }
@@ -164,7 +169,7 @@ async function changeLimits(gateway: Postgres, pepper: string): Promise<void> {
   const { rows: changes } = await gateway.query(
     `select action from tallygate.limit_changes where who = 'test' order by id`,
   )
-  expect(changes.map(({ action }) => action)).toEqual(['set', 'raise', 'top_up', 'rotate', 'remove'])
+  expect(changes.map(({ action }) => action)).toEqual(['set', 'raise', 'top_up', 'rotate', 'set', 'remove'])
 }
 
 /** Receivers are the gateway's to add and remove, alerts the worker's to find and send. */
