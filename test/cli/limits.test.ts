@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Environment } from '../../src/config/config.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { TRIED_LIMITS } from '../../src/limits/conditions/tried-limits.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { addDailyUsage } from '../operator/support/daily-usage.ts'
 import { quiet } from '../rollup/records.ts'
@@ -139,6 +140,9 @@ test('a limit is tried, shown with what it would have refused, and enforced or d
   const rate = tried.parse(await json(env, 'limits', 'try', '--client', 'trying', '--rpm', '60'))
   const args = ['--budget', '5', '--per', 'day', '--model', 'gpt-4o', '--unpriced', 'allow']
   const { id } = tried.parse(await json(env, 'limits', 'try', '--client', 'trying', ...args))
+  // Nothing keeps calls here.
+  expect((await run(env, 'limits', 'try', '--client', 'trying', ...args)).err).toContain('no calls are kept')
+  expect(await TRIED_LIMITS.find?.({ pool })).toMatchObject({ state: 'note' })
   await pool.query(
     `insert into tallygate.tried_limit_days values ($1, $2, 9, 4, 1500000000000, now(), now(), now())`,
     [id, today()],

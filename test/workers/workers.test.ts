@@ -2,6 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { leaseName, queuePrefix } from '../../src/domain/redis/redis-names.ts'
+import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { sumTriedDays } from '../../src/limits/tried/tried-days.ts'
+import { dropTried, tryLimit } from '../../src/limits/tried/tried-table.ts'
 import { ADVISORY_LOCKS } from '../../src/store/connection/advisory-locks.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
@@ -128,6 +131,22 @@ test('workers that start with a shorter retention prune what it no longer covers
   await Promise.all(running.splice(0).map((workers) => workers.close()))
   start(1, 0)
   await expect.poll(calls).toEqual([{ calls: 0 }])
+})
+
+test('workers count what a tried limit would have refused, as soon as they start', async () => {
+  start()
+  await send(3)
+  await untilCounted()
+  await Promise.all(running.map((workers) => workers.close()))
+  await redis.flushall()
+  const scope = { clientId: null, keyId: null, model: null }
+  const order = { kind: 'requests', per: null, isSoft: false, amount: 2n } as const
+  // Midnight may come in between.
+  const id = (await tryLimit(pool, scope, order, addDays(utcDayOf(Date.now()), -1))) ?? ''
+  start()
+  const counted = async () => (await sumTriedDays(pool, null)).get(id)
+  await expect.poll(counted).toMatchObject({ calls: 3, refused: 1 })
+  await dropTried(pool, id)
 })
 
 test('a worker that has to wait long for the first partitions keeps the first calls all the same', async () => {

@@ -94,7 +94,8 @@ const LISTING: Listing<TriedDocument> = {
 
 export const tryOperation = operation({
   name: 'limits.try',
-  summary: 'Tries a limit: nothing is refused, and workers count what it would have refused.',
+  summary:
+    'Tries a limit of a client, key or model: nothing is refused, and workers count what it would have refused.',
   description:
     'From this UTC day on, over the calls that are kept, and as if no other limit were tried. One like it that is tried already is replaced. Limits of groups and of values of axes cannot be replayed, so they cannot be tried.',
   role: 'write',
