@@ -101,7 +101,7 @@ test('a name in a body leads to all that speak the API of the path, and to no ot
   expect(targetsOf('/v1/messages', { model: 'faster' })).toBe('claude')
 })
 
-test('what one call was told is not told to one with another path, API or model', () => {
+test('the targets of one call are not those of one with another path, API or model', () => {
   const calls: readonly (readonly [path: string, asked: Asked])[] = [
     ['/v1/messages', { model: 'fast' }],
     ['/v1/messages?beta=true', { model: 'fast' }],
