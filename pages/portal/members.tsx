@@ -37,7 +37,7 @@ export function MembersView() {
             },
             {
               heading: 'Keys',
-              kind: 'text',
+              kind: 'extra',
               cell: ({ keys, keys_end_at: end }) =>
                 keys.length === 0 ? (
                   'none'

@@ -147,8 +147,12 @@ test.each([
   await theirs.getByRole('dialog').locator('button[type=submit]').click()
   await expect.poll(() => bob.innerText()).toContain('disabled')
   // The page of who is out says so, and shows nothing more.
-  await page.getByRole('link', { name: 'Your usage' }).click()
-  await page.getByLabel('API key').waitFor()
+  await expect
+    .poll(async () => {
+      await page.reload()
+      return await page.getByLabel('API key').isVisible()
+    })
+    .toBe(true)
   await theirs.getByRole('button', { name: 'Sign out' }).click()
   await expect.poll(() => theirs.url()).toContain(company.issuer)
   expect(problems.filter((one) => !one.includes('401'))).toEqual([])

@@ -33,6 +33,16 @@ export async function selectMemberKeys(
   return Map.groupBy(rows, ({ clientId }) => clientId)
 }
 
+/** How many keys a member made within the last 24 hours, whether they are in force or not. */
+export async function countKeysOfToday(pool: Pick<Postgres, 'query'>, clientId: string): Promise<number> {
+  const { rows } = await pool.query<{ keys: number }>(
+    `select count(*)::int as keys from ${SCHEMA}.keys
+     where client_id = $1 and of_member is not null and created_at > now() - interval '1 day'`,
+    [clientId],
+  )
+  return rows[0]?.keys ?? 0
+}
+
 /**
  * Whether a member is still what its token said when it was looked up, within a transaction that holds the lock of
  * `lockKeyVersion`: then it stays so until the transaction ends.

@@ -12,7 +12,7 @@ import { amountField, readAmount } from '../operations/limit-terms.ts'
 import { setLimits } from '../table/change-limits.ts'
 import { takeLimitVersion } from '../table/limit-rows.ts'
 import { rotateLimitedKey } from '../table/rotate-limited-key.ts'
-import { isStillMember, type MemberKey, selectMemberKeys } from './members.ts'
+import { countKeysOfToday, isStillMember, type MemberKey, selectMemberKeys } from './members.ts'
 import { budgetOf } from './sign-in-member.ts'
 
 export interface MemberPorts extends ClientPorts {
@@ -21,6 +21,8 @@ export interface MemberPorts extends ClientPorts {
 }
 
 const DAY_SECONDS = 86_400
+/** Keys stay in the table for ever, so a program of a member must not make them without an end. */
+const MOST_A_DAY = 100
 
 export const createOwnKey = renderedOperation({
   name: 'own.keys.create',
@@ -50,6 +52,7 @@ export const createOwnKey = renderedOperation({
     const { pool, client } = ports
     const amount = budget === undefined ? null : readAmount('budget', 'budget_usd', budget)
     const { member, keys } = await holdMember(ports)
+    await requirePace(ports)
     const { mostKeys, models: allowed } = member.policy
     const asked = models === undefined ? allowed : [...new Set(models)]
     if (!isWithinModels(asked, allowed))
@@ -93,6 +96,7 @@ export const rotateOwnKey = renderedOperation({
   async run(ports: MemberPorts, { id, overlap = DAY_SECONDS }, who) {
     const { member, keys } = await holdMember(ports)
     const old = ownKey(keys, id)
+    await requirePace(ports)
     const { mostKeys, models: allowed } = member.policy
     if (!old.isLasting) throw conflict('This key was rotated already, and ends by itself.', 'id')
     if (!isWithinModels(old.models, allowed))
@@ -159,6 +163,11 @@ export async function holdMember({ pool, client }: ClientPorts) {
 
 export function memberNoMore() {
   return conflict('Your group changed since you signed in. Sign in again.')
+}
+
+async function requirePace({ pool, client }: ClientPorts): Promise<void> {
+  if ((await countKeysOfToday(pool, client.id)) >= MOST_A_DAY)
+    throw conflict(`You made ${MOST_A_DAY} keys within a day, as many as may be. Try again tomorrow.`)
 }
 
 /** One that is of another says the same as one that is not there. */

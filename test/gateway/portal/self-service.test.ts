@@ -28,6 +28,7 @@ const people: Record<string, string[]> = {
   eve: ['Search', 'search ', 'other'],
   fay: ['search'],
   guy: ['ads'],
+  hal: ['ads'],
 }
 
 const SELF_SERVICE = (issuer: string) => `
@@ -340,12 +341,27 @@ test('of many orders at once for the last keys that there may be, no more are ma
   await revokeAll(token)
 })
 
+test('a program of a member cannot make keys without an end', async () => {
+  const token = await signIn('hal')
+  const first = await makeKey(token)
+  await stack.pool.query(
+    `insert into tallygate.keys (id, client_id, name, prefix, digest, pepper_id, version, of_member, revoked_at)
+     select 'key_of_hal_' || n, k.client_id, 'old', 'tg_', sha256(n::text::bytea), k.pepper_id, k.version,
+       'lasting', now()
+     from tallygate.keys k, generate_series(1, 99) n where k.id = $1`,
+    [first.id],
+  )
+  expect((await ask(token, 'POST', '/keys', {})).document.error.message).toContain('100 keys within a day')
+  expect((await ask(token, 'POST', `/keys/${first.id}/rotate`, {})).status).toBe(409)
+  expect((await ask(token, 'POST', `/keys/${first.id}/revoke`)).status).toBe(200)
+})
+
 test('two browsers that sign in one new person at once make one client', async () => {
-  people.hal = ['ads']
-  const tokens = await Promise.all([signIn('hal'), signIn('hal')])
+  people.ian = ['ads']
+  const tokens = await Promise.all([signIn('ian'), signIn('ian')])
   for (const token of tokens) expect((await ask(token, 'GET', '/account')).status).toBe(200)
   const { rows } = await stack.pool.query(
-    `select count(*)::int as clients from tallygate.clients where name like 'member:hal%'`,
+    `select count(*)::int as clients from tallygate.clients where name like 'member:ian%'`,
   )
   expect(rows).toEqual([{ clients: 1 }])
 })
