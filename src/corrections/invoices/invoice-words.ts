@@ -40,17 +40,23 @@ export function servesModels(words: string): boolean {
   return SERVES_MODELS.test(words)
 }
 
+/** Makers as Bedrock writes them before the names of their models. */
+const MAKERS =
+  'anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen|google|nvidia|xai|zai|moonshot|minimax|writer'
+const OF_BEDROCK = new RegExp(`\\b(?:${MAKERS})\\.`)
+const BEFORE_NAME = new RegExp(`^(?:[a-z]{2,6}\\.)?(?:${MAKERS})\\.`)
+
 /**
  * A model's name in parts that differ between makers, clouds and meters in nothing but what stands between them. AWS
  * writes `Claude4.6Opus` and leaves `instruct` out; Azure writes `Azure OpenAI GPT5 5.4 inp`, `Deepseek Models V4`.
  */
 export function partsOfName(name: string): readonly string[] {
-  const plain = name
-    .toLowerCase()
+  const written = name.toLowerCase()
+  const plain = (OF_BEDROCK.test(written) ? written.replace('-instruct', '') : written)
     .replace(/claude[ -]?([0-9]+(?:[.-][0-9]+)?)[ -]?(opus|sonnet|haiku)/, 'claude-$2-$1')
     .replace(/\bgpt-?5 (?=5\.[0-9])/, 'gpt ')
-    .replace(/ models\b|-instruct\b/, '')
-    .replace(/^(?:[a-z]{2,6}\.)?(?:anthropic|amazon|meta|mistral|cohere|ai21|deepseek|openai|qwen)\./, '')
+    .replace(/ models\b/, '')
+    .replace(BEFORE_NAME, '')
     .replace(/-v?[0-9]+:[0-9]+$|@[0-9a-z-]+$/, '')
     .replace(/([0-9])\.0(?![0-9])/g, '$1')
     .replace(/[-@]?20[0-9]{2}-?[01][0-9]-?[0-3][0-9]/g, '')
