@@ -14,7 +14,10 @@ RUN if [ -n "$KAFKA" ]; then \
   && if [ "$CREDENTIALS" = aws ]; then \
     npm pkg delete 'devDependencies.@aws-sdk/credential-provider-node' \
     && npm pkg set 'dependencies.@aws-sdk/credential-provider-node=*'; fi \
-  && npm ci --omit=dev --omit=optional --ignore-scripts
+  && npm ci --omit=dev --omit=optional --ignore-scripts \
+# Half of it is what no process loads: maps and types, and the tokenizer's code, of which only the data is read.
+  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' \) -delete \
+  && rm -r node_modules/gpt-tokenizer/cjs node_modules/gpt-tokenizer/esm node_modules/gpt-tokenizer/src
 
 FROM dependencies AS demo-dependencies
 RUN npm ci --omit=dev --ignore-scripts \
