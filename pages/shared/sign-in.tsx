@@ -1,5 +1,5 @@
-/** Set beside a token that came of a sign-in: it is ended at the gateway, too. */
-const SIGNED_IN = 'tallygate-signed-in'
+// The gateway says so in the page itself: a request of its own would stand before the first figures.
+const isOffered = () => document.getElementById('page')?.dataset.signIn !== undefined
 
 /**
  * The way to the company's identity provider, where there is one.
@@ -7,8 +7,7 @@ const SIGNED_IN = 'tallygate-signed-in'
  * @param to Where the sign-in is, from the page.
  */
 export function SignInLink({ to }: { readonly to: string }) {
-  // The gateway says so in the page itself: a request of its own would stand before the first figures.
-  return document.getElementById('page')?.dataset.signIn !== undefined ? (
+  return isOffered() ? (
     <p>
       <a href={to}>Sign in with the company's account</a>
     </p>
@@ -20,24 +19,18 @@ export async function takeToken(path: string): Promise<string | null> {
   const response = await fetch(`${path}/token`, { method: 'POST', cache: 'no-store' })
   if (!response.ok) return null
   const { token }: { readonly token: string } = await response.json()
-  try {
-    sessionStorage.setItem(SIGNED_IN, 'yes')
-  } catch {
-    // Then the token ends by itself.
-  }
   return token
 }
 
 /**
- * Ends a sign-in, and leaves the provider, too. A token that was typed in stays good.
+ * Ends a sign-in, and leaves the provider, too. The gateway leaves a token that was typed in as it is.
  *
  * @param tokenName Under which this tab keeps it.
  */
 export async function endSignIn(path: string, tokenName: string): Promise<void> {
   try {
     const token = sessionStorage.getItem(tokenName)
-    if (token === null || sessionStorage.getItem(SIGNED_IN) === null) return
-    sessionStorage.removeItem(SIGNED_IN)
+    if (token === null || !isOffered()) return
     const headers = { authorization: `Bearer ${token}` }
     const response = await fetch(`${path}/end`, { method: 'POST', headers, credentials: 'omit' })
     const { url }: { readonly url?: string | null } = await response.json()

@@ -3,6 +3,5 @@ const response = await fetch('token', { method: 'POST', cache: 'no-store' })
 const answer = await response.json()
 if (response.ok) {
   sessionStorage.setItem('tallygate-admin-token', answer.token)
-  sessionStorage.setItem('tallygate-signed-in', 'yes')
   location.replace('../dashboard')
 } else document.getElementById('said').textContent = answer.error.message
