@@ -15,3 +15,21 @@ export function claimAt(claims: Readonly<Record<string, unknown>>, path: ClaimPa
 export function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/**
+ * Parses JSON in which ids stand: a whole number of more digits than a number holds is a bigint. Rounded it would be another
+ * id, and that of several.
+ *
+ * @throws {SyntaxError}
+ */
+export function parseExactly(json: string): unknown {
+  return JSON.parse(json, (_name, value: unknown, { source = '' }: { readonly source?: string } = {}) => {
+    const isRounded = typeof value === 'number' && !Number.isSafeInteger(value)
+    return isRounded && /^-?[0-9]+$/.test(source) ? BigInt(source) : value
+  })
+}
+
+/** An id as text: a text, or a number as it is written; `null`: it is none. */
+export function idText(value: unknown): string | null {
+  return ['string', 'number', 'bigint'].includes(typeof value) ? `${value}` : null
+}

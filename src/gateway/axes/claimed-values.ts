@@ -1,6 +1,6 @@
 import type { Caller } from '../../call/call-ports.ts'
 import type { AxesConfig } from '../../config/yaml/axes.ts'
-import { claimAt } from '../../domain/claims.ts'
+import { claimAt, idText } from '../../domain/claims.ts'
 import { cleanValue } from './clean-value.ts'
 
 /** The values of a token's claims, each by the source that reads it; `undefined`: it has none that is read. */
@@ -30,6 +30,5 @@ export function claimedValues(axes: AxesConfig | undefined, pepper: string): Cla
 /** A text, or a number as it is written. Of a list the only element: of several, one would be a choice. */
 function textOf(claim: unknown): string | null {
   const [only, ...others] = [claim].flat()
-  if (others.length > 0) return null
-  return ['string', 'number', 'bigint'].includes(typeof only) ? `${only}` : null
+  return others.length > 0 ? null : idText(only)
 }

@@ -1,5 +1,6 @@
 import type { AxisConfig } from '../../config/yaml/axes.ts'
 import type { AxisSource } from '../../config/yaml/axis-presets.ts'
+import { idText, parseExactly } from '../../domain/claims.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import type { Admission } from '../admission/admission.ts'
 import { memberName } from '../bodies/scanned-values.ts'
@@ -122,8 +123,7 @@ function memberOf(text: string | null, member: string | null): string | null {
     return { device_id: device, account_uuid: account, session_id: session }[member] ?? null
   if (!text.startsWith('{') || text.length > MAX_OBJECT_BYTES) return null
   try {
-    const value: unknown = Object.getOwnPropertyDescriptor(JSON.parse(text), member)?.value
-    return typeof value === 'string' ? value : typeof value === 'number' ? `${value}` : null
+    return idText(Object.getOwnPropertyDescriptor(parseExactly(text), member)?.value)
   } catch {
     return null
   }

@@ -1,6 +1,6 @@
 import { errors, jwtVerify } from 'jose'
 import type { TokenIssuer } from '../../config/yaml/identity-config.ts'
-import { claimAt, isMembers } from '../../domain/claims.ts'
+import { claimAt, idText, isMembers, parseExactly } from '../../domain/claims.ts'
 import type { IssuerKeys } from './key-set.ts'
 
 /** Longer tokens are refused unread. */
@@ -109,8 +109,7 @@ export async function verifyToken(
   if (typeof subject !== 'string' || subject === '' || subject.length > MAX_TEXT) return 'subject'
   const { jti } = claims
   // A number is none by the standard, and stands in lists all the same.
-  const tokenId = ['string', 'number', 'bigint'].includes(typeof jti) ? `${jti}` : null
-  return { issuer, subject, tokenId, endsAtMs, hasKey: () => keys.has(key), claims }
+  return { issuer, subject, tokenId: idText(jti), endsAtMs, hasKey: () => keys.has(key), claims }
 }
 
 function faultOf(error: unknown): TokenFault {
@@ -138,17 +137,11 @@ function membersOf(part: string): Readonly<Record<string, unknown>> | null {
   const json = bytes.toString('utf8')
   if (!Buffer.from(json, 'utf8').equals(bytes)) return null
   try {
-    const value: unknown = JSON.parse(json, exactly)
+    const value: unknown = parseExactly(json)
     return isMembers(value) && countMembers(value) === colonsIn(json) ? value : null
   } catch {
     return null
   }
-}
-
-/** An id of more digits than a number holds would be another one, and that of several. */
-function exactly(_name: string, value: unknown, { source = '' }: { readonly source?: string } = {}): unknown {
-  const isRounded = typeof value === 'number' && !Number.isSafeInteger(value)
-  return isRounded && /^-?[0-9]+$/.test(source) ? BigInt(source) : value
 }
 
 /**

@@ -104,6 +104,14 @@ test('Claude Code says its user and session in a header, in JSON text, and in it
   expect(said(session, { body: { metadata: { user_id: '{"session_id"' } } })).toBeNull()
 })
 
+test('an id of more digits than a number holds is the one that is written, wherever it stands', () => {
+  const id = '1234567890123456789'
+  const text = `{"id":${id}}`
+  expect(said(from('{ header: x-user, member: id }'), { headers: { 'x-user': text } })).toBe(id)
+  expect(said(from('{ body: user, member: id }'), { body: { user: text } })).toBe(id)
+  expect(said(from('{ body: user.id }'), { body: `{"user":${text}}` })).toBe(id)
+})
+
 test('presets read what programs and gateways send', () => {
   const preset = (name: string) => from(`{ preset: ${name} }`)
   expect(said(preset('openai/user'), { body: { user: 'u', safety_identifier: 's' } })).toBe('s')
