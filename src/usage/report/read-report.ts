@@ -11,7 +11,14 @@ import { selectCosts } from '../costs/select-costs.ts'
 import { NO_OTHER, type OtherCosts, selectOtherCosts } from '../costs/select-other-costs.ts'
 import { selectSummarised } from '../summaries/summarised.ts'
 import { placeOf, withoutMoves } from './group-source.ts'
-import { type Interval, REPORT_SUMS, type ReportQuery, reportCursorBehind } from './report-query.ts'
+import {
+  axisAmong,
+  type Interval,
+  isClientGroup,
+  REPORT_SUMS,
+  type ReportQuery,
+  reportCursorBehind,
+} from './report-query.ts'
 import {
   fieldsAmong,
   filtersOf,
@@ -96,7 +103,7 @@ export async function readReportOn(
   const series =
     interval === null || after !== null
       ? null
-      : await readSeries(session, { ...query, interval }, known, rows)
+      : await readSeries(session, { ...query, interval }, known, { rows, isAll: next === null })
   const costs = query.costs === true ? await readCosts(session, query, rows) : null
   return { kind: 'read', tag, report: { query, asOf, totals, rows, costs, series }, next }
 }
@@ -177,11 +184,17 @@ async function readSeries(
   session: PostgresSession,
   query: ReportQuery & { readonly interval: Interval },
   known: Parameters<typeof selectSeries>[2],
-  rows: readonly ReportRow[],
+  { rows, isAll }: { readonly rows: readonly ReportRow[]; readonly isAll: boolean },
 ): Promise<NonNullable<Report['series']>> {
   const starts = startsOf(query.period, query.interval)
   const top = rows.slice(0, query.top)
-  const whole = at(await selectSeries(session, { ...query, groupBy: [] }, known, null))
+  // Groups of clients that are all shown are the whole: the rows of every client need not be read once more.
+  const areWhole =
+    isAll &&
+    top.length === rows.length &&
+    query.search === null &&
+    query.groupBy.some(isClientGroup) &&
+    axisAmong([...query.groupBy, ...query.filters.map(({ group }) => group)]) === null
   const found =
     top.length === 0
       ? []
@@ -191,6 +204,9 @@ async function readSeries(
           known,
           top.map(({ end }) => end.ids),
         )
+  const whole = areWhole
+    ? sumByStart(found)
+    : at(await selectSeries(session, { ...query, groupBy: [] }, known, null))
   const byGroup = Map.groupBy(found, ({ ids }) => ids.join('\0'))
   const groups = top.map(({ names, end }) => {
     const own = at(byGroup.get(end.ids.join('\0')) ?? [])
@@ -202,6 +218,18 @@ async function readSeries(
     ),
   )
   return { starts, groups, other }
+}
+
+function sumByStart(rows: readonly SeriesRow[]): ReadonlyMap<UtcDay, ReportSums> {
+  const sums = new Map<UtcDay, ReportSums>()
+  for (const row of rows) {
+    const before = sums.get(row.from) ?? NOTHING
+    sums.set(
+      row.from,
+      countsBy(REPORT_SUMS, (field) => before[field] + row.sums[field]),
+    )
+  }
+  return sums
 }
 
 const NOTHING: ReportSums = countsBy(REPORT_SUMS, () => 0n)
