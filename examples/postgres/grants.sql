@@ -17,6 +17,9 @@ grant insert, update on tallygate.limits, tallygate.refused_calls, tallygate.ref
 grant insert on tallygate.limit_changes to tallygate_gateway;
 grant insert, update, delete on tallygate.tried_limits to tallygate_gateway;
 grant update on tallygate.limit_version to tallygate_gateway;
+-- Groups, who is in which, and members who signed in.
+grant insert, update on tallygate.groups, tallygate.members to tallygate_gateway;
+grant insert, update, delete on tallygate.group_members to tallygate_gateway;
 -- The networks that keys are used from.
 grant insert, update on tallygate.key_networks to tallygate_gateway;
 -- That it runs, with its clock and its connections.

@@ -8,10 +8,12 @@ import { addCredit } from '../../src/corrections/adjustments.ts'
 import { rebuildDay } from '../../src/corrections/rebuild.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { createClient } from '../../src/keys/clients.ts'
+import { createGroup } from '../../src/keys/groups/groups.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
 import { findFullJournals } from '../../src/ledger/conditions/journals.ts'
 import { SILENT_LOG } from '../../src/lib/logger.ts'
 import { findReachedThresholds } from '../../src/limits/conditions/budgets.ts'
+import { signInMember } from '../../src/limits/members/sign-in-member.ts'
 import { removeLimits, setLimits } from '../../src/limits/table/change-limits.ts'
 import { raiseLimits, topUpBudget } from '../../src/limits/table/raise-limits.ts'
 import { addRefusedCalls } from '../../src/limits/table/refused-calls.ts'
@@ -64,6 +66,7 @@ test('roles with the least rights are enough, and a gateway cannot change a tota
   const counted = await deployment.counted(calls)
   expect({ ...counted, ids: [...counted.ids].sort() }).toEqual(exactly(calls))
   await expectLimitsAndAlerts(deployment)
+  await expectMember(deployment.pool)
 
   for (const statement of [
     'update tallygate.daily_usage set requests = 0',
@@ -200,4 +203,27 @@ async function sendAlerts(gateway: Postgres, worker: Postgres): Promise<void> {
   expect((await selectReceivers(gateway))[0]?.lastDelivery?.state).toBe('delivered')
   expect(await removeReceiver(gateway, added?.id ?? '', 'test')).not.toBeNull()
   await receiver.stop()
+}
+
+/** A group is made, and a member of it signs in and moves on to another one. */
+async function expectMember(pool: Postgres): Promise<void> {
+  const today = utcDayOf(Date.now())
+  const terms = { memberDays: 30, mostMembers: 1, sessionSeconds: 3_600 }
+  const person = {
+    issuer: 'https://login.example.com/',
+    subject: 'ann',
+    name: 'ann',
+    from: '::1',
+    isOwner: true,
+  }
+  for (const group of ['search', 'ads']) {
+    expect(await createGroup(pool, group, null)).toMatch(/^grp_/)
+    const policy = {
+      ...{ group, members: [group], owners: [group], mostKeys: 1, models: null },
+      memberBudgetPico: 1n,
+    }
+    expect(await signInMember(pool, { ...person, policy }, terms, 'pepper', today)).toMatchObject({
+      made: { client: 'member:ann' },
+    })
+  }
 }
