@@ -100,7 +100,7 @@ export function showBudgets(registry: Registry, select: () => Promise<readonly B
   const budgets: LastKnown<readonly BudgetUse[]> = lastKnown(select, [], BUDGETS_EACH_MS)
   new Gauge({
     name: 'tallygate_budget_used_ratio',
-    help: 'How much is spent of the ten budgets of which most is, 1: all. `client` is empty where METRICS_CLIENTS is 0.',
+    help: 'How much is spent of the ten budgets of which most is, 1: all. `client` is empty for groups, and where METRICS_CLIENTS is 0.',
     labelNames: ['limit', 'per', 'client'],
     aggregator: 'max',
     registers: [registry],
