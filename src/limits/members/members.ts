@@ -43,6 +43,12 @@ export async function countKeysOfToday(pool: Pick<Postgres, 'query'>, clientId: 
   return rows[0]?.keys ?? 0
 }
 
+/** The ids of the clients of members. */
+export async function selectMemberIds(pool: Pick<Postgres, 'query'>): Promise<ReadonlySet<string>> {
+  const { rows } = await pool.query<{ id: string }>(`select id from ${SCHEMA}.members`)
+  return new Set(rows.map(({ id }) => id))
+}
+
 /**
  * Whether a member is still what its token said when it was looked up, within a transaction that holds the lock of
  * `lockKeyVersion`: then it stays so until the transaction ends.

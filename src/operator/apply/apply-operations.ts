@@ -4,6 +4,7 @@ import type { AlertReceiver, NewReceiver } from '../../alerts/receivers.ts'
 import type { Client } from '../../keys/clients.ts'
 import type { GroupInTree } from '../../keys/groups/groups.ts'
 import type { NewKey, StoredKey } from '../../keys/keys.ts'
+import { selectMemberIds } from '../../limits/members/members.ts'
 import type { LimitDocument } from '../../limits/operations/limit-answers.ts'
 import type { TriedDocument } from '../../limits/operations/tried.ts'
 import {
@@ -147,6 +148,7 @@ export function applyChapters<Has extends ApplyPorts>(
         declared.billing === undefined
           ? []
           : ((await run(ports, 'billing.customers', {}, actor)) as readonly BillingCustomer[]),
+      members: await selectMemberIds(ports.pool),
     }
     return planApply(declared, standing, prune, ports.now())
   }

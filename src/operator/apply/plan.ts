@@ -41,6 +41,8 @@ export interface PresentState {
   /** Of the months that declared charges are of. */
   readonly charges: readonly { readonly charge: Charge }[]
   readonly customers: readonly BillingCustomer[]
+  /** Ids of the clients of members, who sign in and are declared in no file. */
+  readonly members: ReadonlySet<string>
 }
 
 export interface ApplyPlan {
@@ -119,8 +121,8 @@ export function planApply(
     )
   if (declared.billing !== undefined) planCustomers(declared.billing, standing.customers, steps, gone)
   if (declared.clients !== undefined)
-    for (const { name, disabled } of standing.clients)
-      if (!disabled && !declared.clients.some((client) => client.name === name))
+    for (const { id, name, disabled } of standing.clients)
+      if (!disabled && !standing.members.has(id) && !declared.clients.some((client) => client.name === name))
         gone.push(step('remove', 'client', name, 'clients.disable', () => ({ id: name })))
   return {
     steps: prune ? [...steps, ...gone] : steps,

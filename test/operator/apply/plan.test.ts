@@ -15,6 +15,7 @@ const NOTHING: PresentState = {
     contracts: [],
     charges: [],
     customers: [],
+    members: new Set(),
   },
 }
 
@@ -88,4 +89,14 @@ test('a limit is tried as declared, and enforced once the file does not say that
   expect(() => plan(limits(requests('60, tried: true, axis: user')), standing)).toThrow(
     /tried does not go with axis/,
   )
+})
+
+test('clients of members, whom no file declares, are not disabled', () => {
+  const there = { disabled: false, createdAt: new Date(0), group: 'search' }
+  const clients = [
+    { ...there, id: 'cli_1', name: 'member:ann@example.com' },
+    { ...there, id: 'cli_2', name: 'left' },
+  ]
+  const standing = { clients, members: new Set(['cli_1']) }
+  expect(plan('clients: []', standing, true)).toEqual([['remove', 'client', 'left', null]])
 })
