@@ -102,10 +102,13 @@ export async function signInMember(
 
 const DIGITS = 20
 
-/** Names one person of one provider for ever: an address may be given to another person. */
+/**
+ * Names one person of one provider for ever: an address may be given to another person. The issuer is compared as it is
+ * with the provider's own name: a slash behind the host says nothing.
+ */
 function digitsOf({ issuer, subject }: ArrivingMember): string {
   const digest = createHash('sha256')
-    .update(JSON.stringify([issuer, subject]))
+    .update(JSON.stringify([new URL(issuer).href, subject]))
     .digest()
   return [0, 5, 10, 15]
     .map((at) => toBase62(digest.readUIntBE(at, 5) % 62 ** 5, 5))

@@ -9,6 +9,7 @@ import { moveInto } from '../../../src/keys/groups/group-moves.ts'
 import { createGroup, findGroup } from '../../../src/keys/groups/groups.ts'
 import { openKeyDirectory } from '../../../src/keys/key-directory.ts'
 import { SILENT_LOG } from '../../../src/lib/logger.ts'
+import { signInMember } from '../../../src/limits/members/sign-in-member.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { CLIENT_OPERATIONS } from '../../../src/operator/chapters.ts'
 import { StoreClock } from '../../../src/store/processes/store-clock.ts'
@@ -354,6 +355,19 @@ test('a program of a member cannot make keys without an end', async () => {
   expect((await ask(token, 'POST', '/keys', {})).document.error.message).toContain('100 keys within a day')
   expect((await ask(token, 'POST', `/keys/${first.id}/rotate`, {})).status).toBe(409)
   expect((await ask(token, 'POST', `/keys/${first.id}/revoke`)).status).toBe(200)
+})
+
+test('an issuer that is written with a slash at its end has the same members', async () => {
+  const policy = { group: 'ads', members: [], owners: [], mostKeys: 1, models: null, memberBudgetPico: null }
+  const member = { subject: 'joe', name: 'joe', policy, isOwner: false, from: '127.0.0.1' }
+  const terms = { memberDays: 1, mostMembers: 1_000, sessionSeconds: 300 }
+  const names: string[] = []
+  for (const issuer of ['https://login.example.com', 'https://login.example.com/']) {
+    const today = utcDayOf(Date.now())
+    const arrival = await signInMember(stack.pool, { issuer, ...member }, terms, PEPPER, today)
+    names.push('made' in arrival ? arrival.made.client : arrival.refused)
+  }
+  expect(names).toEqual(['member:joe', 'member:joe'])
 })
 
 test('two browsers that sign in one new person at once make one client', async () => {
