@@ -10,8 +10,11 @@ export function createTriedCount(pool: Postgres, now: () => number): () => Promi
   return async () => {
     const startedMs = performance.now()
     if (startedMs < restsUntilMs) return
-    await countTried(pool, now())
-    const endedMs = performance.now()
-    restsUntilMs = endedMs + REST * (endedMs - startedMs)
+    try {
+      await countTried(pool, now())
+    } finally {
+      const endedMs = performance.now()
+      restsUntilMs = endedMs + REST * (endedMs - startedMs)
+    }
   }
 }
