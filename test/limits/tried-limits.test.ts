@@ -9,7 +9,7 @@ import { type LimitOrder, setLimits } from '../../src/limits/table/change-limits
 import { selectLimitChanges } from '../../src/limits/table/limit-changes.ts'
 import { rotateLimitedKey } from '../../src/limits/table/rotate-limited-key.ts'
 import { countTried } from '../../src/limits/tried/count-tried.ts'
-import { selectTriedClients, sumTriedDays } from '../../src/limits/tried/tried-days.ts'
+import { selectTriedClients, sumTriedDays, writeTriedDay } from '../../src/limits/tried/tried-days.ts'
 import { dropTried, enforceTried, selectTried, tryLimit } from '../../src/limits/tried/tried-table.ts'
 import { addCallDay, selectCallDays } from '../../src/usage/calls/call-partitions.ts'
 import { randomOf } from '../model/faults/random.ts'
@@ -178,6 +178,27 @@ test('what was refused before is not spent of a budget on later days of its peri
   for (const day of days) await countTried(pool, Date.parse(`${addDays(day, 1)}T02:00:00Z`))
   const sums = await Promise.all(days.map((day) => sumTriedDays(pool, { fromDay: day, toDay: day })))
   expect(sums.map((of) => of.get(id)?.refused)).toEqual([1, 0, 1])
+  await dropTried(pool, id)
+})
+
+test('what was spent on days whose calls are kept no more is spent of a budget all the same', async () => {
+  const { pool } = ledger
+  const { clientId } = await newClient('kept no more')
+  const [first = ''] = [...(await selectCallDays(pool))].toSorted()
+  const gone = addDays(first, -1)
+  const order = budget(10n * USD, { per: 'total', since: gone })
+  const id = (await tryLimit(pool, scopeOf(clientId), order, gone)) ?? ''
+  await countCalls(
+    [gone, first, first, first].map((day, minute) => ({
+      ...{ clientId, costPico: `${(day === gone ? 6n : 3n) * USD}` },
+      arrivedAtMs: Date.parse(`${day}T12:00:00Z`) + minute * 60_000,
+    })),
+  )
+  await writeTriedDay(pool, id, gone, new Map(), Date.parse(`${first}T02:00:00Z`))
+  await countTried(pool, Date.parse(`${first}T23:00:00Z`))
+  expect((await sumTriedDays(pool, { fromDay: first, toDay: first })).get(id)).toMatchObject({
+    ...{ calls: 3, refused: 1 },
+  })
   await dropTried(pool, id)
 })
 

@@ -26,20 +26,23 @@ export async function countTried(pool: Postgres, nowMs: number): Promise<number>
   if (tried.length === 0) return 0
   const today = utcDayOf(nowMs)
   const done = await selectDoneDays(pool)
+  const kept = [...(await selectCallDays(pool))].filter((day) => day <= today).toSorted()
   const trials: Trial[] = []
   for (const { limit, fromDay } of tried) {
     const doneDay = done.get(limit.id)
     const countFrom = doneDay === undefined ? fromDay : addDays(doneDay, 1)
-    const readFrom = countFrom > fromDay ? addDays(countFrom, -1) : countFrom
+    const wanted = countFrom > fromDay ? addDays(countFrom, -1) : countFrom
+    // Of days that are kept no more, there is still what was spent: it is of the time before the first call.
+    const readFrom = kept.find((day) => day >= wanted)
+    if (readFrom === undefined) continue
     const without = await selectClientsWithOwn(pool, limit)
     const replays = new ClientReplays(limit, readFrom, without, (clientIds, days) =>
       selectSpared(pool, limit.id, clientIds, days),
     )
     trials.push({ replays, readFrom, countFrom })
   }
-  const [first = today] = trials.map(({ readFrom }) => readFrom).toSorted()
-  const kept = [...(await selectCallDays(pool))].filter((day) => day >= first && day <= today).toSorted()
-  for (const day of kept) await countDay(pool, day, trials, nowMs)
+  const [first = addDays(today, 1)] = trials.map(({ readFrom }) => readFrom).toSorted()
+  for (const day of kept) if (day >= first) await countDay(pool, day, trials, nowMs)
   return tried.length
 }
 
