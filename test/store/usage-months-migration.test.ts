@@ -42,7 +42,7 @@ async function fill(): Promise<void> {
   )
 }
 
-async function allRows(): Promise<unknown[]> {
+async function allRows(): Promise<Record<string, unknown>[]> {
   const { rows } = await client.query<{ row: Record<string, unknown> }>(
     `select to_jsonb(u) - 'latency_buckets' as row from tallygate.daily_usage u order by day, key_id`,
   )
@@ -62,7 +62,8 @@ test('every row of every month is moved with all that it holds, zeros as nothing
   const latencies = (await client.query(histograms)).rows
   expect(latencies.length).toBeGreaterThan(20)
   await migrate(database.url, quiet)
-  expect(await allRows()).toEqual(before)
+  // Columns that came later are beside them.
+  expect(await allRows()).toMatchObject(before)
   const moved = await client.query(
     `select day, client_id, model, tallygate.latency_counts(buckets)::int[] as calls
      from tallygate.daily_latency order by 1, 2, 3`,

@@ -42,6 +42,7 @@ test('keys of two clients stay apart, wherever their names have slashes', () => 
     ],
     limits: [],
     tried: [],
+    members: new Set(),
     receivers: [],
     contracts: [],
     charges: [],
