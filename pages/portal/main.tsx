@@ -13,12 +13,16 @@ const TOKEN = 'tallygate-portal-token'
 const SIGN_IN = 'portal/sign-in'
 const api = new Api('portal/v1', TOKEN)
 
+/** Begins a token of a member, which comes of a sign-in alone: another page could have written its own into the address. */
+const OF_MEMBER = 'tgm_'
+
 /** Takes a token from behind # in the address, where no server and no log sees it, and removes it there. */
 function takeTokenOfAddress(): boolean {
   const given = new URLSearchParams(location.hash.slice(1)).get('token')
   if (given === null) return false
   history.replaceState(null, '', location.pathname + location.search)
   address.value = parseAddress('')
+  if (given.startsWith(OF_MEMBER)) return false
   api.keepToken(given)
   return true
 }

@@ -18,10 +18,14 @@ export function createKey(): string {
   return createSecret(KEY_PREFIX)
 }
 
-/** Who a token is for: an operator, or a client's page. */
-export type TokenKind = 'operator' | 'portal'
+/** Who a token is for: an operator, a client's page, or that of a member who signed in. */
+export type TokenKind = 'operator' | 'portal' | 'member'
 
-const TOKEN_PREFIXES: Readonly<Record<TokenKind, string>> = { operator: 'tga_', portal: 'tgp_' }
+const TOKEN_PREFIXES: Readonly<Record<TokenKind, string>> = {
+  operator: 'tga_',
+  portal: 'tgp_',
+  member: 'tgm_',
+}
 
 /** A new token: as a key is, under a beginning of its own, so that neither can be taken for the other. */
 export function createToken(kind: TokenKind): string {

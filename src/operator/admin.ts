@@ -84,7 +84,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
     dashboard(app, options.signIn !== undefined && options.signIn !== null)
     if (options.signIn)
       signInOperators(app, { ...options, provider: options.signIn, pool: options.polls, log: app.log })
-    const tokens = new CheckedTokens('operator', options.peppers, (digests) =>
+    const tokens = new CheckedTokens(['operator'], options.peppers, (digests) =>
       findTokenHolder(options.polls, digests),
     )
     app.register(

@@ -8,7 +8,7 @@ function checked(find: () => Promise<string | null>) {
   const clock = { ms: 0 }
   const asked: (readonly Buffer[])[] = []
   const tokens = new CheckedTokens(
-    'operator',
+    ['operator'],
     ['new', 'old'],
     async (digests) => {
       asked.push(digests)

@@ -161,3 +161,15 @@ test.each([
   )
   for (const context of [member, owner]) await context.close()
 })
+
+test('the page takes no token of a member from its address, where another page could have written it', async () => {
+  const [member, other] = [await browser.newContext(), await browser.newContext()]
+  const page = await member.newPage()
+  await signIn(page, 'bob')
+  const token = await page.evaluate<string>("sessionStorage.getItem('tallygate-portal-token')")
+  const theirs = await other.newPage()
+  await theirs.goto(`${portal}/portal#token=${token}`)
+  await theirs.getByLabel('API key').waitFor()
+  expect(await kept(theirs)).not.toContain(token)
+  for (const context of [member, other]) await context.close()
+})

@@ -29,7 +29,7 @@ export function signInMembers(app: FastifyInstance, options: MemberSignInOptions
   signInPeople(app, {
     ...options,
     place: MEMBERS,
-    tokens: 'portal',
+    tokens: 'member',
     // No server sees what stands behind #. The page fetches its token then, and nothing of it is in the address.
     landing: `${MEMBERS.home}#signed-in`,
     async admit({ subject, name, groups }, from) {

@@ -71,7 +71,7 @@ export function signIn(app: FastifyInstance, { findCaller, polls, peppers }: Sig
 /** All routes registered after this need a token of the page. */
 export function requireSignIn(app: FastifyInstance, { polls, peppers }: SignInOptions): void {
   const guesses = new Guesses(WRONG_TOKENS_A_MINUTE)
-  const tokens = new CheckedTokens('portal', peppers, (digests) => findSignedIn(polls, digests))
+  const tokens = new CheckedTokens(['portal', 'member'], peppers, (digests) => findSignedIn(polls, digests))
   app.addHook('onRequest', async (request, reply) => {
     const token = bearerOf(request)
     const wait = guesses.waitSeconds(request.ip)

@@ -18,7 +18,7 @@ interface Known<Holder> {
  * query.
  */
 export class CheckedTokens<Holder> {
-  readonly #kind: TokenKind
+  readonly #kinds: readonly TokenKind[]
   readonly #peppers: readonly string[]
   readonly #find: (digests: readonly Buffer[]) => Promise<Holder | null>
   readonly #now: () => number
@@ -30,12 +30,12 @@ export class CheckedTokens<Holder> {
    * @param now Monotonic milliseconds.
    */
   constructor(
-    kind: TokenKind,
+    kinds: readonly TokenKind[],
     peppers: readonly string[],
     find: (digests: readonly Buffer[]) => Promise<Holder | null>,
     now: () => number = () => performance.now(),
   ) {
-    this.#kind = kind
+    this.#kinds = kinds
     this.#peppers = peppers
     this.#find = find
     this.#now = now
@@ -46,12 +46,12 @@ export class CheckedTokens<Holder> {
    * one, which cannot be guessed, and few were looked up so.
    */
   mayBeAsked(token: string): boolean {
-    return this.#known.has(token) || (isTokenShaped(this.#kind, token) && this.#besideGuesses.passes())
+    return this.#known.has(token) || (this.#isShaped(token) && this.#besideGuesses.passes())
   }
 
   /** Who holds it; `null`: it is none, or not in force. Rejects where that has to be asked and cannot. */
   async find(token: string): Promise<Holder | null> {
-    if (!isTokenShaped(this.#kind, token)) return null
+    if (!this.#isShaped(token)) return null
     const known = this.#known.get(token)
     if (known !== undefined && this.#now() - known.askedAtMs < FRESH_MS) return await known.holder
     const asked = {
@@ -69,5 +69,9 @@ export class CheckedTokens<Holder> {
     })
     if (holder === null) drop()
     return holder
+  }
+
+  #isShaped(token: string): boolean {
+    return this.#kinds.some((kind) => isTokenShaped(kind, token))
   }
 }

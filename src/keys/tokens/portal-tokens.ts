@@ -45,7 +45,7 @@ export async function createPortalToken(
   { clientId, keyId, expiresInSeconds, isOfMember = false }: PortalTokenOrder,
   pepper: string,
 ): Promise<NewPortalToken | null> {
-  const token = createToken('portal')
+  const token = createToken(isOfMember ? 'member' : 'portal')
   return await inTransaction(pool, async (session) => {
     await session.query(
       `delete from ${SCHEMA}.portal_tokens where client_id = $1 and (expires_at < now() - interval '1 day'

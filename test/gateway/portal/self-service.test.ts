@@ -153,7 +153,7 @@ test('a member signs in at a real provider, makes a key that is shown once, call
   const { answer, browser } = await arrive('bob')
   expect([answer.statusCode, answer.headers.location]).toEqual([303, 'http://127.0.0.1:9/portal#signed-in'])
   const token = (await browser.takeToken()) ?? ''
-  expect(token).toMatch(/^tgp_/)
+  expect(token).toMatch(/^tgm_/)
   expect(await browser.takeToken()).toBe(null)
   expect((await ask(token, 'GET', '/account')).document).toMatchObject({
     client: 'member:bob@example.com',
