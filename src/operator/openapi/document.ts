@@ -84,7 +84,7 @@ export function buildOpenApi({ baseUrl, version }: OpenApiContext): OpenApiDocum
           type: 'http',
           scheme: 'bearer',
           description:
-            'What a key was exchanged for, or an operator made: it can read. Or what a sign-in of a member gave, with the role member or owner: tgp_...',
+            'What a key was exchanged for, or an operator made, tgp_...: it can read. Or what a sign-in of a member gave, tgm_..., with the role member or owner.',
         },
       },
     },
