@@ -10,6 +10,8 @@ export function createTriedCount(pool: Postgres, now: () => number): () => Promi
   return async () => {
     const startedMs = performance.now()
     if (startedMs < restsUntilMs) return
+    // The next job comes each minute, also while a count of very many calls is under way.
+    restsUntilMs = Number.POSITIVE_INFINITY
     try {
       await countTried(pool, now())
     } finally {

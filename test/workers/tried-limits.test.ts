@@ -28,3 +28,13 @@ test('tried limits are counted for at most a tenth of the time, also where a cou
     vi.useRealTimers()
   }
 })
+
+test('a count that takes longer than a minute has no other beside it', async () => {
+  const under = Promise.withResolvers<{ rows: [] }>()
+  const query = vi.fn(() => under.promise)
+  const count = createTriedCount({ query } as unknown as Postgres, () => 0)
+  const counts = [count(), count()]
+  expect(query).toHaveBeenCalledTimes(1)
+  under.resolve({ rows: [] })
+  await Promise.all(counts)
+})
