@@ -31,12 +31,18 @@ const record: fc.Arbitrary<CallRecord> = fc
     costPico: fc.option(fc.constantFrom('0', '1', '12345678901234567890')),
     unpricedReason: fc.constantFrom(...UNPRICED_REASONS),
     model: fc.constantFrom('a', 'b'),
+    bytes: fc.constantFrom(
+      {},
+      { requestBytes: 0, answerBytes: 0 },
+      { requestBytes: 120, answerBytes: 5_000_000_000 },
+    ),
     usage: fc.oneof(fc.constant(NO_USAGE), counts(TOKEN_CLASSES)),
     units: fc.oneof(fc.constant(NO_UNITS), counts(BILLED_UNITS)),
   })
-  .map((changes) =>
+  .map(({ bytes, ...changes }) =>
     aRecord({
       ...(changes as Partial<CallRecord>),
+      ...bytes,
       priceId: null,
       unpricedReason: changes.costPico === null ? changes.unpricedReason : undefined,
     }),

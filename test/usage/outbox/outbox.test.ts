@@ -182,6 +182,8 @@ test('an event has all columns of calls, but for its settlement, which is an eve
     ttftUs: 1_001,
     traceId: 'a'.repeat(32),
     axes: 'user=ann\n-session=s "1"',
+    requestBytes: 120,
+    answerBytes: 5_000,
   })
   const rollUp = rollUpInto()
   await rollUp(STREAM, batchOf([making]))
