@@ -21,6 +21,8 @@ export interface AxisValue {
 
 const SIGNS = { own: '', other: '~', call: '-' } as const
 const LINE = /^([-~]?)([a-z][a-z0-9_-]{0,31})=(.+)$/
+const NAMED = '[-~]?[a-z][a-z0-9_-]{0,31}=[^\\n]*'
+const ALL_NAMED = new RegExp(`^${NAMED}(?:\\n${NAMED}){0,${MAX_AXES - 1}}$`)
 const NONE: readonly AxisValue[] = []
 
 /** Values as records and `calls` have them: a line each. `undefined`: there are none. Values have no line breaks. */
@@ -39,4 +41,18 @@ export function parseAxes(text: string | null | undefined): readonly AxisValue[]
     values.set(axis, { axis, value, totals: sign === '~' ? 'other' : sign === '-' ? 'call' : 'own' })
   }
   return [...values.values()]
+}
+
+/** A text of axes with its values apart from the names, which many calls have alike. */
+export interface ShapedAxes {
+  /** The text, each line without its value. */
+  readonly shape: string
+  /** The values in their order, a line each. */
+  readonly values: string
+}
+
+/** Splits what `axesText` gave. `axes_text` of Postgres puts it together again. `null`: the text is of another form. */
+export function axesShapeOf(text: string): ShapedAxes | null {
+  if (!ALL_NAMED.test(text)) return null
+  return { shape: text.replace(/=[^\n]*/g, '='), values: text.replace(/(^|\n)[^=\n]*=/g, '$1') }
 }

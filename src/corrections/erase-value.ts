@@ -22,25 +22,29 @@ returning v.id, a.client_id`
  *
  * @param joined Where else the client of a row stands, and by what.
  * @param client The column that has it.
+ * @param shape Where names stand apart from the row's values, null where the row has both.
  */
-function eraseLines(table: string, client: string, joined = ['', '']): string {
+function eraseLines(table: string, client: string, joined = ['', ''], shape = 'null'): string {
   const [from, on] = joined
+  const text = `${SCHEMA}.axes_text(${shape}, r.axes)`
   return `
 update ${SCHEMA}.${table} r set axes = (
-  select string_agg(case
+  select string_agg(substr(case
       when line = $1 || '=' || $2 then $1 || '=(erased' || coalesce(' ' || (
         select v.id from unnest($4::text[], $5::text[]) v (id, client_id) where v.client_id = ${client}), '') || ')'
       when line in ('~' || $1 || '=' || $2, '-' || $1 || '=' || $2) then substr(line, 1, length($1) + 1) || '=(erased)'
-      else line end, chr(10) order by place)
-  from string_to_table(r.axes, chr(10)) with ordinality l (line, place))
+      else line end, case when ${shape} is null then 1 else strpos(line, '=') + 1 end), chr(10) order by place)
+  from string_to_table(${text}, chr(10)) with ordinality l (line, place))
 ${from} where ${on} r.axes is not null and ($3::text is null or ${client} = $3)
-  and string_to_array(r.axes, chr(10)) && array[$1 || '=' || $2, '~' || $1 || '=' || $2, '-' || $1 || '=' || $2]`
+  and string_to_array(${text}, chr(10)) && array[$1 || '=' || $2, '~' || $1 || '=' || $2, '-' || $1 || '=' || $2]`
 }
 
-const ERASE_CALLS = eraseLines('call_rows', 'c.client_id', [
-  `from ${SCHEMA}.call_kinds c`,
-  'c.day = r.day and c.kind = r.kind and',
-])
+const ERASE_CALLS = eraseLines(
+  'call_rows',
+  'c.client_id',
+  [`from ${SCHEMA}.call_kinds c`, 'c.day = r.day and c.kind = r.kind and'],
+  'c.axes_shape',
+)
 const ERASE_SPENDING = `delete from ${SCHEMA}.value_spending
   where axis = $1 and value = $2 and ($3::text is null or client_id = $3)`
 const ERASE_JOBS = eraseLines('objects', 'r.client_id')

@@ -72,7 +72,7 @@ export async function setCallsSettled(
   )
 }
 
-const FIELDS = keyedBy(ROW_FIELDS)
+const FIELDS = keyedBy(ROW_FIELDS.filter(({ name }) => name !== 'axes'))
 const OWN = new Map(keyedBy(OWN_FIELDS).map((column) => [column.name as string, column]))
 const TOKENS = keyedBy(TOKEN_COUNT_COLUMNS)
 const UNITS = keyedBy(UNIT_COUNT_COLUMNS)
@@ -81,13 +81,14 @@ const UNITS = keyedBy(UNIT_COUNT_COLUMNS)
  * The row as JSON, without what is null or false. Written directly: an object built from the table, for
  * `JSON.stringify`, costs twice as much.
  */
-function rowText(call: CountedCall, { kind, usageDigits, own }: KindOfCall): string {
+function rowText(call: CountedCall, { kind, usageDigits, axes, own }: KindOfCall): string {
   let text = `{"day":"${utcDayOf(call.arrivedAtMs)}","kind":${kind}`
   for (const { name, key, form } of FIELDS) {
     const value = call[name]
     if (!isAbsent(value)) text += key + valueText(form, value)
   }
   if (usageDigits !== null) text += `,"usage_digits":"${usageDigits}"`
+  if (axes !== undefined) text += `,"axes":${JSON.stringify(axes)}`
   for (const field of own) {
     const value = call[field]
     const column = OWN.get(field)

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { axesShapeOf } from '../../call/axes.ts'
 import type { CountedCall } from '../../call/call-record.ts'
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
@@ -13,6 +14,8 @@ export interface KindOfCall {
   readonly kind: string
   /** The digits of the usage, whose shape the kind has. */
   readonly usageDigits: string | null
+  /** The values on axes, whose names the kind has; or all of their text, where the kind has none. */
+  readonly axes: string | undefined
   readonly own: readonly OwnField[]
 }
 
@@ -32,6 +35,7 @@ interface Wanted {
   readonly call: CountedCall
   readonly own: readonly OwnField[]
   readonly shape: string | null
+  readonly axesShape: string | null
   readonly hash: string
   kind: string | null
 }
@@ -40,6 +44,7 @@ interface Sorted {
   readonly call: CountedCall
   wanted: Wanted
   usageDigits: string | null
+  axes: string | undefined
   /** Its own: another call of the kind may have none, where the kind has nothing. */
   own: readonly OwnField[]
 }
@@ -71,7 +76,12 @@ export async function kindsOf(
     await add(session, missing)
     missing = await find(session, missing)
   }
-  return sorted.map(({ wanted: { kind }, usageDigits, own }) => ({ kind: kind as string, usageDigits, own }))
+  return sorted.map(({ wanted: { kind }, usageDigits, axes, own }) => ({
+    kind: kind as string,
+    usageDigits,
+    axes,
+    own,
+  }))
 }
 
 function ownFieldsOf(call: CountedCall): readonly OwnField[] {
@@ -97,25 +107,38 @@ function sortCall(wanted: Map<string, Wanted>, call: CountedCall, own: readonly 
   const hasOwnUsage = call.usageRaw !== null && shaped === null && own !== OWN_FIELDS
   const owned: readonly OwnField[] = hasOwnUsage ? [...own, 'usageRaw'] : own
   const shape = shaped?.shape ?? null
-  const key = keyOf(call, day, owned, shape)
+  const named = call.axes === undefined || own === OWN_FIELDS ? null : axesShapeOf(call.axes)
+  const axesShape = named?.shape ?? null
+  const key = keyOf(call, day, owned, shape, axesShape)
   let found = wanted.get(key)
   if (found === undefined) {
-    found = { day, call, own: owned, shape, hash: hash('sha256', key).slice(0, 32), kind: null }
+    found = { day, call, own: owned, shape, axesShape, hash: hash('sha256', key).slice(0, 32), kind: null }
     wanted.set(key, found)
   }
-  return { call, wanted: found, usageDigits: shaped?.digits ?? null, own: owned }
+  const axes = named?.values ?? call.axes
+  return { call, wanted: found, usageDigits: shaped?.digits ?? null, axes, own: owned }
 }
 
 const KIND_FIELDS = keyedBy(FIELD_COLUMNS.filter(({ place, name }) => place !== 'row' && name !== 'usageRaw'))
 
-/** What names a kind. Postgres stores no text with a NUL, so that no two kinds share a key. */
-function keyOf(call: CountedCall, day: UtcDay, own: readonly OwnField[], shape: string | null): string {
+/**
+ * What names a kind. Postgres stores no text with a NUL, so that no two kinds share a key. Without names of axes it is
+ * as workers before them have it, whose rows have the names in their own text.
+ */
+function keyOf(
+  call: CountedCall,
+  day: UtcDay,
+  own: readonly OwnField[],
+  shape: string | null,
+  axesShape: string | null,
+): string {
   let key = day
   for (const { name } of KIND_FIELDS) {
     const value = isOwn(own, name) ? null : call[name]
     key += isAbsent(value) ? '\0-' : `\0=${value}`
   }
-  return shape === null ? `${key}\0-` : `${key}\0=${shape}`
+  key += shape === null ? '\0-' : `\0=${shape}`
+  return axesShape === null ? key : `${key}\0=${axesShape}`
 }
 
 function isOwn(own: readonly OwnField[], name: string): boolean {
@@ -153,6 +176,7 @@ const COLUMNS: readonly (readonly [column: string, type: string])[] = [
   ['day', 'date'],
   ['hash', 'uuid'],
   ['usage_shape', 'text'],
+  ['axes_shape', 'text'],
   ...KIND_FIELDS.map(({ column, type }) => [column, type] as const),
 ]
 
@@ -170,9 +194,10 @@ async function add(session: PostgresSession, wanted: readonly Wanted[]): Promise
   await session.query(ADD, [`[${wanted.map(kindText).join(',')}]`])
 }
 
-function kindText({ day, call, own, shape, hash }: Wanted): string {
+function kindText({ day, call, own, shape, axesShape, hash }: Wanted): string {
   let text = `{"day":"${day}","hash":"${hash}"`
   if (shape !== null) text += `,"usage_shape":${JSON.stringify(shape)}`
+  if (axesShape !== null) text += `,"axes_shape":${JSON.stringify(axesShape)}`
   for (const { name, key, form } of KIND_FIELDS) {
     const value = call[name]
     if (!isAbsent(value) && !isOwn(own, name)) text += key + valueText(form, value)

@@ -102,6 +102,7 @@ test(
     )
     console.info(`${each.toFixed(0)} bytes a value and day, ${ofCall.toFixed(1)} a call and axis`)
     expect(each).toBeLessThanOrEqual(160)
+    expect(ofCall).toBeLessThanOrEqual(25)
   },
   AN_HOUR_MS,
 )

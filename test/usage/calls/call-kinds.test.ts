@@ -32,7 +32,7 @@ async function kinds(): Promise<number> {
 /** What of each call the view says, in the order of the calls. */
 async function stored(records: readonly CallRecord[]): Promise<unknown[]> {
   const { rows } = await ledger.pool.query(
-    `select client_id, requested_model, reported_model, path, service_tier, usage_raw, status from tallygate.calls
+    `select client_id, requested_model, reported_model, path, service_tier, usage_raw, axes, status from tallygate.calls
      where call_id = any($1) order by array_position($1, call_id)`,
     [records.map(({ callId }) => callId)],
   )
@@ -47,6 +47,7 @@ const expected = (records: readonly CallRecord[]) =>
     path: record.path,
     service_tier: record.serviceTier ?? null,
     usage_raw: record.usageRaw,
+    axes: record.axes ?? null,
     status: record.status,
   }))
 
@@ -126,6 +127,7 @@ test('whatever calls have alike or apart, each is read as it was written', async
         ...(tier === null ? {} : { serviceTier: tier }),
         path: random.pick(['/v1/a', '/v1/b', '/v1/a/resp_0123456789abcdef', `/v1/${random.below(90)}`]),
         usageRaw: random.pick([null, '', '{}', '{"#":1}', `{"a":${random.below(9)}}`, `{"${name()}":1.50}`]),
+        axes: random.pick(['', 'user', 'user=a', `user=${name()}`, `~user=a\n-run=${random.below(200)}`]),
         status: random.pick([200, 200, 429]),
       })
     })
