@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import type { ReceiverSchema } from '../../src/alerts/operations.ts'
 import type { listAxes } from '../../src/corrections/operations/axes.ts'
+import type { listInvoices } from '../../src/corrections/operations/invoices.ts'
+import type { reconcileOperation } from '../../src/corrections/operations/reconcile.ts'
 import type { repriceOperation } from '../../src/corrections/operations/reprice.ts'
 import type { verifyOperation } from '../../src/corrections/operations/verify.ts'
 import type { doctorOperation, listProcesses } from '../../src/doctor/health-operations.ts'
@@ -57,6 +59,8 @@ export type Unpriced = RowOf<typeof listUnpriced>
 export type CostOfCall = RowOf<typeof explainOperation>
 export type Charge = RowOf<typeof listCharges>
 export type Contract = RowOf<typeof listContracts>
+export type InvoiceImport = RowOf<typeof listInvoices>
+export type Reconciliation = AnswerOf<typeof reconcileOperation>
 export type StatedMonth = AnswerOf<typeof showStatement>
 export type ClosedMonth = RowOf<typeof listStatements>
 export type Ledger = AnswerOf<typeof ledgerStatus>

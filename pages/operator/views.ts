@@ -6,6 +6,7 @@ import { ChargesView } from './views/charges.tsx'
 import { ClientsView } from './views/clients.tsx'
 import { Explore } from './views/explore.tsx'
 import { GroupsView } from './views/groups.tsx'
+import { InvoicesView } from './views/invoices.tsx'
 import { KeysView } from './views/keys.tsx'
 import { LedgerView } from './views/ledger.tsx'
 import { LimitsView } from './views/limits.tsx'
@@ -25,6 +26,7 @@ export const VIEWS: readonly View[] = [
   { name: 'alerts', title: 'Alerts', content: AlertsView },
   { name: 'prices', title: 'Prices', content: PricesView },
   { name: 'charges', title: 'Charges', content: ChargesView },
+  { name: 'invoices', title: 'Invoices', content: InvoicesView },
   { name: 'statements', title: 'Statements', content: StatementsView },
   { name: 'ledger', title: 'Ledger', content: LedgerView },
   { name: 'audit', title: 'Audit', content: AuditView },

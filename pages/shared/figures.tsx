@@ -56,6 +56,28 @@ export function Usd({ of }: { readonly of: number | string | null }) {
   return <span title={exactUsd(of)}>{usd(Number(of))}</span>
 }
 
+/** What is known of one thing, with its label; of what is `null` nothing is said. */
+export function Facts({
+  of,
+}: {
+  readonly of: readonly (readonly [label: string, value: string | number | null])[]
+}) {
+  return (
+    <dl class="facts">
+      {of.map(([label, value]) =>
+        value === null ? null : (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>
+              <bdi>{value}</bdi>
+            </dd>
+          </div>
+        ),
+      )}
+    </dl>
+  )
+}
+
 interface TileProps {
   readonly label: string
   readonly href?: string

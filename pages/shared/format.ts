@@ -20,6 +20,7 @@ const exact = new Intl.NumberFormat('en-US', {
   maximumFractionDigits: 12,
 })
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const month = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 const longDay = new Intl.DateTimeFormat('en-GB', {
   weekday: 'short',
   day: 'numeric',
@@ -68,6 +69,16 @@ export function bytes(size: number): string {
 /** `21 Nov`, from YYYY-MM-DD. */
 export function shortDay(text: string): string {
   return day.format(new Date(`${text}T00:00:00Z`))
+}
+
+/** `21 Nov`, or `21 Nov to 2 Dec`. */
+export function shortDays(from: string, to: string): string {
+  return from === to ? shortDay(from) : `${shortDay(from)} to ${shortDay(to)}`
+}
+
+/** `September 2026`, from YYYY-MM. */
+export function fullMonth(text: string): string {
+  return month.format(new Date(`${text}-01T00:00:00Z`))
 }
 
 /** `Sat 21 November`, from YYYY-MM-DD. */

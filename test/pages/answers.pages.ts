@@ -5,7 +5,7 @@ import { count, exactUsd, milliseconds, percent } from '../../pages/shared/forma
 import { LATENCY_BOUNDS_US } from '../../src/domain/latency.ts'
 import { firstOfMonth } from '../../src/domain/period.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
-import { type Stand, settled, signIn, startStand, UNPRICED } from './stand.ts'
+import { type Cells, rowsOf as cellsOf, type Stand, settled, signIn, startStand, UNPRICED } from './stand.ts'
 
 /** What operators ask, in ten tests. Each begins at the overview, and its figures are those of SQL over the same rows. */
 
@@ -79,21 +79,7 @@ async function select<Row extends object>(text: string, values: readonly unknown
 const region = (name: string) => page.getByRole('region', { name, exact: true })
 const tile = (name: string) => page.locator('.tile dt').getByRole('link', { name, exact: true })
 
-type Cells = Readonly<Record<string, string>>
-
-/** The rows of a card's table by its headings; money with all of its digits. */
-async function rowsOf(name: string): Promise<readonly Cells[]> {
-  return await page.evaluate<readonly Cells[]>(
-    `(() => {
-      const cards = [...document.querySelectorAll('section.card')]
-      const table = cards.find((card) => card.querySelector('h2').textContent === ${JSON.stringify(name)})
-      const headings = [...(table?.querySelectorAll('thead th') ?? [])].map((cell) => cell.textContent)
-      const textOf = (cell) => cell.querySelector('span[title]')?.title ?? cell.textContent
-      return [...(table?.querySelectorAll('tbody tr') ?? [])].map((row) =>
-        Object.fromEntries([...row.children].map((cell, place) => [headings[place], textOf(cell)])))
-    })()`,
-  )
-}
+const rowsOf = (card: string) => cellsOf(page, card)
 
 const pick = (rows: readonly Cells[], ...headings: readonly string[]) =>
   rows.map((row) => headings.map((heading) => row[heading]))

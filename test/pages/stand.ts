@@ -133,6 +133,32 @@ export async function settled(page: Page): Promise<void> {
   await expect.poll(() => page.locator('section[aria-busy=true]').count()).toBe(0)
 }
 
+export type Cells = Readonly<Record<string, string>>
+
+/** The rows of a card's table by its headings; money with all of its digits. */
+export async function rowsOf(page: Page, card: string): Promise<readonly Cells[]> {
+  return await page.evaluate<readonly Cells[]>(
+    `(() => {
+      const cards = [...document.querySelectorAll('section.card')]
+      const table = cards.find((card) => card.querySelector('h2').textContent === ${JSON.stringify(card)})
+      const headings = [...(table?.querySelectorAll('thead th') ?? [])].map((cell) => cell.textContent)
+      const textOf = (cell) => cell.querySelector('span[title]')?.title ?? cell.textContent
+      return [...(table?.querySelectorAll('tbody tr') ?? [])].map((row) =>
+        Object.fromEntries([...row.children].map((cell, place) => [headings[place], textOf(cell)])))
+    })()`,
+  )
+}
+
+/** An invoice of OpenAI with FOCUS's columns. */
+export function invoiceOf(
+  rows: readonly (readonly [day: string, usd: string, category: 'Usage' | 'Tax', meter: string])[],
+): string {
+  return [
+    'BilledCost,BillingCurrency,ChargeCategory,ChargePeriodStart,ProviderName,SkuMeter',
+    ...rows.map(([day, usd, category, meter]) => `${usd},USD,${category},${day}T00:00:00Z,OpenAI,${meter}`),
+  ].join('\n')
+}
+
 export async function violations(page: Page): Promise<readonly string[]> {
   // The policy lets no script of another run in the page; this is the debugger's way in.
   await page.evaluate(axe.source)

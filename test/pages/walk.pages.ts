@@ -3,7 +3,16 @@ import type { Locator, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { watchWire } from './chromium.ts'
-import { ADMIN_TOKEN, NAMES, type Stand, settled, signIn, startStand, violations } from './stand.ts'
+import {
+  ADMIN_TOKEN,
+  invoiceOf,
+  NAMES,
+  type Stand,
+  settled,
+  signIn,
+  startStand,
+  violations,
+} from './stand.ts'
 
 const VIEWS = [
   'overview',
@@ -16,6 +25,7 @@ const VIEWS = [
   'alerts',
   'prices',
   'charges',
+  'invoices',
   'statements?client=acme',
   'ledger',
   'audit',
@@ -29,7 +39,7 @@ beforeAll(async () => {
 })
 afterAll(() => stand?.close())
 
-/** A group in a group, with clients; a charge of a client and one of no client, and a contract. */
+/** A group in a group, with clients; charges of a client and of none, a contract, and an invoice. */
 async function organize({ clients, change }: Stand): Promise<void> {
   for (const body of [{ name: 'company' }, { name: 'engineering', into: 'company' }, { name: '<i>ops</i>' }])
     await change('groups', body)
@@ -42,6 +52,14 @@ async function organize({ clients, change }: Stand): Promise<void> {
     ...{ quantity: '50', unit: 'PTU' },
   })
   await change('contracts', { model: 'gpt-4o*', from: day, factor: '0.93', reference: 'C-1' })
+  await change('invoices', {
+    source: '<b>other</b>',
+    text: invoiceOf([
+      [day, '41207.13', 'Usage', 'gpt-4o input'],
+      [day, '12.5', 'Usage', 'o1-pro input'],
+      [day, '0.04', 'Tax', 'VAT <b>'],
+    ]),
+  })
 }
 
 const SCREENS = [

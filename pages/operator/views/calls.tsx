@@ -1,7 +1,7 @@
 import { linkTo, pathPart, type Query } from '../../shared/address.ts'
 import { address, choose } from '../../shared/context.tsx'
 import { Choice, Filter } from '../../shared/controls.tsx'
-import { DayField, Usd } from '../../shared/figures.tsx'
+import { DayField, Facts, Usd } from '../../shared/figures.tsx'
 import { count, milliseconds, moment, words } from '../../shared/format.ts'
 import { Name, Part } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
@@ -167,38 +167,30 @@ function OneCall({ id }: { readonly id: string }) {
 
 function Receipt({ call }: { readonly call: CostOfCall }) {
   const { price, components, cost_usd: cost, unpriced_reason: reason } = call
-  const facts: readonly (readonly [string, string | number | null])[] = [
-    ['Call', call.call_id],
-    ['Answer', call.response_id],
-    ['Arrived, UTC', moment(call.arrived_at)],
-    ['Client', call.client],
-    ['Upstream', `${call.upstream} (${call.provider})`],
-    ['Model', call.model],
-    ['Status', call.status],
-    ['Ended', words(call.outcome)],
-    ['Counts are', words(call.usage_source)],
-    [
-      'Priced by',
-      price === null ? null : `${price.source ?? 'the configuration'}, ${price.model ?? price.price_id}`,
-    ],
-    ['Price since', price?.from ?? null],
-    ['Tier', price?.service_tier ?? null],
-    ['Factor', price?.factor ?? null],
-  ]
   return (
     <>
-      <dl class="facts">
-        {facts.map(([label, value]) =>
-          value === null ? null : (
-            <div key={label}>
-              <dt>{label}</dt>
-              <dd>
-                <bdi>{value}</bdi>
-              </dd>
-            </div>
-          ),
-        )}
-      </dl>
+      <Facts
+        of={[
+          ['Call', call.call_id],
+          ['Answer', call.response_id],
+          ['Arrived, UTC', moment(call.arrived_at)],
+          ['Client', call.client],
+          ['Upstream', `${call.upstream} (${call.provider})`],
+          ['Model', call.model],
+          ['Status', call.status],
+          ['Ended', words(call.outcome)],
+          ['Counts are', words(call.usage_source)],
+          [
+            'Priced by',
+            price === null
+              ? null
+              : `${price.source ?? 'the configuration'}, ${price.model ?? price.price_id}`,
+          ],
+          ['Price since', price?.from ?? null],
+          ['Tier', price?.service_tier ?? null],
+          ['Factor', price?.factor ?? null],
+        ]}
+      />
       <Table
         label="Lines of its cost"
         empty={`It has no price: ${reason === null ? 'not known why' : words(reason)}.`}

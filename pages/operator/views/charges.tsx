@@ -4,7 +4,7 @@ import { linkTo, pathPart } from '../../shared/address.ts'
 import { address, choose } from '../../shared/context.tsx'
 import { Filter, optionOf } from '../../shared/controls.tsx'
 import { MonthField, Usd } from '../../shared/figures.tsx'
-import { count, shortDay, thisMonth, words } from '../../shared/format.ts'
+import { count, shortDays, thisMonth, words } from '../../shared/format.ts'
 import { Name, Part } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
 import type { Charge, Contract } from '../answers.ts'
@@ -109,7 +109,7 @@ function ChargeTable({ charges, month }: { readonly charges: readonly Charge[]; 
         {
           heading: 'Days',
           kind: 'text',
-          cell: ({ from, to }) => (from === to ? shortDay(from) : `${shortDay(from)} to ${shortDay(to)}`),
+          cell: ({ from, to }) => shortDays(from, to),
         },
         { heading: 'From', cell: () => null, kind: 'none', value: ({ from }) => from },
         { heading: 'To', cell: () => null, kind: 'none', value: ({ to }) => to },

@@ -2,8 +2,8 @@ import { Action } from '../../shared/action.tsx'
 import { linkTo, pathPart } from '../../shared/address.ts'
 import { address, choose } from '../../shared/context.tsx'
 import { Filter } from '../../shared/controls.tsx'
-import { MonthField, Usd } from '../../shared/figures.tsx'
-import { count, moment, shortDay, thisMonth, words } from '../../shared/format.ts'
+import { Facts, MonthField, Usd } from '../../shared/figures.tsx'
+import { count, moment, shortDays, thisMonth, words } from '../../shared/format.ts'
 import { Name, Part } from '../../shared/part.tsx'
 import { save, Table } from '../../shared/table.tsx'
 import type { ClosedMonth, StatedMonth } from '../answers.ts'
@@ -78,14 +78,6 @@ export function StatementsView() {
 function Statement({ stated }: { readonly stated: StatedMonth }) {
   const { statement, provisional, sha256 } = stated
   const { client, month, requests, unpriced, closed_at: closedAt } = statement
-  const facts: readonly (readonly [string, string | null])[] = [
-    ['Client', client],
-    ['State', closedAt === null ? 'open: its figures may change' : `closed ${moment(closedAt)} UTC`],
-    ['Calls', count(requests)],
-    ['Calls, USD', statement.cost_usd],
-    ['Charges, USD', statement.charges_usd ?? null],
-    ['SHA-256', sha256],
-  ]
   return (
     <>
       {provisional.length > 0 && (
@@ -95,18 +87,16 @@ function Statement({ stated }: { readonly stated: StatedMonth }) {
           ))}
         </ul>
       )}
-      <dl class="facts">
-        {facts.map(([label, value]) =>
-          value === null ? null : (
-            <div key={label}>
-              <dt>{label}</dt>
-              <dd>
-                <bdi>{value}</bdi>
-              </dd>
-            </div>
-          ),
-        )}
-      </dl>
+      <Facts
+        of={[
+          ['Client', client],
+          ['State', closedAt === null ? 'open: its figures may change' : `closed ${moment(closedAt)} UTC`],
+          ['Calls', count(requests)],
+          ['Calls, USD', statement.cost_usd],
+          ['Charges, USD', statement.charges_usd ?? null],
+          ['SHA-256', sha256],
+        ]}
+      />
       <Table
         label="Lines"
         empty="Nothing is owed for this month."
@@ -226,7 +216,7 @@ function linesOf({ lines, corrections, charges = [], carried }: StatedMonth['sta
     })),
     ...charges.map(({ service, category, from, to, reason, quantity, unit, amount_usd: amount }) => ({
       what: service,
-      detail: `${words(category)} · ${from === to ? shortDay(from) : `${shortDay(from)} to ${shortDay(to)}`} · ${reason}`,
+      detail: `${words(category)} · ${shortDays(from, to)} · ${reason}`,
       quantity: quantity === null ? '' : `${quantity} ${unit ?? ''}`,
       price: '',
       amount,

@@ -225,7 +225,7 @@ const fetchOperation = renderedOperation({
   command: { words: 'invoice fetch', print: (imported) => importedText(imported, { dry_run: false }) },
 })
 
-const listOperation = renderedOperation({
+export const listInvoices = renderedOperation({
   name: 'invoices.list',
   summary: 'Shows the reports and invoices that were taken, the newest first.',
   role: 'read',
@@ -278,5 +278,5 @@ const removeOperation = operation({
 export const INVOICE_CHAPTER: Chapter<ReconcilePorts> = {
   words: 'invoice',
   about: "The providers' own reports and invoices.",
-  operations: [importOperation, fetchOperation, listOperation, removeOperation],
+  operations: [importOperation, fetchOperation, listInvoices, removeOperation],
 }

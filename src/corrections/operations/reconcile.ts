@@ -21,9 +21,14 @@ import { renderTable } from '../../operations/table.ts'
 import { selectModelDays } from '../../usage/reconciled-use.ts'
 import { adminKeyName } from '../invoices/cost-reports.ts'
 import { BILLER_NAMES, type Biller } from '../invoices/invoice-row.ts'
-import { DIFFERENCE_REASONS, DIFFERENCES, type DifferenceSum, sizeOf } from '../invoices/match/differences.ts'
+import {
+  DIFFERENCE_REASONS,
+  DIFFERENCES,
+  type DifferenceSum,
+  isTooMuch,
+  sizeOf,
+} from '../invoices/match/differences.ts'
 import type { MatchedMonth } from '../invoices/match/match-month.ts'
-import { isTooMuch } from '../invoices/match/matches-table.ts'
 import type { ReporterName } from '../reconcile/fetch-report.ts'
 import { addFigures, differenceOf, type Figures, type ReconciledDay, reconcile } from '../reconcile/report.ts'
 
@@ -92,7 +97,7 @@ const INVOICE = z
   })
   .nullable()
 
-const reconcileOperation = renderedOperation({
+export const reconcileOperation = renderedOperation({
   name: 'reconcile',
   summary: "Holds our figures against the provider's own report, or against its invoice of a month.",
   description:

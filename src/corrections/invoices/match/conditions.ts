@@ -4,14 +4,8 @@ import { picoToUsdText } from '../../../domain/pico-usd.ts'
 import { utcDayOf } from '../../../domain/utc-day.ts'
 import type { Condition } from '../../../store/conditions/condition.ts'
 import type { Postgres } from '../../../store/connection/postgres.ts'
-import {
-  type InvoiceMatch,
-  type InvoiceState,
-  isTooMuch,
-  MOST_UNEXPLAINED,
-  recentSince,
-  selectMatches,
-} from './matches-table.ts'
+import { isTooMuch, MOST_UNEXPLAINED } from './differences.ts'
+import { type InvoiceMatch, type InvoiceState, recentSince, selectMatches } from './matches-table.ts'
 
 const NAME = 'invoices'
 const PERCENT = Number(MOST_UNEXPLAINED.thousandths) / 10

@@ -72,6 +72,20 @@ export function unexplainedIn(differences: readonly DifferenceSum[]): bigint {
     .reduce((sum, { grossPico }) => sum + grossPico, 0n)
 }
 
+/** So much of an invoice may be unexplained before it is said. */
+export const MOST_UNEXPLAINED = { thousandths: 5n, pico: 1_000_000_000_000n } as const
+
+export function isTooMuch({
+  unexplainedPico,
+  invoicedPico,
+}: {
+  readonly unexplainedPico: bigint
+  readonly invoicedPico: bigint
+}): boolean {
+  const { thousandths, pico } = MOST_UNEXPLAINED
+  return unexplainedPico > pico && unexplainedPico * 1_000n > invoicedPico * thousandths
+}
+
 export function sizeOf(pico: bigint): bigint {
   return pico < 0n ? -pico : pico
 }

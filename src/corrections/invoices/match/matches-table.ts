@@ -24,20 +24,6 @@ export interface InvoiceState extends Pick<InvoiceMatch, 'biller' | 'month'> {
   readonly match: InvoiceMatch | null
 }
 
-/** So much of an invoice may be unexplained before it is said. */
-export const MOST_UNEXPLAINED = { thousandths: 5n, pico: 1_000_000_000_000n } as const
-
-export function isTooMuch({
-  unexplainedPico,
-  invoicedPico,
-}: {
-  readonly unexplainedPico: bigint
-  readonly invoicedPico: bigint
-}): boolean {
-  const { thousandths, pico } = MOST_UNEXPLAINED
-  return unexplainedPico > pico && unexplainedPico * 1_000n > invoicedPico * thousandths
-}
-
 export async function selectMatches(pool: Postgres, since: UtcMonth): Promise<readonly InvoiceMatch[]> {
   const { rows } = await pool.query<{
     readonly biller: Biller
