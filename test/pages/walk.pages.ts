@@ -207,9 +207,10 @@ test('what is chosen is in the address: back, reload and a copied link show the 
   await page.getByText('Requests', { exact: true }).first().click()
   await page.getByLabel('By', { exact: true }).selectOption('model')
   await settled(page)
+  const sorted = page.waitForResponse((answer) => answer.url().includes('sort=errors'))
   await page.getByRole('button', { name: 'Errors' }).click()
-  await expect.poll(() => page.url()).toContain('sort=errors')
-  await settled(page)
+  // Before it is asked anew, all parts are settled as they were.
+  await sorted
   const shown = async (of: Page) => {
     await settled(of)
     return [await of.locator('tbody').allInnerTexts(), await of.locator('input:checked').count()]
@@ -221,7 +222,7 @@ test('what is chosen is in the address: back, reload and a copied link show the 
   await page.evaluate('history.back()')
   await expect.poll(() => page.url()).not.toContain('sort=errors')
   await page.evaluate('history.forward()')
-  expect(await shown(page)).toEqual(before)
+  await expect.poll(() => shown(page)).toEqual(before)
   const copy = await context.newPage()
   // Each tab signs in for itself: the token is in no storage that tabs share.
   await copy.goto(url)
