@@ -209,7 +209,7 @@ test('what is chosen is in the address: back, reload and a copied link show the 
   await settled(page)
   const sorted = page.waitForResponse((answer) => answer.url().includes('sort=errors'))
   await page.getByRole('button', { name: 'Errors' }).click()
-  // Before it is asked anew, all parts are settled as they were.
+  // Before it is asked again, all parts are settled as they were.
   await sorted
   const shown = async (of: Page) => {
     await settled(of)
