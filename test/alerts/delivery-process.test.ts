@@ -9,6 +9,7 @@ import { openPostgres, type Postgres } from '../../src/store/connection/postgres
 import { clockEnvironment } from '../clock/clock.ts'
 import { quiet } from '../rollup/records.ts'
 import { OFFLINE } from '../support/offline.ts'
+import { patienceMs } from '../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { addAccount, addBudget, addSpending } from './budget-usage.ts'
@@ -126,9 +127,11 @@ test('workers killed with -9 while they send, and a Redis that loses everything,
   })
   startWorker()
   startWorker()
-  await expect.poll(() => receiver.received.length).toBeGreaterThan(3)
+  // What a killed worker had claimed is due after 30 s, and what is due is looked for every 15 s.
+  const sentAgain = { timeout: 3 * patienceMs() }
+  await expect.poll(() => receiver.received.length, sentAgain).toBeGreaterThan(3)
   await redis.drop()
-  await expect.poll(states).toEqual({ delivered: 3 })
+  await expect.poll(states, sentAgain).toEqual({ delivered: 3 })
   expect(taken.sort((a, b) => a - b)).toEqual([50, 80, 100])
 })
 
