@@ -9,6 +9,7 @@ import { settledWithin, withinDeadline } from '../src/lib/deadline.ts'
 import type { Logger } from '../src/lib/logger.ts'
 import { repeat } from '../src/lib/repeat.ts'
 import { VERSION } from '../src/lib/version.ts'
+import { countTried } from '../src/limits/tried/count-tried.ts'
 import type { WorkerMetricsOptions } from '../src/metrics/rollup-metrics.ts'
 import { followPrices } from '../src/pricing/refresh/follow-prices.ts'
 import { NO_STORED_PRICES } from '../src/pricing/refresh/stored-prices.ts'
@@ -178,7 +179,7 @@ export function startWorkers(options: WorkersOptions): Workers {
     },
     ...alerts.jobs,
     summarise: () => sumUpDays(pool, log),
-    'tried-limits': createTriedCount(pool, clock.now),
+    'tried-limits': createTriedCount(() => countTried(pool, clock.now())),
     invoices: (_, isRepeat) =>
       takeInvoices({
         pool,

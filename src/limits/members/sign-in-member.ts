@@ -100,8 +100,6 @@ export async function signInMember(
   })
 }
 
-const DIGITS = 20
-
 /**
  * Names one person of one provider for ever: an address may be given to another person. The issuer is compared as it is
  * with the provider's own name: a slash behind the host says nothing.
@@ -110,10 +108,7 @@ function digitsOf({ issuer, subject }: ArrivingMember): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([new URL(issuer).href, subject]))
     .digest()
-  return [0, 5, 10, 15]
-    .map((at) => toBase62(digest.readUIntBE(at, 5) % 62 ** 5, 5))
-    .join('')
-    .slice(0, DIGITS)
+  return [0, 5, 10, 15].map((at) => toBase62(digest.readUIntBE(at, 5) % 62 ** 5, 5)).join('')
 }
 
 interface MemberClient {
