@@ -17,6 +17,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return await createDatabase(inject('databaseUrl'), 'test', inject('databaseTemplate'))
 }
 
+/** The same on another server than the run's. */
+export async function createTestDatabaseAt(adminUrl: string): Promise<TestDatabase> {
+  return await createDatabase(adminUrl, 'test', (await makeTemplate(adminUrl)).name)
+}
+
 /** A database without our schema, for tests of the migrations themselves. */
 export async function createEmptyDatabase(): Promise<TestDatabase> {
   return await createDatabase(inject('databaseUrl'), 'empty', 'template0')

@@ -10,6 +10,8 @@ import { readReport } from '../../../src/usage/report/read-report.ts'
 import type { ReportQuery } from '../../../src/usage/report/report-query.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../../rollup/records.ts'
+import { createTestDatabaseAt } from '../../support/servers/database.ts'
+import { startPrivatePostgres, type TestServer } from '../../support/servers/servers.ts'
 
 const CALLS = Number(process.env.AXES_CALLS ?? 1_000_000)
 const CLIENTS = 10
@@ -22,12 +24,18 @@ const DAY = utcDayOf(Date.now() - 86_400_000)
 const ARRIVED_AT_MS = Date.parse(`${DAY}T12:00:00Z`)
 const AN_HOUR_MS = 3_600_000
 
+let server: TestServer
 let ledger: LedgerDatabase
 
 beforeAll(async () => {
-  ledger = await openLedgerDatabase(RETENTION_DAYS)
+  // A transaction that other tests have open keeps dead rows on this server's pages, in each of its databases.
+  server = await startPrivatePostgres()
+  ledger = await openLedgerDatabase(RETENTION_DAYS, await createTestDatabaseAt(server.url))
 })
-afterAll(() => ledger.drop())
+afterAll(async () => {
+  await ledger?.drop()
+  await server?.stop()
+})
 
 /** Each once, and then in another order: users do not call in turn. */
 function userOf(call: number): number {
