@@ -29,26 +29,34 @@ export interface BodyEdit {
   readonly text: string
 }
 
-/** The parts of `body` with `edits` made, which do not overlap. Every other byte stays. */
+const byPlace = (a: BodyEdit, b: BodyEdit) => a.start - b.start
+
+/** `body` with `edits` made, which do not overlap. Every other byte stays. */
+export function editedBody(body: Buffer, edits: readonly BodyEdit[]): Buffer {
+  let size = body.length
+  for (const { start, end, text } of edits) size += Buffer.byteLength(text) - (end - start)
+  const edited = Buffer.allocUnsafe(size)
+  let read = 0
+  let written = 0
+  for (const { start, end, text } of edits.length > 1 ? edits.toSorted(byPlace) : edits) {
+    written += body.copy(edited, written, read, start)
+    written += edited.write(text, written)
+    read = end
+  }
+  body.copy(edited, written, read)
+  return edited
+}
+
+/** The same in parts, of a body that is too large to be copied at once. */
 export function editedParts(body: Buffer, edits: readonly BodyEdit[]): Buffer[] {
   const parts: Buffer[] = []
   let at = 0
-  for (const { start, end, text } of edits.toSorted((a, b) => a.start - b.start)) {
+  for (const { start, end, text } of edits.toSorted(byPlace)) {
     parts.push(body.subarray(at, start), Buffer.from(text))
     at = end
   }
   parts.push(body.subarray(at))
   return parts
-}
-
-/**
- * As {@link includeUsageEdit}, made.
- *
- * @returns the parts that make up the edited body; `null`: there is nothing to do.
- */
-export function spliceIncludeUsage(body: Buffer, scan: RequestScan): Buffer[] | null {
-  const edit = includeUsageEdit(scan)
-  return edit === null ? null : editedParts(body, [edit])
 }
 
 /**

@@ -3,7 +3,13 @@ import { type JsonObject, objectIn } from '../../providers/reading/json-value.ts
 import { JsonScanner, type Projection } from '../../providers/wires/json.ts'
 import type { Admission } from '../admission/admission.ts'
 import type { CallBody } from '../bodies/body-reading.ts'
-import { asksForUsage, type BodyEdit, editedParts, includeUsageEdit } from '../bodies/include-usage.ts'
+import {
+  asksForUsage,
+  type BodyEdit,
+  editedBody,
+  editedParts,
+  includeUsageEdit,
+} from '../bodies/include-usage.ts'
 import type { RequestScan } from '../bodies/request-body.ts'
 import type { RouteChoice } from '../routing/upstream-table.ts'
 
@@ -42,10 +48,8 @@ function modelEdit(
   { asked, model: sent }: RouteChoice,
 ): BodyEdit | null {
   if (model === null || sent === asked) return null
-  const prefix = model === asked ? '' : GOOGLE_PREFIX
-  return model === prefix + asked
-    ? { start: modelStart, end: modelEnd, text: JSON.stringify(prefix + sent) }
-    : null
+  const named = model === asked ? sent : model === GOOGLE_PREFIX + asked ? GOOGLE_PREFIX + sent : null
+  return named === null ? null : { start: modelStart, end: modelEnd, text: JSON.stringify(named) }
 }
 
 /** Google's libraries write it before names in bodies. */
@@ -59,12 +63,11 @@ function edit(
   asksForUsage: boolean,
   done: Done,
 ): void {
-  const parts = editedParts(plain, edits)
   if (plain.length <= WHOLE_BYTES) {
-    done(edited(body, Buffer.concat(parts), asksForUsage))
+    done(edited(body, editedBody(plain, edits), asksForUsage))
     return
   }
-  joinInSlices(admission.caller.clientId, parts, (joined) =>
+  joinInSlices(admission.caller.clientId, editedParts(plain, edits), (joined) =>
     done(admission.client.destroyed ? 'gone' : edited(body, joined, asksForUsage)),
   )
 }

@@ -10,11 +10,13 @@ export interface AttemptState {
   readonly startedAt: number
 }
 
+type Pair = readonly [name: string, value: string]
+
 /** What a routed answer says of itself, for its client. */
 export function attemptPairs(
   { upstream }: Pick<OpenCall, 'upstream'>,
   { number }: AttemptState,
-): readonly (readonly [name: string, value: string])[] {
+): readonly [Pair, Pair] {
   return [
     ['x-tallygate-upstream', upstream],
     ['x-tallygate-attempts', `${number}`],
@@ -23,5 +25,6 @@ export function attemptPairs(
 
 /** The same as names and values in turn. */
 export function attemptHeaders(call: Pick<OpenCall, 'upstream'>, attempt: AttemptState): readonly string[] {
-  return attemptPairs(call, attempt).flat()
+  const [[upstream, name], [attempts, number]] = attemptPairs(call, attempt)
+  return [upstream, name, attempts, number]
 }

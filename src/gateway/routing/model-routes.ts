@@ -34,6 +34,7 @@ export function buildRouteTable(
       const { clientId } = call.caller
       const sorted = sortedBy(rules, found, call, { circuits, quote })
       const isOpen = (route: OrderedRoute) => circuits.isOpenTo(route.upstream.name, clientId)
+      if (sorted.every(isOpen)) return sorted
       return [...sorted.filter(isOpen), ...sorted.filter((route) => !isOpen(route))]
     },
   }

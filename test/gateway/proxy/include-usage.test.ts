@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { spliceIncludeUsage } from '../../../src/gateway/bodies/include-usage.ts'
+import { editedBody, includeUsageEdit } from '../../../src/gateway/bodies/include-usage.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { UsageEventFilter } from '../../../src/gateway/proxy/usage-event-filter.ts'
 import { selectDialect } from '../../../src/providers/registry.ts'
 
 function splice(body: string): string | null {
   const bytes = Buffer.from(body)
-  const parts = spliceIncludeUsage(bytes, scanRequestBody(bytes))
-  return parts === null ? null : Buffer.concat(parts).toString()
+  const edit = includeUsageEdit(scanRequestBody(bytes))
+  return edit === null ? null : editedBody(bytes, [edit]).toString()
 }
 
 describe('asking for usage', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { editedParts, includeUsageEdit } from '../../../src/gateway/bodies/include-usage.ts'
+import { editedBody, editedParts, includeUsageEdit } from '../../../src/gateway/bodies/include-usage.ts'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { targetOf } from '../../../src/gateway/routing/call-target.ts'
 import { withModelInPath, withModelInQuery } from '../../../src/gateway/routing/splice-model.ts'
@@ -58,8 +58,9 @@ test('a body gets its model and its wish for usage in one go, at every place of 
     const usage = includeUsageEdit(scan)
     expect(scan.model).toBe('fast')
     const model = { start: scan.modelStart, end: scan.modelEnd, text: '"gpt-4o-eu"' }
-    const parts = editedParts(body, usage === null ? [model] : [model, usage])
-    expect(Buffer.concat(parts).toString()).toBe(
+    const edits = usage === null ? [model] : [model, usage]
+    expect(Buffer.concat(editedParts(body, edits)).equals(editedBody(body, edits))).toBe(true)
+    expect(editedBody(body, edits).toString()).toBe(
       body
         .toString()
         .replace('"f\\u0061st"', '"gpt-4o-eu"')

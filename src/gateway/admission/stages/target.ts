@@ -70,9 +70,10 @@ export function checkPath(
   const { route, caller, method, hasBody, candidates } = admission
   if (admission.isPathAllowed || route.needsModel) return null
   if (candidates.length > 0) {
-    const [first, ...others] = candidates.filter((one) => pathPolicy.permits(caller, method, hasBody, one))
+    const permitted = candidates.filter((one) => pathPolicy.permits(caller, method, hasBody, one))
+    const [first, ...others] = permitted
     if (first === undefined) return PATH_NOT_ALLOWED
-    takeTargets(admission, [first, ...others])
+    if (permitted.length < candidates.length) takeTargets(admission, [first, ...others])
     admission.isPathAllowed = true
     return null
   }

@@ -31,6 +31,11 @@ const READERS: ReadonlyMap<string, ReadStart> = new Map([
   ['application/json', ofJson],
 ])
 
+function readerOf(contentType: AnswerHeaders[string]): ReadStart | undefined {
+  const written = String(contentType ?? '')
+  return READERS.get(written) ?? READERS.get((written.split(';', 1)[0] ?? '').trim().toLowerCase())
+}
+
 /**
  * The start of an answer, held until it is known not to be an error: up to the end of a stream's first event, with the
  * comments before it that keep connections alive; of JSON, up to its end where it begins as errors do.
@@ -48,8 +53,7 @@ export class AnswerStart {
 
   /** `null`: it tells by its head what it is. */
   static of(status: number, headers: AnswerHeaders): AnswerStart | null {
-    const [type = ''] = String(headers['content-type'] ?? '').split(';', 1)
-    const read = READERS.get(type.trim().toLowerCase())
+    const read = readerOf(headers['content-type'])
     const coding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
     return status !== 200 || read === undefined || !isDecodable(coding) ? null : new AnswerStart(read, coding)
   }
@@ -70,7 +74,9 @@ export class AnswerStart {
   }
 
   #verdict(isWhole: boolean): StartVerdict {
-    const bytes = decodedStart(this.#coding, Buffer.concat(this.#held), MAX_BYTES)
+    const [first, ...others] = this.#held
+    const held = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#held)
+    const bytes = decodedStart(this.#coding, held, MAX_BYTES)
     return bytes === null ? 'fine' : this.#read(bytes, isWhole)
   }
 }
@@ -107,13 +113,21 @@ function ofLines(bytes: Buffer, isWhole: boolean): StartVerdict {
 /** How errors begin in JSON, without spaces: answers begin with an id, a model or a list. */
 const ERRORS_BEGIN = ['{"error":{', '{"error":"', '{"type":"error"']
 const LONGEST_BEGINNING = 64
+/** Holds a beginning, and the blanks that may stand before it. */
+const BEGINNING_BYTES = 256
 
 function ofJson(bytes: Buffer, isWhole: boolean): StartVerdict {
-  const text = bytes.toString('utf8')
-  const begins = text.trimStart().slice(0, LONGEST_BEGINNING).replace(/\s+/g, '')
-  const mayBeError = ERRORS_BEGIN.some((error) => begins.startsWith(error) || error.startsWith(begins))
-  if (!mayBeError) return 'fine'
-  return isWhole ? verdictOnJson(text, '') : null
+  if (!mayBeError(bytes)) return 'fine'
+  return isWhole ? verdictOnJson(bytes.toString('utf8'), '') : null
+}
+
+/** Most answers tell by their first bytes that they are none. */
+function mayBeError(bytes: Buffer): boolean {
+  const start = bytes.toString('utf8', 0, BEGINNING_BYTES).trimStart()
+  const isLong = start.length >= LONGEST_BEGINNING || bytes.length <= BEGINNING_BYTES
+  const trimmed = isLong ? start : bytes.toString('utf8').trimStart()
+  const begins = trimmed.slice(0, LONGEST_BEGINNING).replace(/\s+/g, '')
+  return ERRORS_BEGIN.some((error) => begins.startsWith(error) || error.startsWith(begins))
 }
 
 /** `null`: it has no data. */
