@@ -23,6 +23,7 @@ export const groq: HostedProvider = {
   credential: BEARER,
   catalog: listedAs('groq'),
   isBelowV1: true,
+  isBelowOpenAi: true,
   openAi: { takesIncludeUsage: false, isCompound: true },
   endpoints: [],
 }

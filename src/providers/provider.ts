@@ -48,6 +48,8 @@ interface ProviderFields {
   readonly ownPaths?: readonly string[]
   /** All that it serves is below `/v1`: a path of its API without that means the one with it. */
   readonly isBelowV1?: true
+  /** It has OpenAI's API below `/openai`, where OpenAI itself has nothing. */
+  readonly isBelowOpenAi?: true
   /** How usage in OpenAI's formats differs here from OpenAI's own. */
   readonly openAi: OpenAiOverrides
   /** The members that change the form of answers on all of its paths; absent: nothing that is known. */

@@ -3,7 +3,7 @@ import { ConnectionPool } from '#http-client/connection-pool.ts'
 import type { RouteConfig } from '../../config/yaml/routes.ts'
 import { ownFamily, speaks } from '../../providers/paths/family.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
-import type { Provider } from '../../providers/registry.ts'
+import { entryOf, type Provider } from '../../providers/registry.ts'
 import type { FetchedCredential } from '../credentials/fetched-credential.ts'
 import { type CallTarget, isUnder, targetOf } from './call-target.ts'
 import type { Circuits } from './circuits.ts'
@@ -68,6 +68,8 @@ function closeness(patterns: readonly string[], model: string): number {
   return best
 }
 
+const BELOW_OPENAI = /^\/openai\//i
+
 interface DefaultConfig {
   readonly defaultUpstream: string
   /** `false`: it is only the first. */
@@ -113,6 +115,12 @@ export function buildUpstreamTable(
     return best
   }
 
+  /** Without a name, below `/openai`: who has OpenAI's API there. */
+  function byPlace({ model, path }: AskedModel): Upstream | null {
+    if (model !== null || !BELOW_OPENAI.test(path) || entryOf(fallback.provider).isAnyServer) return null
+    return [fallback, ...roots].find(({ provider }) => entryOf(provider).isBelowOpenAi) ?? null
+  }
+
   /** Without a name: the one whose own API it is, then any that serves it, the default one before the others. */
   function byFamily({ model, family, path }: AskedModel): Upstream | null {
     if (model === null && family !== null && ownFamily(fallback.provider) !== family) {
@@ -146,7 +154,7 @@ export function buildUpstreamTable(
     byModel,
     choose(asked) {
       const { model } = asked
-      return (model === null ? null : byModel({ ...asked, model })) ?? byFamily(asked)
+      return (model === null ? null : byModel({ ...asked, model })) ?? byPlace(asked) ?? byFamily(asked)
     },
   }
 }

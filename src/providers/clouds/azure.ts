@@ -13,6 +13,7 @@ export const azureOpenAi: HostedProvider = {
   hosts: ['*.openai.azure.com', '*.openai.azure.us', '*.cognitiveservices.azure.com'],
   credential: keyHeader('api-key'),
   catalog: listedAs('azure'),
+  isBelowOpenAi: true,
   openAi: USAGE_IF_ASKED,
   place: { isAsked: true },
   endpoints: AZURE_ENDPOINTS,
@@ -32,6 +33,7 @@ export const azureAi: HostedProvider = {
     places: (name) => [{ providerId: 'azure', name, lists: ['azure-ai', 'azure'] }],
   },
   apis: ['openai', 'anthropic', 'cohere'],
+  isBelowOpenAi: true,
   openAi: USAGE_IF_ASKED,
   place: { isAsked: true },
   endpoints: [

@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 
-const NAMES = ['openai', 'claude', 'google', 'aws', 'llama'] as const
+const NAMES = ['openai', 'claude', 'google', 'aws', 'llama', 'groq'] as const
 type Name = (typeof NAMES)[number]
 
 const SECRET = 'words that only one provider may see'
@@ -39,6 +39,7 @@ beforeAll(async () => {
       entry('google', "provider: gemini, models: ['gemini-*']"),
       entry('aws', "provider: bedrock, models: ['amazon.*', 'anthropic.*']"),
       entry('llama', "provider: ollama, models: ['llama*']"),
+      entry('groq', "provider: groq, models: ['llama-3.1-*']"),
     ),
     write(
       'one.yaml',
@@ -115,6 +116,9 @@ test.each<readonly [Name, string, string, Sent]>([
   ['aws', 'POST', '/model/amazon.nova-lite-v1%3A0/count-tokens', { body: {} }],
   ['llama', 'POST', '/api/chat', { body: { model: 'llama3' } }],
   ['llama', 'GET', '/api/tags', {}],
+  ['groq', 'GET', '/openai/v1/models', {}],
+  ['groq', 'POST', '/openai/v1/files', { body: SECRET }],
+  ['groq', 'POST', '/openai/v1/batches', { body: { input_file_id: 'file_1' } }],
 ])('%s gets %s %s, and no other a byte', async (name, method, path, sent) => {
   expect((await send(method, path, sent)).status).toBe(200)
   expect(asked()).toEqual({ [name]: [path] })
