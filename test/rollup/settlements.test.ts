@@ -61,6 +61,8 @@ beforeEach(async () => {
     'adjustment_entries',
     'repricing_rules',
     'prices',
+    'axes',
+    'axis_usage',
   ])
 })
 
@@ -204,6 +206,24 @@ test('a job is unpriced until a call tells what it used: then that is its submit
   await rollUp([fetching('batch_1')])
   expect(await totals()).toEqual([SUBMITTED, USED, FETCHED])
   expect(await selectUnpricedUse(ledger.pool, YESTERDAY)).toEqual([])
+  await expectSound()
+})
+
+test('a job is unpriced in the totals of its submitter’s value, until it is priced there', async () => {
+  const values = async () => {
+    const { rows } = await ledger.pool.query(
+      `select v.value, u.requests::int, u.settlements::int, u.unpriced::int, u.cost_pico::float8 as cost
+       from tallygate.axis_usage u join tallygate.axis_values v on v.id = u.value_id order by v.value`,
+    )
+    return rows
+  }
+  const submitted = { value: 'ann', requests: 1, settlements: null, unpriced: 1, cost: null }
+  await rollUp([submitting('batch_1', { axes: 'user=ann' })])
+  expect(await values()).toEqual([submitted])
+
+  await rollUp([fetching('batch_1', { axes: 'user=bob' })])
+  const fetched = { value: 'bob', requests: 1, settlements: null, unpriced: null, cost: null }
+  expect(await values()).toEqual([{ ...submitted, settlements: 1, unpriced: null, cost: COST }, fetched])
   await expectSound()
 })
 
