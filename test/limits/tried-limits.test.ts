@@ -155,6 +155,19 @@ test('a default is tried on each client without one of its own, and alerts once 
   await dropTried(pool, id)
 })
 
+test('a rate counts what was used before midnight, also once that day is counted for good', async () => {
+  const { pool } = ledger
+  const { clientId } = await newClient('late')
+  const midnightMs = Date.parse(`${addDays(TODAY, -1)}T00:00:00Z`)
+  await countCalls([-10_000, 10_000].map((ms) => ({ clientId, arrivedAtMs: midnightMs + ms })))
+  const id = (await tryLimit(pool, scopeOf(clientId), requestsAMinute(1n), addDays(TODAY, -2))) ?? ''
+  for (const hours of [2, 3]) {
+    await countTried(pool, midnightMs + hours * 3_600_000)
+    expect((await sumTriedDays(pool, null)).get(id)).toMatchObject({ calls: 2, refused: 1 })
+  }
+  await dropTried(pool, id)
+})
+
 test('what was refused before is not spent of a budget on later days of its period', async () => {
   const { pool } = ledger
   const { clientId } = await newClient('prepaid')
