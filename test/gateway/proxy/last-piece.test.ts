@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import type { CallLedger } from '../../../src/call/call-ports.ts'
 import type { OpenCall } from '../../../src/call/call-record.ts'
 import { Exchange } from '../../../src/gateway/proxy/exchange.ts'
 import { dialectOf } from '../../providers/recordings/dialect-of.ts'
@@ -36,9 +37,15 @@ class Wire extends Socket {
   }
 }
 
-/** A streamed call whose answer has begun. */
-function begunCall() {
-  const services = createLooseOptions()
+/**
+ * A streamed call whose answer has begun.
+ *
+ * @param failure The journal's, as it writes the record.
+ */
+function begunCall(failure: Error | null = null) {
+  const loose = createLooseOptions()
+  const close: CallLedger['close'] = (_record, onWritten) => queueMicrotask(() => onWritten(failure, 0))
+  const services = failure === null ? loose : { ...loose, ledger: { ...loose.ledger, close } }
   const request = new IncomingMessage(new Socket())
   request.httpVersionMajor = 1
   request.httpVersionMinor = 1
@@ -128,4 +135,14 @@ test('a client gets the last piece of a stream that breaks off behind it', async
   call.onResponseError(controller, new Error('broken off'))
   await soon(() => wire.destroyed)
   expect(wire.writes.join('').endsWith(chunk(TEXT) + chunk(DONE))).toBe(true)
+})
+
+test('a stream whose record is not written is cut before its end, and so is never whole', async () => {
+  const { call, controller, push, wire, response } = begunCall(new Error('the disk is full'))
+  push(TEXT)
+  push(USAGE + DONE, true)
+  call.onResponseEnd(controller, null)
+  await soon(() => wire.destroyed || response.writableFinished)
+  expect(wire.writes.join('')).not.toContain('0\r\n\r\n')
+  expect(wire.destroyed).toBe(true)
 })
