@@ -126,6 +126,15 @@ test.each(LEVELS)('all of four levels have to grant, and $id is named where it i
   expect(await admit(fleet.first, userCall('ann'))).toMatchObject({ error: 'budget_exceeded', limitId: id })
 })
 
+test.each([null, 'user'])('a limit of a group holds in the groups within it, axis %s', async (axis) => {
+  const fleet = fleetOf([limitOf('division', { clientId: null, groupId: 'division', axis })])
+  await spend(fleet, 'ann', USD, 1)
+  expect(await admit(fleet.first, userCall('ann'))).toMatchObject({
+    error: 'budget_exceeded',
+    limitId: 'division',
+  })
+})
+
 test('of several that are spent the one of which least is left is named', async () => {
   const fleet = fleetOf(LEVELS.map((limit) => ({ ...limit, amount: limit.id === 'team' ? CENT : USD })))
   await spend(fleet, 'ann', 2n * USD, 1)
