@@ -8,11 +8,14 @@ export interface Mutant {
   readonly replace: string
   /** What a user would get. */
   readonly says: string
+  /** The file that sees it, where the unit tests of its area do not. */
+  readonly test?: string
 }
 
-/** Mutants of one part of the product, and the tests that look at it first: files or folders. */
+/** Mutants of one part of the product. */
 export interface Area {
   readonly name: string
+  /** Files or folders whose unit tests look at it first. */
   readonly tests: readonly string[]
   readonly mutants: readonly Mutant[]
 }

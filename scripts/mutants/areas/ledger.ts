@@ -23,26 +23,53 @@ export const ledger: Area = {
       find: '      if (moves.length > 0) await moveOffsets(session, moves)\n',
       replace: '',
       says: 'what was counted is counted again after a restart',
+      test: 'test/rollup/roll-up.test.ts',
     },
     {
       find: 'waits.has(entry) ? [] : [entry.id]',
       replace: '[entry.id]',
       says: 'what waits behind a gap is deleted',
+      test: 'test/rollup/roll-up.test.ts',
     },
     {
       find: 'if (letters.length > 0) {',
       replace: 'if (letters.length > 1) {',
       says: 'a record that Postgres refuses disappears',
+      test: 'test/rollup/roll-up.test.ts',
     },
     {
       find: 'if (created.length > 0) unspent.delete(keyOf(name))',
       replace: 'if (created.length > 0) continue',
       says: 'a response that is fetched is counted again',
+      test: 'test/rollup/roll-up.test.ts',
     },
     {
       find: 'isOwn || unspent.delete(keyOf(name)) ? record : withoutUsage(record)',
       replace: 'isOwn || unspent.has(keyOf(name)) ? record : withoutUsage(record)',
       says: 'a response that is fetched twice is counted twice',
+      test: 'test/rollup/roll-up.test.ts',
+    },
+    {
+      find: "day, clientId, axis, value: totals === 'other' ? OTHER_VALUES : value }",
+      replace: 'day, clientId, axis, value }',
+      says: 'a client fills the totals with values that it makes up',
+      test: 'test/rollup/axes.test.ts',
+    },
+    {
+      find: '  for (const call of settled) for (const total of totalsOf(call)) takeSettled(total)\n',
+      replace: '',
+      says: "a job that reported its use stays unpriced in its value's totals",
+      test: 'test/rollup/settlements.test.ts',
+    },
+    {
+      find: 'if (number > afterSlot) rows.push(',
+      replace: 'if (number > afterSlot + 1) rows.push(',
+      says: 'a call under way in a gateway that is killed is not counted',
+    },
+    {
+      find: 'this.#moveSent(Math.max(this.#rewindTo, this.#committed))',
+      replace: 'this.#moveSent(Math.max(this.#sent, this.#committed))',
+      says: 'what Redis lost is not sent again',
     },
   ],
 }

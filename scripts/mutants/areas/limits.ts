@@ -2,7 +2,7 @@ import type { Area } from '../mutant.ts'
 
 export const limits: Area = {
   name: 'limits',
-  tests: ['test/limits', 'test/gateway/limits', 'test/gateway/admission', 'test/gateway/access'],
+  tests: ['test/limits', 'test/gateway/limits'],
   mutants: [
     {
       find: 'holding.needOf(call.estimatedTokens) <= holding.ceiling',
@@ -53,11 +53,48 @@ export const limits: Area = {
       find: '    return unpriced(model)\n',
       replace: '    return null\n',
       says: 'a model without a price passes a hard budget',
+      test: 'test/gateway/limits/doors.test.ts',
     },
     {
       find: '!scan.duplicateModel && !scan.namesOtherModels)\n  return isSure ? null : UNREADABLE',
       replace: '!scan.namesOtherModels)\n  return isSure ? null : UNREADABLE',
       says: "a key's list of models is passed by naming two",
+      test: 'test/gateway/access/key-models.test.ts',
+    },
+    {
+      find: 'const toDay = last < span.to_day ? last : span.to_day',
+      replace: 'const toDay = last',
+      says: 'a group pays for a client that has left it',
+      test: 'test/limits/group-budgets.test.ts',
+    },
+    {
+      find: '    for (const groupId of groups) {\n      if (this.#ofGroups',
+      replace: '    for (const groupId of groups.slice(0, 1)) {\n      if (this.#ofGroups',
+      says: "a group's limit does not hold in the groups within it",
+    },
+    {
+      find: 'c.axis = a.axis and c.value = a.value',
+      replace: 'c.axis = a.axis',
+      says: 'a budget of one value is spent by all values',
+      test: 'test/limits/value-budgets.test.ts',
+    },
+    {
+      find: 'const routes = shapes.some(({ ofModel }) => ofModel) ? [ROUTES] : []',
+      replace: 'const routes: string[] = []',
+      says: "a route's budget is never spent",
+      test: 'test/limits/spent.test.ts',
+    },
+    {
+      find: 'const wanted = countFrom > fromDay ? addDays(countFrom, -1) : countFrom',
+      replace: 'const wanted = countFrom',
+      says: 'a tried limit loses at midnight what was used of it',
+      test: 'test/limits/tried-limits.test.ts',
+    },
+    {
+      find: 'o.settled_at is null and o.deleted_at is null and o.created_at >=',
+      replace: 'o.settled_at is null and o.created_at >=',
+      says: 'a batch that is deleted is not charged',
+      test: 'test/limits/spent.test.ts',
     },
   ],
 }

@@ -2,7 +2,7 @@ import type { Area } from '../mutant.ts'
 
 export const pricing: Area = {
   name: 'pricing',
-  tests: ['test/pricing'],
+  tests: ['test/pricing', 'test/gateway/proxy/finalize-call.test.ts'],
   mutants: [
     {
       find: '      output +\n      cacheRead +\n',
@@ -38,6 +38,23 @@ export const pricing: Area = {
       find: 'return whole === null || whole <= inParts ? null : whole - inParts',
       replace: 'return whole',
       says: 'what a part of a session is billed by is billed twice',
+    },
+    {
+      find: 'const call = { ...before.context.call, upstream, provider, path, requestedModel }',
+      replace: 'const call = { ...before.context.call, path, requestedModel }',
+      says: 'a call costs what the target that failed would have',
+      test: 'test/gateway/routes/routes.test.ts',
+    },
+    {
+      find: '    if (use !== null && (willRetry || isLeft || attempt.status === null)) this.#uses.push(use)\n',
+      replace: '',
+      says: 'what a target that was given up bills is free',
+      test: 'test/gateway/routes/routes.test.ts',
+    },
+    {
+      find: "const atMs = endpoint.responseUse === 'fetched' ? submittedAtMs(call, observed) : call.arrivedAtMs",
+      replace: 'const atMs = call.arrivedAtMs',
+      says: 'a batch costs what it would on the day that it is fetched',
     },
   ],
 }

@@ -2,7 +2,7 @@ import type { Area } from '../mutant.ts'
 
 export const proxy: Area = {
   name: 'proxy',
-  tests: ['test/gateway/proxy', 'test/gateway/clients/transparency.test.ts', 'test/gateway/upstreams'],
+  tests: ['test/gateway/proxy'],
   mutants: [
     {
       find: 'if ((meaning & (NOT_UPSTREAM | ENDS_HERE)) !== 0) {',
@@ -28,6 +28,7 @@ export const proxy: Area = {
       find: '        if (hasType) continue\n',
       replace: '',
       says: 'an upstream reads another type than the gateway',
+      test: 'test/gateway/access/forms.test.ts',
     },
     {
       find: '    if (ofClient >= maxPerClient) return true\n',
@@ -43,6 +44,25 @@ export const proxy: Area = {
       find: 'return sendsProof(method) ? credentialOf(route.upstream) : null',
       replace: 'return credentialOf(route.upstream)',
       says: "TRACE shows a client the provider's key",
+      test: 'test/gateway/access/smuggling.test.ts',
+    },
+    {
+      find: '      cutAnswer(response)\n      return\n    }\n    if (upstreamError',
+      replace: '    }\n    if (upstreamError',
+      says: 'a client has a whole answer that is not counted',
+      test: 'test/gateway/proxy/last-piece.test.ts',
+    },
+    {
+      find: '      if (this.#headWritten) this.#cut()\n',
+      replace: '      if (this.#headWritten) response.end()\n',
+      says: 'an answer that broke off looks whole',
+      test: 'test/gateway/upstreams/upstream-failures.test.ts',
+    },
+    {
+      find: 'return !runsOn || !attempt.isBegun',
+      replace: 'return true',
+      says: 'work that goes on behind its answer is begun at two targets',
+      test: 'test/gateway/routes/broken-routes.test.ts',
     },
   ],
 }
