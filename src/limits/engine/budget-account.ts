@@ -177,6 +177,8 @@ export class BudgetAccount {
   /** Milliseconds since 1970; without an end for a budget of all time, and long begun. */
   readonly beganAtMs: number
   readonly endsAtMs: number
+  /** Whether this process has heard of the period since it began. Others may have dropped what was counted before that. */
+  readonly isKnownFromStart: boolean
   /** The limit, as of the last check of the clock: it may be raised for a while. */
   amount: bigint
   /** What was recorded here since this account began: costs, and what jobs reserve. */
@@ -212,7 +214,7 @@ export class BudgetAccount {
   #sharedOfMs = Number.NaN
   #sharedOfAmount = 0n
 
-  constructor(limit: Limit, { fromDay, toDay }: PeriodDays, amount: bigint) {
+  constructor(limit: Limit, { fromDay, toDay }: PeriodDays, amount: bigint, openedAtMs: number) {
     this.key = accountKey(limit.id, fromDay)
     this.limitId = limit.id
     this.limit = limit
@@ -220,6 +222,7 @@ export class BudgetAccount {
     this.toDay = toDay
     this.beganAtMs = toDay === null ? Number.NEGATIVE_INFINITY : Date.parse(`${fromDay}T00:00:00Z`)
     this.endsAtMs = toDay === null ? Number.POSITIVE_INFINITY : Date.parse(`${toDay}T00:00:00Z`) + 86_400_000
+    this.isKnownFromStart = openedAtMs < this.beganAtMs
     this.amount = amount
   }
 

@@ -279,7 +279,8 @@ export class LimitedSubject {
     const key = accountKey(limit.id, period.fromDay)
     const known = this.accounts.get(key)
     if (known !== undefined) return known
-    const account = new BudgetAccount(limit, period, amountAt(limit, this.#wallNow()))
+    const wallMs = this.#wallNow()
+    const account = new BudgetAccount(limit, period, amountAt(limit, wallMs), wallMs)
     this.accounts.set(key, account)
     this.#answer(account)
     return account

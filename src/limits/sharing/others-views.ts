@@ -5,7 +5,10 @@ import { type AccountShare, isAllCounted } from './gateway-field.ts'
 import { DEAD_MS, type KnownGateway, type KnownGateways, SILENT_MS } from './known-gateways.ts'
 import type { SharedSnapshot } from './spent-snapshots.ts'
 
-/** So long after a period began, it needs no reading of Postgres: nothing was spent then, and all is reported. */
+/**
+ * So long after a period began, a gateway that has heard of it since then needs no reading of Postgres: nothing was spent
+ * before, and all is reported.
+ */
 const YOUNG_MS = 3_600_000
 
 /**
@@ -32,7 +35,7 @@ export function viewSpent(
     if (view?.isExact === true) return view
     if (view !== null && (cautious === null || view.base < cautious.base)) cautious = view
   }
-  const isYoung = wallMs < account.beganAtMs + YOUNG_MS
+  const isYoung = account.isKnownFromStart && wallMs < account.beganAtMs + YOUNG_MS
   return isYoung ? viewOf(account, null, others, nowMs) : cautious
 }
 
