@@ -37,7 +37,7 @@ const REMIND_MS = KEEP_VALUE_MS / 3
 
 /** The clients that this process has something of in memory: what of them is reported, read, and waited for. */
 export class SubjectsAtWork {
-  readonly presence = new RedisPresence()
+  readonly presence = new RedisPresence(() => this.#reportAll())
   readonly subjects = new Map<string, SubjectEntry>()
   readonly #options: LimitEngineOptions
   readonly #reader: SnapshotReader
@@ -82,9 +82,8 @@ export class SubjectsAtWork {
     })
     this.#lives = new GatewayLives(options.lifeSigns, options.now, () => this.#reportAll())
     const onPeers = (hadPeers: boolean) => hadPeers || this.presence.isAlone()
-    options.hadPeers().then(onPeers, () => {
-      // Not known, so there may be some.
-    })
+    // Where it is not known, there may be some.
+    options.hadPeers().then(onPeers, () => {})
   }
 
   /** Calls that wait now. */
@@ -345,7 +344,8 @@ export class SubjectsAtWork {
       const askedAtMs = now()
       const { beganMs, ageMs } = await store.keptSince()
       presence.answered()
-      if (presence.keeps(beganMs, ageMs, askedAtMs, now()) || wasAway) this.#reportAll()
+      presence.keeps(beganMs, ageMs, askedAtMs, now())
+      if (wasAway) this.#reportAll()
     } catch {
       presence.failed()
     }

@@ -24,6 +24,12 @@ export class RedisPresence {
   #askedAtMs = Number.NEGATIVE_INFINITY
   /** When it was asked what it answered last. */
   #confirmedAtMs = Number.NEGATIVE_INFINITY
+  readonly #onLost: () => void
+
+  /** @param onLost It was flushed: all has to be reported again, whichever answer shows that first. */
+  constructor(onLost: () => void = () => {}) {
+    this.#onLost = onLost
+  }
 
   answered(): void {
     this.exchanges += 1
@@ -55,16 +61,17 @@ export class RedisPresence {
    * What Redis keeps began then, and so long ago.
    *
    * @param askedAtMs When it was asked that.
-   * @returns Whether it is not what it was: it was flushed.
    */
-  keeps(beganMs: number, ageMs: number, askedAtMs: number, nowMs: number): boolean {
+  keeps(beganMs: number, ageMs: number, askedAtMs: number, nowMs: number): void {
     this.#confirmedAtMs = askedAtMs
-    if (this.#beganMs === beganMs) return false
+    if (this.#beganMs === beganMs) return
     const isFirst = this.#beganMs === null
     this.#beganMs = beganMs
     if (isFirst) this.wholeSinceMs = this.#hasPeers ? nowMs : Number.NEGATIVE_INFINITY
-    else this.wholeSinceMs = Math.max(this.wholeSinceMs, nowMs - ageMs)
-    return !isFirst
+    else {
+      this.wholeSinceMs = Math.max(this.wholeSinceMs, nowMs - ageMs)
+      this.#onLost()
+    }
   }
 
   /** Whether all that gateways hold is known since then, so that more may be taken. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { LimitTable } from '../../../src/limits/directory/limit-table.ts'
 import type { LimitEngine } from '../../../src/limits/engine/limit-engine.ts'
 import { type Answer, admit, callOf, Fleet, held, limitOf, settled, USD } from './fakes.ts'
 
@@ -42,9 +43,9 @@ async function fleetWithUse(sequences: number[], whenAlone: 'refuse' | 'share' =
 }
 
 /** What becomes of a call within 6 s. */
-async function within(fleet: Fleet, gateway: LimitEngine, pico: bigint): Promise<Answer> {
+async function within(fleet: Fleet, gateway: LimitEngine, pico: bigint, axes?: string): Promise<Answer> {
   let answer: Answer
-  void Promise.resolve(gateway.admit(callOf({ estimatedPico: pico }))).then((value) => {
+  void Promise.resolve(gateway.admit(callOf({ estimatedPico: pico, axes }))).then((value) => {
     answer = value
   })
   await settled()
@@ -238,4 +239,20 @@ test("a Redis that drops a client's hash alone, as one that evicts keys does, gi
   fleet.redis.hashes.clear()
   expect(await within(fleet, one, 50n * CENT)).toMatchObject({ error: expect.any(String) })
   held(await within(fleet, one, 30n * CENT))
+})
+
+test('what is not counted of a user without calls is reported again after FLUSHALL, though calls go on', async () => {
+  const table = new LimitTable()
+  table.update([{ id: 'each', limit: limitOf('each', { axis: 'user' }) }])
+  const fleet = new Fleet([limitOf('b', { amount: 100n * USD })], 2)
+  fleet.others = table.others
+  const [one, other] = two(fleet)
+  const ofAnn = held(await within(fleet, one, CENT, 'user=ann'))
+  ofAnn.settle([{ model: 'm', costPico: USD, tokens: 1, cachedTokens: 0 }], 1)
+  ofAnn.release()
+  await fleet.pass(5_000)
+  fleet.redis.flush()
+  for (let calls = 0; calls < 3; calls += 1) held(await within(fleet, one, CENT, 'user=bob')).release()
+  await fleet.pass(3_000)
+  expect(await within(fleet, other, CENT, 'user=ann')).toMatchObject({ error: 'budget_exceeded' })
 })
