@@ -94,19 +94,22 @@ export class LimitedSubject {
       if (limit === undefined || limit.isSoft) this.accounts.delete(key)
       else account.limit = limit
     }
-    this.#table = this.#makeTable()
-    this.#recordTable = this.#makeRecordTable()
+    this.#makeTables()
     this.checkClock(this.#wallNow())
   }
 
   /** What depends on the time of day: raises begin and end, and so do periods. */
   checkClock(wallMs: number): void {
     for (const holding of this.rates.values()) holding.amount = Number(amountAt(holding.limit, wallMs))
+    let isDropped = false
     for (const [key, account] of this.accounts) {
       account.setAmount(amountAt(account.limit, wallMs))
       const isOver = wallMs > account.endsAtMs + KEEP_ACCOUNT_MS
-      if (isOver && account.reserved === 0n && account.costs.size === 0) this.accounts.delete(key)
+      if (isOver && account.reserved === 0n && account.costs.size === 0)
+        isDropped = this.accounts.delete(key) || isDropped
     }
+    // They know accounts of the day that was asked for last, and a clock that is set back asks for it again.
+    if (isDropped) this.#makeTables()
   }
 
   /** The accounts of now, and of the periods that begin soon. */
@@ -284,6 +287,11 @@ export class LimitedSubject {
     this.accounts.set(key, account)
     this.#answer(account)
     return account
+  }
+
+  #makeTables(): void {
+    this.#table = this.#makeTable()
+    this.#recordTable = this.#makeRecordTable()
   }
 
   /** The same one where names of models decide nothing. */

@@ -3,6 +3,7 @@ import { LimitTable } from '../../../src/limits/directory/limit-table.ts'
 import type { CallToLimit } from '../../../src/limits/engine/limiter.ts'
 import { admit, callOf, Fleet, held, limitOf, USD } from './fakes.ts'
 
+const CENT = USD / 100n
 const SPENT = {
   error: 'budget_exceeded',
   detail: { message: expect.stringContaining('is spent: 1 USD') },
@@ -48,4 +49,17 @@ test('a client that has spent the budget of a day has it not again after Redis w
   fleet.redis.flush()
   await fleet.pass(10_000)
   for (const gateway of fleet.gateways) expect(await admit(gateway, call())).toMatchObject(SPENT)
+})
+
+test('a period goes on after a clock that was ahead is set back', async () => {
+  const fleet = new Fleet([limitOf('b')])
+  const call = () => callOf({ arrivedAtMs: fleet.clock.wallMs, estimatedPico: CENT })
+  held(await admit(fleet.first, call())).release()
+  await fleet.pass(5_000)
+  fleet.clock.wallMs += 20 * 3_600_000
+  await fleet.pass(5_000)
+  fleet.clock.wallMs -= 20 * 3_600_000
+  await fleet.pass(2_000)
+  await spend(fleet, call())
+  expect(await admit(fleet.first, call())).toMatchObject(SPENT)
 })
