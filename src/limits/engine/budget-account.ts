@@ -247,8 +247,16 @@ export class BudgetAccount {
   setAmount(pico: bigint): void {
     const less = pico < this.amount ? this.amount - pico : 0n
     this.amount = pico
-    this.ceiling -= less
-    this.confirmed -= less
+    this.ceiling = lessOf(this.ceiling, less)
+    this.confirmed = lessOf(this.confirmed, less)
+  }
+
+  /** Redis has taken it. @param ofAmount The amount that it was planned of, which may have been lowered since. */
+  confirm(ceiling: bigint, lowAt: bigint, ofAmount: bigint): void {
+    this.confirmed = ofAmount > this.amount ? lessOf(ceiling, ofAmount - this.amount) : ceiling
+    this.ceiling = this.confirmed
+    this.lowAt = lowAt
+    this.reported = this.sent
   }
 
   /**
@@ -307,6 +315,11 @@ export class BudgetAccount {
         this.counted.set(id, counted + pico)
     }
   }
+}
+
+/** Never below 0: others could not read it, and would count nothing of this gateway. */
+function lessOf(pico: bigint, less: bigint): bigint {
+  return pico > less ? pico - less : 0n
 }
 
 export function accountKey(limitId: string, fromDay: UtcDay): string {

@@ -100,7 +100,7 @@ export class LimitedSubject {
 
   /** What depends on the time of day: raises begin and end, and so do periods. */
   checkClock(wallMs: number): void {
-    for (const holding of this.rates.values()) holding.amount = Number(amountAt(holding.limit, wallMs))
+    for (const holding of this.rates.values()) holding.setAmount(Number(amountAt(holding.limit, wallMs)))
     let isDropped = false
     for (const [key, account] of this.accounts) {
       account.setAmount(amountAt(account.limit, wallMs))

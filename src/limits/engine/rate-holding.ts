@@ -56,6 +56,20 @@ export class RateHolding {
     this.#pending = this.kind === 'tokens' ? new SlidingWindow() : null
   }
 
+  /** Brings in the limit of now: of one that was lowered less is held at once, also while Redis is away. */
+  setAmount(amount: number): void {
+    this.amount = amount
+    this.ceiling = Math.min(this.ceiling, amount)
+    this.confirmed = Math.min(this.confirmed, amount)
+  }
+
+  /** Redis has taken it. */
+  confirm(ceiling: number, lowAt: number): void {
+    this.confirmed = Math.min(ceiling, this.amount)
+    this.ceiling = this.confirmed
+    this.lowAt = lowAt
+  }
+
   used(nowMs: number): number {
     return this.window === null ? this.running : this.window.used(nowMs)
   }

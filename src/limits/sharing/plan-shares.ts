@@ -29,8 +29,13 @@ export interface PlannedShare<Holding, Amount> {
   readonly wants: boolean
 }
 
+interface PlannedPico extends PlannedShare<BudgetAccount, bigint> {
+  /** The budget, as it is now. */
+  readonly ofAmount: bigint
+}
+
 export interface SharePlan {
-  readonly accounts: readonly PlannedShare<BudgetAccount, bigint>[]
+  readonly accounts: readonly PlannedPico[]
   readonly rates: readonly PlannedShare<RateHolding, number>[]
 }
 
@@ -72,15 +77,15 @@ export function planShares(
   for (const call of waiting) planCall(call, subject, accounts, rates, isSettled, nowMs)
   return {
     accounts: [...accounts].map(([holding, { planned, room, wants }]) => {
-      const { view, used, confirmed } = holding
+      const { view, used, confirmed, amount: ofAmount } = holding
       if (!isSettled) {
         // What calls that run need beyond it was never granted, and is not now.
         const ceiling = confirmed > used && isIdle ? used : confirmed
-        return { holding, ceiling, lowAt: ceiling, wants }
+        return { holding, ceiling, lowAt: ceiling, ofAmount, wants }
       }
       const gateways = isIdle || wants || view === null || view.wants ? 0 : view.gateways + 1
       const { ceiling, chunk } = shareOfPico(used, room, planned, gateways)
-      return { holding, ceiling, lowAt: ceiling - chunk / 2n, wants }
+      return { holding, ceiling, lowAt: ceiling - chunk / 2n, ofAmount, wants }
     }),
     rates: [...rates].map(([holding, { planned, room, wants }]) => {
       const gateways = isIdle || wants || holding.others.wants ? 0 : holding.others.gateways + 1

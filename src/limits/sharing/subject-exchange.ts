@@ -150,17 +150,9 @@ export class SubjectExchange {
     if (writes[2] === SNAPSHOTS_FIELD) this.#snapshotsText = writes[3] ?? ''
     this.reportedAtMs = sentAtMs
     subject.gateways.written(sentAtMs)
-    for (const { holding, ceiling, lowAt } of plan.accounts) {
-      holding.confirmed = ceiling
-      holding.ceiling = ceiling
-      holding.lowAt = lowAt
-      holding.reported = holding.sent
-    }
-    for (const { holding, ceiling, lowAt } of plan.rates) {
-      holding.confirmed = ceiling
-      holding.ceiling = ceiling
-      holding.lowAt = lowAt
-    }
+    for (const { holding, ceiling, lowAt, ofAmount } of plan.accounts)
+      holding.confirm(ceiling, lowAt, ofAmount)
+    for (const { holding, ceiling, lowAt } of plan.rates) holding.confirm(ceiling, lowAt)
   }
 
   #learn({ fields, redisMs }: ExchangeReply): void {
