@@ -115,6 +115,7 @@ export class HeldReservation implements Reservation {
     this.#producer = producer
     this.#now = now
     this.#keeper = keeper
+    subject.running += 1
     const pico = picoOf(call.estimatedPico)
     this.#pico = pico
     const { rates } = limits
@@ -201,6 +202,7 @@ export class HeldReservation implements Reservation {
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
+    this.#subject.running -= 1
     if (!this.#isSettled) this.#giveBackMoney()
     const { rates } = this.#limits
     for (let at = 0; at < rates.length; at += 1) {

@@ -38,6 +38,8 @@ export class LimitedSubject {
   /** Monotonic milliseconds. When the newest of them was heard of, and the last one that could not be used. */
   snapshotAtMs = Number.NEGATIVE_INFINITY
   #regressedSinceMs: number | null = null
+  /** Calls that run. This object learns what they will have cost, and which models they ran. */
+  running = 0
   #table: CallLimitsTable
   /** By what was recorded: it is charged to the accounts that Postgres adds it to, whatever its call was named. */
   #recordTable: CallLimitsTable
@@ -184,6 +186,7 @@ export class LimitedSubject {
 
   /** Whether nothing would be lost with this object while no call waits: all that it held is over, or counted by Postgres. */
   isIdle(nowMs: number): boolean {
+    if (this.running > 0) return false
     for (const holding of this.rates.values()) if (holding.used(nowMs) > 0) return false
     for (const { reserved, costs } of this.accounts.values())
       if (reserved > 0n || costs.size > 0) return false

@@ -133,6 +133,17 @@ test('a name by which a limited model answers has the limits of that model from 
   })
 })
 
+test('what a call ran that named another model is known, however long it took', async () => {
+  const fleet = new Fleet([limitOf('b', { model: 'dear' })])
+  const auto = callOf({ model: 'auto', estimatedPico: 1n })
+  const long = held(await admit(fleet.first, auto))
+  await fleet.pass(120_000)
+  long.settle([{ model: 'dear', costPico: USD, tokens: 10, cachedTokens: 0 }], 1)
+  long.release()
+  expect(await admit(fleet.first, auto)).toMatchObject({ error: 'budget_exceeded' })
+  expect(await admit(fleet.first, callOf({ model: 'dear' }))).toMatchObject({ error: 'budget_exceeded' })
+})
+
 test('no call passes before Postgres has said that something is left', async () => {
   const fleet = new Fleet([limitOf('b')])
   fleet.postgres.rows.push({ clientId: 'c', keyId: 'k', model: 'gpt-4o', day: '2026-11-22', pico: USD })
