@@ -45,8 +45,10 @@ const ERASE_CALLS = eraseLines(
   [`from ${SCHEMA}.call_kinds c`, 'c.day = r.day and c.kind = r.kind and'],
   'c.axes_shape',
 )
-const ERASE_SPENDING = `delete from ${SCHEMA}.value_spending
-  where axis = $1 and value = $2 and ($3::text is null or client_id = $3)`
+const ERASE_SPENDING = ['value_spending', 'value_route_spending'].map(
+  (table) => `delete from ${SCHEMA}.${table}
+  where axis = $1 and value = $2 and ($3::text is null or client_id = $3)`,
+)
 const ERASE_JOBS = eraseLines('objects', 'r.client_id')
 
 /**
@@ -73,7 +75,7 @@ export async function eraseValue(
     const calls = await queryLong(session, ERASE_CALLS, parameters)
     const jobs = await queryLong(session, ERASE_JOBS, parameters)
     // What budgets have counted of it: one for the value goes on with nothing spent.
-    await queryLong(session, ERASE_SPENDING, [axis, value, clientId])
+    for (const erase of ERASE_SPENDING) await queryLong(session, erase, [axis, value, clientId])
     return { ids, calls: (calls.rowCount ?? 0) + (jobs.rowCount ?? 0) }
   })
 }

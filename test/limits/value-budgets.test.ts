@@ -27,6 +27,7 @@ beforeEach(async () => {
     'budget_charges',
     'route_spending',
     'value_spending',
+    'value_route_spending',
     'limit_changes',
     'limits',
   ])
@@ -96,6 +97,33 @@ test('calls without a cost are charged to their value, and repricings and credit
   )
   expect(await spentOf('ann')).toEqual([240n, 40n])
   expect(await spentOf('bob')).toEqual([640n, 40n])
+})
+
+test("a value's budget for the name of a route has what its calls by that cost, whichever model answers", async () => {
+  const today = utcDayOf(Date.now())
+  const own = { clientId: 'cli_routed', arrivedAtMs: Date.parse(`${today}T00:00:00Z`) }
+  const routed = { ...own, route: 'smart' }
+  const of = async (value: string, model: string) =>
+    await spentOf(value, { clientId: own.clientId, model, fromDay: today, toDay: today })
+  await setLimits(ledger.pool, scopeOf(null, { axis: 'user', model: 'smart' }), [budget(100n)], 'test')
+  const free = { costPico: null, priceId: null, unpricedReason: 'no_price', chargedPico: '40' }
+  await add(call('user=ann', routed), call('user=ann', { ...routed, ...free }))
+  await add(call('user=ann', { ...routed, route: 'else' }), call('user=bob', routed), call(undefined, routed))
+  await add(call('user=ann', own))
+  expect(await of('ann', 'smart')).toEqual([140n, 40n])
+  expect(await of('ann', 'gpt-4o')).toEqual([340n, 40n])
+  expect(await of('bob', 'smart*')).toEqual([100n, 0n])
+  await addAccount(ledger.pool, own.clientId)
+  const wanted = { url: 'http://localhost:1/', format: 'generic' as const, secret: null, client: null }
+  await addReceiver(ledger.pool, { ...wanted, kinds: ['budget'], thresholds: [100] }, 'test')
+  const reached = await findReachedThresholds(ledger.pool, today)
+  const ofValue = (value: string) => expect.objectContaining({ value })
+  expect(reached).toHaveLength(2)
+  expect(reached.map(({ payload }) => payload.limit)).toEqual(
+    expect.arrayContaining([ofValue('ann'), ofValue('bob')]),
+  )
+  await eraseValue(ledger.pool, 'user', 'ann', null)
+  expect(await of('ann', 'smart')).toEqual([0n, 0n])
 })
 
 test('a value that is erased has nothing spent, and rows that no budget adds up are dropped', async () => {

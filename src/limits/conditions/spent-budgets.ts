@@ -99,6 +99,11 @@ const IS_LIKE = `own.axis is not distinct from b.axis and own.key_id is not dist
     and own.per = b.per and own.soft = b.soft and own.model is not distinct from b.model
     and ${strictnessOf('own')} > ${strictnessOf('b')}`
 
+const valuedIn = (table: string, route: string, such: string) => `
+  select c.client_id, c.key_id, c.model, ${route} as route, c.axis, c.value, c.day, spent.pico + charge.pico as pico
+  from ${SCHEMA}.${table} c cross join ${SPENT_BY_ROUTE} cross join ${CHARGES_LEFT}
+  where c.day >= (select min(from_day) from budget where ${such})`
+
 /**
  * What was spent of every budget, in SQL: the common tables `budget` (one row a budget), and `spent` (one row for each of
  * them and a client that spent anything of it, and a value of its axis). Set-wise, as there may be more clients than could be asked about one
@@ -131,15 +136,16 @@ routed as (
   from ${SCHEMA}.route_spending c cross join ${SPENT_BY_ROUTE} cross join ${CHARGES_LEFT}
   where c.day >= (select min(from_day) from budget where model is not null)),
 valued as (
-  select c.client_id, c.key_id, c.model, c.axis, c.value, c.day, spent.pico + charge.pico as pico
-  from ${SCHEMA}.value_spending c cross join ${SPENT_BY_ROUTE} cross join ${CHARGES_LEFT}
-  where c.day >= (select min(from_day) from budget where axis is not null)),
+  ${valuedIn('value_spending', 'null', 'axis is not null')}
+  union all
+  ${valuedIn('value_route_spending', 'c.route', 'axis is not null and model is not null')}),
 part as (
   ${allParts()}
   union all
   select b.id, u.client_id, u.value, u.pico from budget b join valued u on ${IS_WHOSE} and b.group_id is null
     and u.axis = b.axis and (b.axis_value = u.value or (b.axis_value is null and u.value <> '${NO_VALUE}'))
-    and (b.model is null or ${coversModelInSql('b.model', 'u.model')}) and ${IN_PERIOD}
+    and (case when u.route is null then b.model is null or ${coversModelInSql('b.model', 'u.model')}
+      else b.model is not null and ${isOfRouteAlone('b.model', 'u')} end) and ${IN_PERIOD}
   union all
   select b.id, u.client_id, null, u.pico from budget b join routed u on ${IS_WHOSE} and ${IS_OF_CLIENT}
     and b.model is not null and ${isOfRouteAlone('b.model', 'u')} and ${IN_PERIOD}

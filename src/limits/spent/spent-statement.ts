@@ -129,20 +129,24 @@ cross join (values ('spent'), ('charged')) kind (kind)
 where a.model is not null and a.axis is null
 group by 1, 3`
 
-/** What calls with a value of an axis cost and are charged. */
-const VALUES = `
+/** What calls with a value of an axis cost and are charged, of a table of such, and of those the ones for the accounts' models. */
+const valuesIn = (table: string, isOfModel: string) => `
 select a.place::text as name, ceil(sum(case kind.kind when 'spent' then spent.pico else charge.pico end))::text as value, kind.kind
 from accounts a
 join unnest($5::date[], $6::date[]) with ordinality p (from_day, to_day, period) using (period)
-join ${SCHEMA}.value_spending c on c.client_id = a.client_id and c.axis = a.axis and c.value = a.value
-  and (a.key_ids is null or c.key_id = any(a.key_ids))
-  and (a.model is null or ${coversModelInSql('a.model', 'c.model')})
+join ${SCHEMA}.${table} c on c.client_id = a.client_id and c.axis = a.axis and c.value = a.value
+  and (a.key_ids is null or c.key_id = any(a.key_ids)) and ${isOfModel}
   and c.day between p.from_day and coalesce(p.to_day, 'infinity')
 cross join ${CHARGES_LEFT}
 cross join ${SPENT_BY_ROUTE}
 cross join (values ('spent'), ('charged')) kind (kind)
 where a.axis is not null
 group by 1, 3`
+
+const VALUES = [
+  valuesIn('value_spending', `(a.model is null or ${coversModelInSql('a.model', 'c.model')})`),
+  valuesIn('value_route_spending', `a.model is not null and ${isOfRouteAlone('a.model', 'c')}`),
+]
 
 /**
  * One statement for accounts of these shapes, beside the committed offsets; an account may have several rows of a kind. Its parameters are the accounts' clients,
@@ -152,7 +156,7 @@ group by 1, 3`
 export function buildSpentStatement(shapes: readonly AccountShape[], hasValues: boolean): string {
   const offsets = `select id as name, mark::text as value, 'offset' as kind from (${offsetsStatement('$7')}) o`
   const routes = shapes.some(({ ofModel }) => ofModel) ? [ROUTES] : []
-  const values = hasValues ? [VALUES] : []
+  const values = hasValues ? VALUES : []
   return `
 with accounts as materialized (
   select client_id, string_to_array(keys, ',') as key_ids, model, period, place, axis, value

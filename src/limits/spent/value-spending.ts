@@ -10,6 +10,13 @@ const BY_VALUE: NamedSpending = {
   key: `client_id, axis, value, day, ${SCHEMA}.daily_key_hash(client_id, key_id, model, upstream, price_id)`,
 }
 
+/** The same by route: a budget of values may be for the name of one. */
+const BY_VALUE_AND_ROUTE: NamedSpending = {
+  table: 'value_route_spending',
+  names: [...BY_VALUE.names, 'route'],
+  key: `${BY_VALUE.key}, route`,
+}
+
 /** An axis whose values have budgets. */
 interface LimitedAxis {
   /** `null`: of all clients, by a default or a group. */
@@ -17,10 +24,13 @@ interface LimitedAxis {
   readonly axis: string
   /** Calls without a value have a budget, too. */
   readonly none: boolean
+  /** Some of its budgets are for models, or for routes. */
+  readonly models: boolean
 }
 
 const SELECT_AXES = `
-select client_id, axis, bool_or(axis_value is not distinct from $1) as none from ${SCHEMA}.limits
+select client_id, axis, bool_or(axis_value is not distinct from $1) as none,
+  bool_or(subject_model is not null) as models from ${SCHEMA}.limits
 where axis is not null and removed_at is null and kind = 'budget' group by client_id, axis`
 
 /** Adds what these calls cost and are charged under their values of axes, where values have budgets. */
@@ -36,10 +46,15 @@ export async function addValueSpending(
     return byAxis.flatMap(([axis, owners]) => {
       const of = owners.filter(({ client_id: id }) => id === null || id === call.clientId)
       const value = values.get(axis) ?? (of.some(({ none }) => none) ? NO_VALUE : undefined)
-      return of.length === 0 || value === undefined ? [] : [{ call, names: [axis, value] }]
+      if (of.length === 0 || value === undefined) return []
+      return [{ call, names: [axis, value], isRouted: of.some(({ models }) => models) }]
     })
   })
   await addNamedSpending(session, BY_VALUE, named)
+  const routed = named.flatMap(({ call, names, isRouted }) =>
+    isRouted && call.route !== undefined ? [{ call, names: [...names, call.route] }] : [],
+  )
+  await addNamedSpending(session, BY_VALUE_AND_ROUTE, routed)
 }
 
 /** The condition that a job `o` has the value of the account `a` on its axis. */
@@ -55,10 +70,14 @@ const DROPPED_AT_ONCE = 50_000
 
 /** Drops what no budget adds up any more: budgets for all time keep all of their axis. */
 export async function dropSpentValues(session: PostgresSession): Promise<void> {
+  for (const { table } of [BY_VALUE, BY_VALUE_AND_ROUTE]) await dropFrom(session, table)
+}
+
+async function dropFrom(session: PostgresSession, table: string): Promise<void> {
   for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE; ) {
     const { rowCount } = await session.query(
-      `delete from ${SCHEMA}.value_spending where ctid = any(array(
-         select s.ctid from ${SCHEMA}.value_spending s where s.day < (now() at time zone 'UTC')::date - ${KEEP_DAYS}
+      `delete from ${SCHEMA}.${table} where ctid = any(array(
+         select s.ctid from ${SCHEMA}.${table} s where s.day < (now() at time zone 'UTC')::date - ${KEEP_DAYS}
            and not exists (
              select from ${SCHEMA}.limits l where l.axis = s.axis and l.per = 'total' and l.removed_at is null)
          limit ${DROPPED_AT_ONCE}))`,
