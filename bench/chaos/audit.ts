@@ -4,6 +4,7 @@ import { CLIENTS, callNumberOf, planCall, plannedCost } from '../../src/standalo
 import { readStandInLedger, type StandInLedger } from '../../src/standalone/prove/stand-in-ledger.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Allowances, ExpectedGap } from './allowances.ts'
+import { heldBudgets } from './held-budgets.ts'
 import { type Death, isUnder } from './lives.ts'
 import { isBookedRight, wrongBudgets } from './routed.ts'
 import type { World } from './world.ts'
@@ -116,7 +117,10 @@ export async function audit(
   complain('doubled', doubled)
   complain('counted, but not as they were', wrong)
   complain('totals that are not the sum of their calls', await wrongTotals(pool))
-  if (isRouted) complain('budgets that are not the sum of their calls', await wrongBudgets(pool))
+  if (isRouted) {
+    complain('budgets that are not the sum of their calls', await wrongBudgets(pool))
+    complain('budgets of which ended calls still hold a part', await heldBudgets(world))
+  }
   complain('summaries that are not the totals', await wrongSummaries(world))
   complain(
     'dead letters',
@@ -275,6 +279,8 @@ function wrongIn(row: Row, trace: CallTrace, witnesses: Witnesses): string | nul
   if (row.outcome === 'client_aborted' && answer === 'whole') return 'the client has it whole'
   // What a fault destroyed of a journal may be the end of a call that was over before.
   if (isDamaged) return null
+  if (trace.upstream !== null && row.upstream !== trace.upstream)
+    return 'booked at another target than answered'
   if (row.outcome === 'interrupted' && deaths !== null && !deaths.some((death) => isUnder(trace, death)))
     return 'interrupted, and its gateway lived'
   if (answer === 'whole' && row.outcome !== 'complete') return 'not complete, and the client has it whole'

@@ -14,7 +14,7 @@ import { CRASH_SIGNALS, type CrashPoint } from './gateway-signals.ts'
  * call goes upstream and the journal does not have it, or a write to the journal is torn.
  */
 const clientPort = Number(process.env.PORT)
-const upstreamPort = Number(process.env.CHAOS_UPSTREAM_PORT)
+const upstreamPorts = (process.env.CHAOS_UPSTREAM_PORTS ?? '').split(',').map(Number)
 /** A call may need several writes, its head and its body: the first is not always the one that counts. */
 const WRITES_MAX = 3
 /** Of what a journal writes after a sync: no call waits for that. */
@@ -77,7 +77,7 @@ function isSegment(descriptor: number): boolean {
 function isMet(socket: unknown, text: () => string): boolean {
   // While it connects, the bytes are kept and the kernel has none.
   if (!(socket instanceof Socket) || socket.connecting) return false
-  if (armed === 'upstream') return socket.remotePort === upstreamPort
+  if (armed === 'upstream') return upstreamPorts.includes(socket.remotePort ?? 0)
   if (socket.localPort !== clientPort) return false
   return armed === 'client' || (armed === 'usage' && FINAL_USAGE.test(text()))
 }

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { startLoad } from '../../src/standalone/prove/load.ts'
 import { callByRoutes, planCall } from '../../src/standalone/prove/planned-calls.ts'
 import { seeded } from '../../src/standalone/prove/random.ts'
+import { readStandInLedger } from '../../src/standalone/prove/stand-in-ledger.ts'
 import { AXES, describeAxes, valuesOf, wrongAxes } from './axes.ts'
 import { FULL_FILE_SYSTEM } from './faults/disks.ts'
 import { FAULTS } from './faults.ts'
@@ -22,7 +23,7 @@ import { startWorld, type World } from './world.ts'
  * order that the seed decides; then everybody's books are compared.
  *
  *   npm run chaos -- --calls 200000 --seed 7 [--rounds 10] [--rate 200] [--faults 'redis FLUSHALL,power loss'] [--minutes 30]
- *   npm run chaos -- --routes [--faults kills]   three targets, ill in turn; kills: all faults that only end gateways
+ *   npm run chaos -- --routes [--faults kills]   three targets, ill in turn; kills: of the faults, those that only end gateways
  *   npm run chaos -- --axes --groups             calls have values on two axes, and clients move in three levels of groups
  *
  * Ends with 1, the line that repeats it and the folder with its logs, where the books do not agree or it could not end.
@@ -145,16 +146,25 @@ const statuses = Map.groupBy(
   ({ status }) => status,
 )
 const spread = await countByStream(world)
-const failed = faults.every(({ onlyEnds }) => onlyEnds === true)
-  ? failedCalls(load.traces, lives.deaths).map((trace) => JSON.stringify(trace))
+const failed = values.routes
+  ? failedCalls(load.traces, lives.deaths, {
+      sent: readStandInLedger(world.upstreamLedgerFile).got,
+      mayRefuse: faults.some(({ onlyEnds }) => onlyEnds !== true),
+    })
   : []
 const misplaced = [
   ...(values.axes ? await wrongAxes(world.pool) : []),
   ...((await groups?.wrongSums()) ?? []),
 ]
-const failures = [...misplaced, ...course.failures, ...openCircuits, ...result.complaints, ...failed]
+const failures = [
+  ...misplaced,
+  ...course.failures,
+  ...openCircuits,
+  ...result.complaints,
+  ...failed.map((trace) => `failed: ${JSON.stringify(trace)}`),
+]
 console.log(`
-lost ${result.lost.size}, doubled ${result.doubled.size}, interrupted ${result.interrupted.size} (flagged), rows ${result.rows}
+lost ${result.lost.size}, doubled ${result.doubled.size}${values.routes ? `, failed ${failed.length}, circuits left open ${openCircuits.length}` : ''}, interrupted ${result.interrupted.size} (flagged), rows ${result.rows}
 destroyed by design (unsynced at power loss, torn or corrupted tails, corrupted or deleted journals): ${result.destroyed}; oldest record not shipped at power loss ${world.allowances.oldestUnshippedMs.toFixed(0)} ms
 named gaps: ${result.namedGaps.map(({ reason, sequences }) => `${reason} ${sequences}`).join(', ') || 'none'}
 records by stream: ${spread}${values.axes ? `\naxes: ${await describeAxes(world.pool)}` : ''}${groups === null ? '' : `\ngroups: ${groups.describe()}`}

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { ERRORS } from '../../src/http/errors.ts'
 import { selectSpent } from '../../src/limits/spent/select-spent.ts'
 import { setLimits } from '../../src/limits/table/change-limits.ts'
 import type { CallTrace } from '../../src/standalone/prove/load.ts'
@@ -35,16 +36,27 @@ export async function awaitClosedCircuits(gateways: readonly Gateway[]): Promise
 }
 
 /**
- * Calls that failed before their answers began, although two of three targets served, and that no gateway's end cut.
- * It holds for runs whose faults end gateways alone: without its stores a gateway refuses calls.
+ * Calls that failed before their answers began, although a target served, and that no gateway's end cut. A gateway that
+ * lacks its disk, or cannot ask what is left of a budget, takes no calls: what it refused so, before it sent anything,
+ * has not failed.
+ *
+ * @param sent Numbers of the calls that reached a target.
  */
-export function failedCalls(traces: readonly CallTrace[], deaths: readonly Death[]): readonly CallTrace[] {
+export function failedCalls(
+  traces: readonly CallTrace[],
+  deaths: readonly Death[],
+  { sent, mayRefuse }: { readonly sent: Pick<ReadonlySet<number>, 'has'>; readonly mayRefuse: boolean },
+): readonly CallTrace[] {
   return traces.filter(
     (trace) =>
       (trace.answer === 'error' || (trace.answer === 'cut' && trace.status === 0)) &&
+      !(mayRefuse && REFUSALS.includes(trace.status) && !sent.has(trace.number)) &&
       !deaths.some((death) => isUnder(trace, death) || isHandedToIt(trace, death)),
   )
 }
+
+/** What calls are refused with for want of a disk or a store: of a hard budget, silence grants nothing. */
+const REFUSALS: readonly number[] = [ERRORS.metering_unavailable.status, ERRORS.rate_limit_exceeded.status]
 
 /** A cluster's primary hands connections to a process of it until it learns that this one died. */
 const HANDED_MS = 2_000

@@ -21,7 +21,8 @@ export interface World {
   readonly proxies: {
     readonly postgres: FaultProxy
     readonly redis: FaultProxy
-    readonly upstream: FaultProxy
+    /** One before each target of routes, or one before the only upstream. */
+    readonly upstreams: readonly FaultProxy[]
   }
   readonly gateways: readonly Gateway[]
   readonly workers: readonly Child[]
@@ -69,16 +70,20 @@ export interface WorldOptions {
 
 /** Loaded first into gateways: means to make them die at a moment of our choice, and to slow their disks down. */
 const PRELOADS = ['./crash-point.ts', './recorded-syncs.ts', './refusing-disk.ts', './small-segments.ts']
-const REDIS_PREFIX = 'tallygate:'
+export const REDIS_PREFIX = 'tallygate:'
 /** That a fault may give to a gateway. */
 export const MOST_SHARDS = 4
 
+export function proxiesOf({ postgres, redis, upstreams }: World['proxies']): readonly FaultProxy[] {
+  return [postgres, redis, ...upstreams]
+}
+
 /** @returns YAML of the targets, which goes on with that of the routes to them. */
-function routes(upstreamUrl: string): string {
+function routes(urls: readonly string[]): string {
   const upstreams = ['openai', 'anthropic'].flatMap((provider) =>
     TARGETS.map(
-      (name) =>
-        `  - { name: ${name}-${provider}, url: '${upstreamUrl}/${name}', provider: ${provider}, path_prefix: /${name}-${provider} }`,
+      (name, place) =>
+        `  - { name: ${name}-${provider}, url: '${urls[place]}/${name}', provider: ${provider}, path_prefix: /${name}-${provider} }`,
     ),
   )
   const route = (model: string, provider: string) => {
@@ -106,7 +111,9 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const proxies = {
     postgres: await startFaultProxy(postgres.port),
     redis: await startFaultProxy(redis.port),
-    upstream: await startFaultProxy(upstream.port),
+    upstreams: await Promise.all(
+      (options.routes === true ? TARGETS : ['only']).map(() => startFaultProxy(upstream.port)),
+    ),
   }
   const keys: string[] = []
   for (const name of CLIENTS) {
@@ -116,13 +123,15 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   }
 
   const config = join(folder, 'tallygate.yaml')
-  const upstreamUrl = `http://127.0.0.1:${direct ? upstream.port : proxies.upstream.port}`
+  const upstreamPorts = direct ? [upstream.port] : proxies.upstreams.map(({ port }) => port)
+  const upstreamUrls = upstreamPorts.map((port) => `http://127.0.0.1:${port}`)
+  const [upstreamUrl] = upstreamUrls
   await writeFile(
     config,
     `upstreams:
   - { name: openai, url: '${upstreamUrl}', provider: openai, path_prefix: /openai }
   - { name: anthropic, url: '${upstreamUrl}', provider: anthropic, path_prefix: /anthropic }
-${options.routes === true ? routes(upstreamUrl) : ''}
+${options.routes === true ? routes(upstreamUrls) : ''}
 models: [{ id: gpt-4o-mini, owned_by: openai }]
 ${options.configuration ?? ''}
 `,
@@ -148,7 +157,7 @@ ${options.configuration ?? ''}
         env: {
           ...env,
           CHAOS_FOLDER: folder,
-          CHAOS_UPSTREAM_PORT: `${proxies.upstream.port}`,
+          CHAOS_UPSTREAM_PORTS: upstreamPorts.join(','),
           ...options.gatewayEnv,
         },
         preloads: direct ? preloads : PRELOADS,
@@ -184,7 +193,7 @@ ${options.configuration ?? ''}
     allowances: new Allowances(),
     async stop() {
       await Promise.all([...gateways, ...workers].map((child) => child.kill()))
-      await Promise.all(Object.values(proxies).map((proxy) => proxy.close()))
+      await Promise.all(proxiesOf(proxies).map((proxy) => proxy.close()))
       if (typeof journalDisk !== 'string') await journalDisk.stop()
       await stand.stop()
     },

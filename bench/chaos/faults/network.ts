@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../../../src/standalone/prove/random.ts'
 import { type Fault, NotNow } from '../fault.ts'
 import type { FaultProxy } from '../fault-proxy.ts'
-import type { World } from '../world.ts'
+import { proxiesOf, type World } from '../world.ts'
 
 const CUT_TIMES = 5
 
@@ -63,7 +63,8 @@ const wires: readonly Fault[] = [
   {
     name: 'upstream cut',
     part: 'wires',
-    async inject({ proxies: { upstream } }, random) {
+    async inject({ proxies: { upstreams } }, random) {
+      const upstream = random.pick(upstreams)
       for (let times = 0; times < CUT_TIMES; times += 1) {
         upstream.cut(0.5, () => random.below(1_000) / 1_000)
         await delay(random.between(50, 300))
@@ -76,7 +77,7 @@ const wires: readonly Fault[] = [
 export const networkFaults: readonly Fault[] = wires.map((fault) => ({
   ...fault,
   async inject(world, random, watch) {
-    const proxies = Object.values(world.proxies)
+    const proxies = proxiesOf(world.proxies)
     const met = () => proxies.reduce((sum, proxy) => sum + proxy.met, 0)
     const before = met()
     await fault.inject(world, random, watch)

@@ -15,12 +15,16 @@ export interface CallTrace {
   status: number
   /** As the gateway's answer named it; null: no answer began. */
   callId: string | null
+  /** The upstream that the answer says it is from; null: it says none, as those that are not by a route. */
+  upstream: string | null
+  /** How many requests went upstream for it, as the answer says; null: it says none. */
+  attempts: number | null
   /** It has seen the usage that ends a stream. */
   sawUsage: boolean
   /** Milliseconds of this process's monotonic clock. */
   readonly beganMs: number
   endedMs: number
-  /** Why it was cut, as the client's library says it. */
+  /** Why it was cut, as the client's library says it, or the error that it was answered with. */
   reason?: string
 }
 
@@ -91,6 +95,8 @@ export function startLoad(options: LoadOptions): Load {
       answer: 'refused',
       status: 0,
       callId: null,
+      upstream: null,
+      attempts: null,
       sawUsage: false,
       beganMs: performance.now(),
       endedMs: 0,
@@ -156,8 +162,10 @@ async function makeCall(
     })
     trace.answer = 'cut'
     trace.status = response.statusCode
-    const id = response.headers['x-tallygate-call-id']
-    trace.callId = typeof id === 'string' ? id : null
+    trace.callId = textOf(response.headers['x-tallygate-call-id'])
+    trace.upstream = textOf(response.headers['x-tallygate-upstream'])
+    const attempts = textOf(response.headers['x-tallygate-attempts'])
+    trace.attempts = attempts === null ? null : Number(attempts)
     if (departs && streamed && response.statusCode === 200) {
       trace.answer = 'left'
       const { value } = await response.body[Symbol.asyncIterator]().next()
@@ -166,15 +174,21 @@ async function makeCall(
       return
     }
     let text = ''
+    const isError = response.statusCode !== 200
     for await (const chunk of response.body) {
-      if (!streamed || trace.sawUsage) continue
+      if (!isError && (!streamed || trace.sawUsage)) continue
       text += chunk
       trace.sawUsage = FINAL_USAGE.test(text)
     }
-    trace.answer = response.statusCode === 200 ? 'whole' : 'error'
+    if (isError) trace.reason = text
+    trace.answer = isError ? 'error' : 'whole'
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : ''
     trace.reason = String(error)
     if (code !== 'ECONNREFUSED') trace.answer = trace.answer === 'left' ? 'left' : 'cut'
   }
+}
+
+function textOf(header: string | string[] | undefined): string | null {
+  return typeof header === 'string' ? header : null
 }

@@ -9,6 +9,8 @@ const trace = (number: number, answer: CallTrace['answer'] = 'whole'): CallTrace
   answer,
   status: answer === 'refused' ? 0 : 200,
   callId: null,
+  upstream: null,
+  attempts: null,
   sawUsage: true,
   beganMs: 0,
   endedMs: 1,
