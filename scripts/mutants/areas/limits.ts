@@ -8,6 +8,8 @@ export const limits: Area = {
       find: 'holding.needOf(call.estimatedTokens) <= holding.ceiling',
       replace: 'holding.needOf(call.estimatedTokens) < holding.ceiling',
       says: 'the last request of a minute is refused',
+      // Simulated months never end with it: a call waits there until it is admitted.
+      test: 'test/limits/engine/limit-engine.test.ts',
     },
     {
       find: 'account.used + pico <= account.ceiling',

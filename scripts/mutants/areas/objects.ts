@@ -44,13 +44,11 @@ export const objects: Area = {
       find: 'if (!this.#owned.has(key)) this.#keep(key, owner)',
       replace: 'this.#keep(key, owner)',
       says: 'who makes an object under a known id takes it over',
-      test: 'test/objects/owned-objects.test.ts',
     },
     {
       find: 'const key = keyOf(upstream, foldObjectId(id))',
       replace: 'const key = keyOf(upstream, id)',
       says: 'an id in other letters is another object',
-      test: 'test/objects/owned-objects.test.ts',
     },
     {
       find: '    if (owner.clientId !== clientId) return false\n    own = true',
