@@ -46,7 +46,7 @@ test('sums at every billing system equal the ledger, whatever fails while calls 
     }
     // The systems get a request each before the next round, whatever becomes of it.
     const { requests } = it.standIn.seen
-    await expect.poll(() => it.standIn.seen.requests).toBeGreaterThan(requests)
+    await expect.poll(() => it.standIn.seen.requests, { interval: 2 }).toBeGreaterThan(requests)
   }
   it.standIn.fail(() => 'none')
   await expect.poll(() => it.standIn.sums()).toEqual(await it.sums(receivers))
