@@ -47,33 +47,12 @@ export const DIFFERENCES: readonly Difference[] = [
     step: 'models',
     layouts: ['root'],
     reason:
-      'Nothing tells Cohere’s library from OpenAI’s at GET /v1/models, so the list is in the shape of OpenAI’s.',
-  },
-  {
-    rows: /ollama/,
-    step: 'spent',
-    layouts: BOTH,
-    reason:
-      'A model of one’s own has no price here, and a budget takes priced calls only: 403 before it is asked.',
-  },
-  {
-    rows: /groq/,
-    step: 'models',
-    layouts: ['root'],
-    reason:
-      'Groq’s library asks /openai/v1/models, which is OpenAI’s at a shared root: the list is the default’s.',
+      'GET /v1/models has OpenAI’s fields for all but the libraries of Anthropic and Google, and Cohere’s reads others.',
   },
   {
     rows: /pydantic-ai: OpenAI/,
     step: 'spent',
     layouts: BOTH,
     reason: 'It takes only insufficient_quota for a spent quota; the gateway’s code is budget_exceeded.',
-  },
-  {
-    rows: /pydantic-ai: Google/,
-    step: 'spent',
-    layouts: BOTH,
-    reason:
-      'The gateway says QuotaFailure where a budget is spent, and RetryInfo for a rate; the stand-in neither.',
   },
 ]

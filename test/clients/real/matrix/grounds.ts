@@ -8,7 +8,7 @@ import { makeSigningSecret } from '../../../../src/keys/signing-secrets.ts'
 import { setLimits } from '../../../../src/limits/table/change-limits.ts'
 import { PEPPER, startStack, type TestClient, type TestStack } from '../../../support/servers/stack.ts'
 import { type Asked, keysOf, type RunningProvider, startProvider } from './fakes/provider.ts'
-import { PROVIDERS, type ProviderName } from './rows.ts'
+import { OWN_PRICES, PROVIDERS, type ProviderName } from './rows.ts'
 import type { Access } from './run-row.ts'
 
 /**
@@ -65,7 +65,7 @@ export async function openGrounds(layouts: readonly GatewayLayout[]): Promise<Gr
       return `  - { name: ${name}, url: '${providers.get(name)?.url}', provider: ${name}, api_key_env: K_${name}, ${place} }\n`
     })
     const costs = layout === 'costs' ? `cost_in_answers: ['*']\n` : ''
-    await writeFile(file, `${costs}upstreams:\n${entries.join('')}`)
+    await writeFile(file, `${costs}upstreams:\n${entries.join('')}${OWN_PRICES}`)
     const keys = Object.fromEntries(names.map((name) => [`K_${name}`, keysOf(name).gateway]))
     return await startStack('', {
       env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file, CORS_ORIGINS: controlUrl, ...keys },

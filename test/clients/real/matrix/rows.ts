@@ -34,7 +34,7 @@ export type ProviderName = keyof typeof PROVIDERS
 
 /**
  * List prices per million tokens in micro-dollars, input and output, worked out by hand from the providers' pages. A
- * model that is not here has no price that the gateway could know (a server of one's own, embeddings without figures).
+ * model that is not here has no price that the gateway could know.
  */
 export const MICRO_USD: Readonly<Record<string, readonly [bigint, bigint]>> = {
   'gpt-4o-mini': [150_000n, 600_000n],
@@ -47,7 +47,13 @@ export const MICRO_USD: Readonly<Record<string, readonly [bigint, bigint]>> = {
   'mistral-embed': [100_000n, 0n],
   'embed-v4.0': [120_000n, 0n],
   'llama-3.1-8b-instant': [50_000n, 80_000n],
+  'llama3.2': [30_000n, 90_000n],
 }
+
+/** What a server of one's own costs its operator has to say: a budget takes priced calls only. */
+export const OWN_PRICES = `prices:
+  - { model: 'llama3.2', provider: ollama, input: '0.03', output: '0.09' }
+`
 
 export interface Row {
   readonly name: string

@@ -1,5 +1,16 @@
 import { type Answer, ASKS_FOR_TOOL, type Asked, type Family, REPORTED, sse, TEXT, TOOL } from './provider.ts'
 
+/** As the Gemini API names the quota of a day. */
+const SPENT_FOR_TODAY = {
+  '@type': 'type.googleapis.com/google.rpc.QuotaFailure',
+  violations: [
+    {
+      quotaMetric: 'generativelanguage.googleapis.com/generate_requests_per_model_per_day',
+      quotaId: 'GenerateRequestsPerDayPerProjectPerModel',
+    },
+  ],
+}
+
 /** The Gemini API. */
 export const google = (): Family => {
   let number = 0
@@ -12,12 +23,12 @@ export const google = (): Family => {
   })
   return {
     refuse(refusal, _asked, answer) {
-      const [code, status, message] = {
+      const [code, status, message, details] = {
         wrong_key: [400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'] as const,
-        spent: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota.'] as const,
+        spent: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota.', [SPENT_FOR_TODAY]] as const,
         no_model: [404, 'NOT_FOUND', 'models/no-such-model is not found for API version v1beta.'] as const,
       }[refusal]
-      answer.json(code, { error: { code, message, status } })
+      answer.json(code, { error: { code, message, status, details } })
     },
     answer(asked, answer) {
       const { pathname, origin } = asked.url
