@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { picoToUsdText } from '../../../../src/domain/pico-usd.ts'
-import { type Grounds, type Layout, openGrounds } from './grounds.ts'
+import { type Grounds, inAll, type Layout, openGrounds } from './grounds.ts'
 import { isWhole, ROWS, type Row } from './rows.ts'
 import { folderOf, isSame, ROW_MS, runRow, type Step } from './run-row.ts'
 import { REFUSALS } from './table.ts'
@@ -31,14 +31,15 @@ interface Run {
 
 /** Each request asks for the comment, too, as programs do that do not show trailers. */
 async function runIn(layout: Layout, row: Row, folder: string): Promise<Run> {
-  const { access, client } = await grounds.begin(row.provider, layout)
-  const stack = grounds.stacks.get(layout)
+  const lane = grounds.lane(layout)
+  const { stack } = lane
+  const { access, client } = await lane.begin(row.provider)
   const base = new URL(access.base)
-  const tap = await openTap(Number(base.port), 'x-tallygate-cost: comment', grounds.step)
+  const tap = await openTap(Number(base.port), 'x-tallygate-cost: comment', lane.step)
   try {
     base.port = `${tap.port}`
     const tapped = { ...access, base: base.href.replace(/\/$/, '') }
-    const steps = await runRow(row, folder, tapped, grounds.controlUrl, grounds.folder)
+    const steps = await runRow(row, folder, tapped, lane.controlUrl, grounds.folder)
     const answers = tap.answers()
     const ids = answers
       .filter(({ step }) => !(REFUSALS as readonly string[]).includes(step))
@@ -98,9 +99,9 @@ test.each(TESTED.map((row) => [row.name, row] as const))(
   async (_name, row) => {
     const folder = folderOf(row, inject('installedClients').sets[row.set])
     if (folder === null) return
-    const direct = await runIn('direct', row, folder)
-    const off = await runIn('prefix', row, folder)
-    const on = await runIn('costs', row, folder)
+    const runs = await inAll(['direct', 'prefix', 'costs'], (layout) => runIn(layout, row, folder))
+    const [direct, off, on] = [...runs.values()]
+    if (direct === undefined || off === undefined || on === undefined) throw new Error('a layout did not run')
 
     for (const [at, step] of off.steps.entries()) {
       const shown = on.steps[at]

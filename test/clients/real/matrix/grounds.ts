@@ -18,37 +18,74 @@ import type { Access } from './run-row.ts'
 export type Layout = 'direct' | 'prefix' | 'root' | 'costs'
 export type GatewayLayout = Exclude<Layout, 'direct'>
 
-/** Everything that a row runs against. */
-export interface Grounds {
+/** What a row runs against in one layout, apart from all others: so a row runs in all of them at once. */
+export interface Lane {
   readonly controlUrl: string
-  /** Where programs have their homes. */
-  readonly folder: string
-  readonly stacks: ReadonlyMap<Layout, TestStack>
+  /** `null`: directly at the provider. */
+  readonly stack: TestStack | null
   /** The requests that providers got since the row began, by step. */
-  readonly seen: Map<string, Asked[]>
+  readonly seen: ReadonlyMap<string, readonly Asked[]>
   /** How many requests the gateway got of a step. */
-  readonly atDoor: Map<string, number>
+  readonly atDoor: ReadonlyMap<string, number>
   /** The step that the row's program is at. */
   readonly step: () => string
   /** Begins a row: a client of its own, and counts from zero. */
-  begin(provider: ProviderName, layout: Layout): Promise<{ access: Access; client: TestClient | null }>
+  begin(provider: ProviderName): Promise<{ access: Access; client: TestClient | null }>
+  close(): Promise<void>
+}
+
+/** Everything that a row runs against. */
+export interface Grounds {
+  /** Where programs have their homes. */
+  readonly folder: string
+  lane(layout: Layout): Lane
   close(): Promise<void>
 }
 
 const WRONG = `tg_${'a'.repeat(43)}`
 const BUDGET_PICO = 1n
+const NAMES = Object.keys(PROVIDERS) as ProviderName[]
 
 export async function openGrounds(layouts: readonly GatewayLayout[]): Promise<Grounds> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-clients-'))
+  const lanes = new Map<Layout, Lane>()
+  for (const layout of ['direct', ...layouts] as const) lanes.set(layout, await openLane(layout, folder))
+  return {
+    folder,
+    lane(layout) {
+      const found = lanes.get(layout)
+      if (found === undefined) throw new Error(`there is no ${layout}`)
+      return found
+    },
+    async close() {
+      await Promise.all([...lanes.values()].map((lane) => lane.close()))
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs in several layouts at once, each to its end: none of them may go on while the next row runs. */
+export async function inAll<T>(
+  layouts: readonly Layout[],
+  run: (layout: Layout) => Promise<T>,
+): Promise<ReadonlyMap<Layout, T>> {
+  const found = layouts.map(async (layout) => [layout, await run(layout)] as const)
+  await Promise.allSettled(found)
+  return new Map(await Promise.all(found))
+}
+
+type Providers = Readonly<Record<ProviderName, RunningProvider>>
+
+async function openLane(layout: Layout, folder: string): Promise<Lane> {
   const seen = new Map<string, Asked[]>()
   const atDoor = new Map<string, number>()
   let step = ''
-  const names = Object.keys(PROVIDERS) as ProviderName[]
-  const providers = new Map<ProviderName, RunningProvider>()
-  for (const name of names) {
-    const take = (asked: Asked) => void seen.set(step, [...(seen.get(step) ?? []), asked])
-    providers.set(name, await startProvider(name, PROVIDERS[name].family, take))
-  }
+  const take = (asked: Asked) => void seen.set(step, [...(seen.get(step) ?? []), asked])
+  const providers = Object.fromEntries(
+    await Promise.all(
+      NAMES.map(async (name) => [name, await startProvider(name, PROVIDERS[name].family, take)] as const),
+    ),
+  ) as Providers
   const control = createServer((request, response) => {
     const path = (request.url ?? '/').slice(1)
     if (path !== 'page' && path !== 'favicon.ico') step = path
@@ -56,91 +93,80 @@ export async function openGrounds(layouts: readonly GatewayLayout[]): Promise<Gr
   })
   await new Promise<void>((resolve) => control.listen(0, '127.0.0.1', resolve))
   const controlUrl = `http://127.0.0.1:${(control.address() as AddressInfo).port}`
+  const stack = layout === 'direct' ? null : await startGateway(layout, folder, providers, controlUrl)
+  const spent = stack === null ? null : await spentClient(stack, layout === 'root' ? '' : '/openai')
 
-  const start = async (layout: GatewayLayout): Promise<TestStack> => {
-    const file = join(folder, `${layout}.yaml`)
-    const entries = names.map((name) => {
-      const models = PROVIDERS[name].models.map((one) => `'${one}'`).join(', ')
-      const place = layout === 'root' ? `models: [${models}]` : `path_prefix: /${name}`
-      return `  - { name: ${name}, url: '${providers.get(name)?.url}', provider: ${name}, api_key_env: K_${name}, ${place} }\n`
-    })
-    const costs = layout === 'costs' ? `cost_in_answers: ['*']\n` : ''
-    await writeFile(file, `${costs}upstreams:\n${entries.join('')}${OWN_PRICES}`)
-    const keys = Object.fromEntries(names.map((name) => [`K_${name}`, keysOf(name).gateway]))
-    return await startStack('', {
-      env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file, CORS_ORIGINS: controlUrl, ...keys },
-    })
-  }
-  const stacks = new Map<Layout, TestStack>()
-  const spent = new Map<Layout, TestClient>()
-  for (const layout of layouts) {
-    const stack = await start(layout)
-    stacks.set(layout, stack)
-    spent.set(layout, await spentClient(stack, layout === 'root' ? '' : '/openai'))
-  }
-
-  const ports = new Set([...stacks.values()].map(({ gateway }) => gateway.address.port))
   const onRequest = (message: unknown) => {
     const { server, request } = message as { server: Server; request: IncomingMessage }
     const address = server.address()
-    if (typeof address !== 'object' || address === null || !ports.has(address.port)) return
+    if (typeof address !== 'object' || address?.port !== stack?.gateway.address.port) return
     if (request.method !== 'OPTIONS') atDoor.set(step, (atDoor.get(step) ?? 0) + 1)
   }
   subscribe('http.server.request.start', onRequest)
 
   return {
     controlUrl,
-    folder,
-    stacks,
+    stack,
     seen,
     atDoor,
     step: () => step,
-    async begin(provider, layout) {
+    async begin(provider) {
       seen.clear()
       atDoor.clear()
       step = ''
-      const keys = keysOf(provider)
-      if (layout === 'direct') {
-        const base = providers.get(provider)?.url ?? ''
-        const access = {
-          layout,
-          base,
-          key: keys.direct,
-          spent: keys.spent,
-          secret: 'any',
-          spentSecret: 'any',
-        }
-        return { access: { ...access, wrong: 'sk-wrong' }, client: null }
-      }
-      const stack = stacks.get(layout)
-      const whoSpent = spent.get(layout)
-      if (stack === undefined || whoSpent === undefined) throw new Error(`there is no ${layout}`)
+      if (stack === null || spent === null)
+        return { access: directAccess(provider, providers[provider].url), client: null }
       const client = await stack.addClient(`row-${crypto.randomUUID()}`)
       const base = layout === 'root' ? stack.url : `${stack.url}/${provider}`
-      if (provider !== 'bedrock') {
-        const access = {
-          layout,
-          base,
-          key: client.key,
-          spent: whoSpent.key,
-          secret: '',
-          spentSecret: '',
-        }
-        return { access: { ...access, wrong: WRONG }, client }
-      }
-      const [secret, spentSecret] = await Promise.all([secretOf(stack, client), secretOf(stack, whoSpent)])
-      const access = { layout, base, key: client.keyId, spent: whoSpent.keyId, secret, spentSecret }
-      return { access: { ...access, wrong: 'key_unknown' }, client }
+      return { access: { layout, base, ...(await credentialsOf(provider, stack, client, spent)) }, client }
     },
     async close() {
       unsubscribe('http.server.request.start', onRequest)
-      await Promise.all([...stacks.values()].map((stack) => stack.stop()))
-      await Promise.all([...providers.values()].map((provider) => provider.close()))
+      await stack?.stop()
+      await Promise.all(NAMES.map((name) => providers[name].close()))
       control.closeAllConnections()
       await new Promise((resolve) => control.close(resolve))
-      await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function startGateway(
+  layout: GatewayLayout,
+  folder: string,
+  providers: Providers,
+  controlUrl: string,
+): Promise<TestStack> {
+  const file = join(folder, `${layout}.yaml`)
+  const entries = NAMES.map((name) => {
+    const models = PROVIDERS[name].models.map((one) => `'${one}'`).join(', ')
+    const place = layout === 'root' ? `models: [${models}]` : `path_prefix: /${name}`
+    return `  - { name: ${name}, url: '${providers[name].url}', provider: ${name}, api_key_env: K_${name}, ${place} }\n`
+  })
+  const costs = layout === 'costs' ? `cost_in_answers: ['*']\n` : ''
+  await writeFile(file, `${costs}upstreams:\n${entries.join('')}${OWN_PRICES}`)
+  const keys = Object.fromEntries(NAMES.map((name) => [`K_${name}`, keysOf(name).gateway]))
+  return await startStack('', {
+    env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file, CORS_ORIGINS: controlUrl, ...keys },
+  })
+}
+
+function directAccess(provider: ProviderName, base: string): Access {
+  const { direct: key, spent } = keysOf(provider)
+  const wrong = 'sk-wrong'
+  return { layout: 'direct', base, key, spent, wrong, secret: 'any', spentSecret: 'any' }
+}
+
+/** What a client has of a gateway: keys, or where its library signs, ids and secrets. */
+async function credentialsOf(
+  provider: ProviderName,
+  stack: TestStack,
+  client: TestClient,
+  spent: TestClient,
+): Promise<Omit<Access, 'layout' | 'base'>> {
+  if (provider !== 'bedrock')
+    return { key: client.key, spent: spent.key, wrong: WRONG, secret: '', spentSecret: '' }
+  const [secret, spentSecret] = await Promise.all([secretOf(stack, client), secretOf(stack, spent)])
+  return { key: client.keyId, spent: spent.keyId, wrong: 'key_unknown', secret, spentSecret }
 }
 
 async function secretOf(stack: TestStack, client: TestClient): Promise<string> {

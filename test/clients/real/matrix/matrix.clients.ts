@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import type { TestClient } from '../../../support/servers/stack.ts'
+import type { TestClient, TestStack } from '../../../support/servers/stack.ts'
 import { DIFFERENCES } from './differences.ts'
 import type { Asked } from './fakes/provider.ts'
-import { type Grounds, type Layout, openGrounds } from './grounds.ts'
+import { type Grounds, inAll, type Lane, type Layout, openGrounds } from './grounds.ts'
 import { isWhole, MICRO_USD, ROWS, type Row } from './rows.ts'
 import { folderOf, isSame, ROW_MS, runRow, type Step } from './run-row.ts'
 import { PAGE, pageWith, REFUSALS, type Refused, type RowResult, readable } from './table.ts'
@@ -31,8 +31,7 @@ test.each(ROWS.map((row) => [row.name, row] as const))(
   async (_name, row) => {
     const folder = folderOf(row, inject('installedClients').sets[row.set])
     if (folder === null) return
-    const runs = new Map<Layout, Run>()
-    for (const layout of ['direct', ...GATEWAYS] as const) runs.set(layout, await runIn(layout, row, folder))
+    const runs = await inAll(['direct', ...GATEWAYS], (layout) => runIn(layout, row, folder))
     const direct = runs.get('direct')?.steps ?? []
     const differing: string[] = []
     const unnamed: unknown[] = []
@@ -73,38 +72,27 @@ test('docs/clients.md has tries and texts of refusals as they are', async () => 
 })
 
 async function runIn(layout: Layout, row: Row, folder: string): Promise<Run> {
-  const { access, client } = await grounds.begin(row.provider, layout)
-  const steps = await runRow(row, folder, access, grounds.controlUrl, grounds.folder)
-  if (layout === 'direct') {
-    const counts = [...grounds.seen].map(([step, asked]) => [step, asked.filter(isDirect).length] as const)
-    return { steps, tries: new Map(counts) }
-  }
-  if (client !== null) await expectCounted(layout, client, row)
-  return { steps, tries: new Map(grounds.atDoor) }
+  const lane = grounds.lane(layout)
+  const { access, client } = await lane.begin(row.provider)
+  const steps = await runRow(row, folder, access, lane.controlUrl, grounds.folder)
+  if (client === null || lane.stack === null)
+    return { steps, tries: new Map([...lane.seen].map(([step, asked]) => [step, asked.length] as const)) }
+  await expectCounted(lane, lane.stack, client, row)
+  return { steps, tries: new Map(lane.atDoor) }
 }
-
-/** A gateway's own fetches come at any time. */
-const isDirect = (asked: Asked): boolean => !bears(asked, ['sk-gateway-'])
-
-/** Keys that only a client without a gateway has. One that is ended may have sent its last try just then. */
-const isStray = (asked: Asked): boolean => bears(asked, ['sk-direct-', 'sk-spent-', 'sk-wrong'])
-
-const bears = ({ headers, url }: Asked, keys: readonly string[]): boolean =>
-  keys.some((key) => `${Object.values(headers)} ${url}`.includes(key))
 
 /** The gateway answers these itself, or fetches them for itself. */
 const LISTS = /^GET \/(?:openai\/)?(?:v1|v1beta|api)\/(?:models|tags)$/
 
-async function expectCounted(layout: Layout, client: TestClient, row: Row): Promise<void> {
-  const asked = [...grounds.seen.values()]
+async function expectCounted(lane: Lane, stack: TestStack, client: TestClient, row: Row): Promise<void> {
+  const asked = [...lane.seen.values()]
     .flat()
-    .filter((one) => !LISTS.test(`${one.method} ${one.url.pathname}`) && !isStray(one))
+    .filter((one) => !LISTS.test(`${one.method} ${one.url.pathname}`))
   // 0 bytes of a body anywhere else.
   expect(asked.filter(({ provider }) => provider !== row.provider)).toEqual([])
   const expected = asked.map(expectedRow).sort()
   const counted = async () => {
-    const calls = (await grounds.stacks.get(layout)?.calls(client)) ?? []
-    return calls
+    return (await stack.calls(client))
       .filter(({ settles, method, path }) => settles === null && !LISTS.test(`${method} ${path}`))
       .map(countedRow)
       .sort()

@@ -96,6 +96,15 @@ export async function runRow(
   return steps
 }
 
+const copies = new Map<string, Promise<void>>()
+
+/** Node looks for packages beside the program. Once each, as a row that runs may not have its program replaced. */
+function programsIn(folder: string): Promise<void> {
+  const copy = copies.get(folder) ?? cp(join(HERE, 'node'), join(folder, 'programs'), { recursive: true })
+  copies.set(folder, copy)
+  return copy
+}
+
 async function commandOf(
   { program }: Row,
   folder: string,
@@ -103,8 +112,7 @@ async function commandOf(
   if (program.endsWith('.py'))
     return ['python3', [join(HERE, 'python', program)], { PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' }]
   if (program.endsWith('.mjs')) {
-    // Node looks for packages beside the program.
-    await cp(join(HERE, 'node'), join(folder, 'programs'), { recursive: true })
+    await programsIn(folder)
     const bin = join(folder, 'node_modules/.bin')
     return [process.execPath, [join(folder, 'programs', program)], { BIN: bin }]
   }
