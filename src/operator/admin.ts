@@ -24,6 +24,7 @@ import { dashboard } from './dashboard.ts'
 import { type MetricsOptions, metrics } from './metrics.ts'
 import { openListener } from './open-listener.ts'
 import { buildOpenApi, type OpenApiContext } from './openapi/document.ts'
+import { providerProjects } from './provider-reports/projects.ts'
 import { providerReports, takeApiKey } from './provider-reports/provider-reports.ts'
 import { serveOperations } from './serve-operations.ts'
 import { signInOperators } from './sign-in/operators.ts'
@@ -99,6 +100,7 @@ export function buildAdmin(options: AdminOptions): FastifyInstance {
       takeApiKey(guarded)
       requireToken(guarded, adminToken, tokens)
       providerReports(guarded, options)
+      providerProjects(guarded, options)
     })
   }
   return app

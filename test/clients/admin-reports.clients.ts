@@ -145,6 +145,17 @@ test('every report on usage that OpenAI’s library knows is answered', async ()
   for (const name of names) expect((await usage[name]({ start_time: start })).object, name).toBe('page')
 })
 
+test('the projects and the workspaces that both libraries list, page by page, are our clients', async () => {
+  const { rows } = await operator.pool.query<{ id: string; name: string }>(
+    'select id, name from tallygate.clients order by name',
+  )
+  const named = ({ id, name }: { readonly id: string; readonly name?: string | null }) => ({ id, name })
+  const projects = await Array.fromAsync(openai.admin.organization.projects.list({ limit: 1 }), named)
+  const workspaces = await Array.fromAsync(anthropic.beta.organization.workspaces.list({ limit: 1 }), named)
+  expect(rows).toHaveLength(2)
+  expect([projects, workspaces]).toEqual([rows, rows])
+})
+
 interface AnthropicBucket {
   readonly starting_at: string
   readonly results: readonly Readonly<Record<string, unknown>>[]

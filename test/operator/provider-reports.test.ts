@@ -85,6 +85,21 @@ test('reports can be of one project, by project, and of another endpoint have no
 })
 
 test.each([
+  ['/v1/organization/projects', 'after', { object: 'organization.project', status: 'active' }],
+  ['/v1/organizations/workspaces', 'after_id', { type: 'workspace', archived_at: null }],
+])('%s names the ids of clients in reports, page by page', async (path, after, form) => {
+  const { rows } = await operator.pool.query('select id, name from tallygate.clients order by name')
+  const found = []
+  for (let behind: string | null = ''; behind !== null; ) {
+    const { document } = await ask(`${path}?limit=1${behind}`)
+    found.push(...document.data)
+    behind = document.has_more ? `&${after}=${document.last_id}` : null
+  }
+  expect(rows).toHaveLength(2)
+  expect(found).toEqual(rows.map((row) => expect.objectContaining({ ...row, ...form })))
+})
+
+test.each([
   ['/v1/organization/usage/completions', 'start_time'],
   [`/v1/organization/usage/completions?start_time=${start}&bucket_width=1h`, 'bucket_width'],
   [`/v1/organization/usage/completions?start_time=${start}&group_by=user_id`, 'group_by'],
@@ -96,6 +111,9 @@ test.each([
   ['/v1/organizations/cost_report?starting_at=yesterday', 'starting_at'],
   ['/v1/organizations/cost_report?starting_at=0000-01-01', 'starting_at'],
   [`/v1/organizations/usage_report/messages?starting_at=${FROM}&ending_at=${addDays(FROM, -1)}`, 'ending_at'],
+  ['/v1/organization/projects?after=cli_none', 'after'],
+  ['/v1/organization/projects?limit=101', 'limit'],
+  ['/v1/organizations/workspaces?before_id=cli_none', 'before_id'],
 ])('%s is refused by name', async (path, param) => {
   expect(await ask(path)).toMatchObject({ status: 400, document: { error: { param } } })
 })
