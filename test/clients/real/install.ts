@@ -33,7 +33,13 @@ const CACHE = resolve('node_modules/.cache/clients')
 
 /** Installs the newest of each, once a day, and prints their versions. */
 export default async function setUp(project: TestProject): Promise<void> {
-  const wanted = new Set<SetName>(['node', 'python', 'openai-agents', ...ROWS.map(({ set }) => set)])
+  const wanted = new Set<SetName>([
+    'node',
+    'python',
+    'openai-agents',
+    'cost-tools',
+    ...ROWS.map(({ set }) => set),
+  ])
   const names = (Object.keys(SETS) as SetName[]).filter((name) => wanted.has(name))
   const found = new Map<SetName, Installed>()
   // Each of them loads both cores.

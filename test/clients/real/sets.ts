@@ -38,11 +38,15 @@ const program = (name: string): ClientSet => npm([name])
 
 /** Packages of PyPI, the newest that go together, into the folder itself. */
 function pip(...packages: readonly string[]): ClientSet {
+  return pipWith([], packages)
+}
+
+function pipWith(options: readonly string[], packages: readonly string[]): ClientSet {
   return {
     toolchain: [['python3', '-m', 'pip', '--version']],
     packages,
     async install(folder) {
-      await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, ...packages])
+      await run('python3', ['-m', 'pip', 'install', '--quiet', ...options, '--target', folder, ...packages])
     },
   }
 }
@@ -124,6 +128,8 @@ export const SETS = {
   'gemini-cli': program('@google/gemini-cli'),
   opencode: program('opencode-ai'),
   aider: pip('aider-chat'),
+  // It asks for Python 3.12, and runs on 3.11, too.
+  'cost-tools': pipWith(['--ignore-requires-python'], ['llm-org-cost-monitor']),
   chromium: libraries('playwright-core', '@sparticuz/chromium'),
 } as const satisfies Readonly<Record<string, ClientSet>>
 
