@@ -23,13 +23,13 @@ export interface Filled extends Filling {
 }
 
 /**
- * Fills an empty database with what `filling` says from `fromDay` to `today`. Totals that are there stay, and so
- * do calls.
+ * Fills a database with what `filling` says from `fromDay` to `today`, but for days that have totals, or calls. So one
+ * that was stopped goes on, and one that is full stays as it is, on later days, too.
  */
 export async function fill(pool: Postgres, filling: Filling, fromDay: UtcDay, today: UtcDay): Promise<void> {
-  const isEmpty = async (table: string) =>
-    (await pool.query(`select from tallygate.${table} limit 1`)).rows.length === 0
-  if (await isEmpty('daily_usage')) {
+  const has = async (table: string, column: string, value: string) =>
+    (await pool.query(`select from tallygate.${table} where ${column} = $1 limit 1`, [value])).rows.length > 0
+  if (!(await has('producers', 'id', PRODUCER))) {
     await fillNames(pool, filling)
     await pool.query(
       `select tallygate.add_usage_months(array_agg(day::date))
@@ -37,28 +37,39 @@ export async function fill(pool: Postgres, filling: Filling, fromDay: UtcDay, to
       [fromDay, today],
     )
     for (let day = fromDay; day <= today; day = addDays(day, 1)) {
-      await fillDay(pool, day, filling)
+      if (await has('daily_usage', 'day', day)) continue
+      // The totals last: a day that has them is whole.
       await fillLatencies(pool, day, filling)
+      await fillDay(pool, day, filling)
       if (day.endsWith('-01')) console.error(`filled until ${day}`)
     }
     await matchOffsets(pool)
     await pool.query('vacuum analyze')
   }
-  if (filling.calls > 0 && (await isEmpty('calls'))) {
-    await addCallDays(pool, CALL_DAYS)
-    const callDays = Math.min(CALL_DAYS, filling.days)
-    for (let day = addDays(today, 1 - callDays); day <= today; day = addDays(day, 1)) {
-      await fillCalls(pool, day, Math.floor(filling.calls / callDays), filling)
-    }
-    await pool.query('vacuum analyze tallygate.call_rows, tallygate.call_kinds')
+  if (filling.calls === 0) return
+  const { rows } = await pool.query<{ day: UtcDay }>(
+    'select max(day)::text as day from tallygate.daily_usage',
+  )
+  const lastDay = rows[0]?.day ?? today
+  const callDays = Math.min(CALL_DAYS, filling.days)
+  const added: UtcDay[] = []
+  for (let day = addDays(lastDay, 1 - callDays); day <= lastDay; day = addDays(day, 1)) {
+    if (await has('call_rows', 'day', day)) continue
+    if (added.length === 0) await addCallDays(pool, CALL_DAYS)
+    await fillCalls(pool, day, Math.floor(filling.calls / callDays), filling)
+    added.push(day)
   }
+  if (added.length > 0) await pool.query('vacuum analyze tallygate.call_rows, tallygate.call_kinds')
 }
+
+const PRODUCER = 'bench'
 
 /** One producer that has counted all requests: the ledger is whole. */
 async function matchOffsets(pool: Postgres): Promise<void> {
   await pool.query(
     `insert into tallygate.producers (id, stream, mark)
-     select 'bench', 'tallygate:calls', sum(requests) from tallygate.daily_usage`,
+     select $1, 'tallygate:calls', sum(requests) from tallygate.daily_usage`,
+    [PRODUCER],
   )
 }
 
@@ -204,7 +215,8 @@ async function fillLatencies(pool: Postgres, day: UtcDay, { clients }: Filling):
     `insert into tallygate.daily_latency (day, client_id, model, buckets, first_bytes)
      select $1::date, ${clientId('c')}, ($3::text[])[m], calls * (1e240 + 1e252 + 1e264), calls * (1e192 + 2e204)
      from generate_series(1, $2::int) c, generate_series(1, ${MODELS.length}) m, lateral (
-       select 1 + (random() * 900 + 0 * (c + m))::int as calls) drawn order by random()`,
+       select 1 + (random() * 900 + 0 * (c + m))::int as calls) drawn order by random()
+     on conflict do nothing`,
     [day, clients, MODELS.map(({ model }) => model)],
   )
 }
@@ -222,7 +234,8 @@ async function fillCalls(pool: Postgres, day: string, calls: number, { clients }
        case when is_unpriced then 'no_price' end, ($5::text[])[m]
      from generate_series(1, $2::int) c, generate_series(1, ${KEYS_PER_CLIENT}) k,
        generate_series(1, ${MODELS.length}) m, unnest(array[true, false]) is_unpriced
-     where not is_unpriced or ($6::int[])[m] > 0`,
+     where not is_unpriced or ($6::int[])[m] > 0
+     on conflict do nothing`,
     [
       day,
       clients,
