@@ -1,5 +1,8 @@
-import litellm
 from steps import *
+
+# Its list of prices is in the package; without this each start asks GitHub for it.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+import litellm
 
 litellm.suppress_debug_info = True
 FAMILY = os.environ["FAMILY"]
