@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ObjectIndex } from '../../src/objects/object-index.ts'
 
-test('the client that makes an id first keeps it, whoever makes it again, and in whatever letters', () => {
+test('the client that makes an id first keeps it, also if another makes it again, in whatever letters', () => {
   const index = new ObjectIndex({ selectOwners: async () => [] })
   const owner = { clientId: 'cli_a', keyId: 'key_a' }
   index.add('openai', 'File-1', owner)
