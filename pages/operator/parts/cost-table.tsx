@@ -1,10 +1,10 @@
 import { linkTo } from '../../shared/address.ts'
 import { Usd } from '../../shared/figures.tsx'
 import { changeText } from '../../shared/format.ts'
+import { filterOf, type Group, groupOf, titleOf } from '../../shared/groups.ts'
 import { Name } from '../../shared/part.tsx'
 import { Table } from '../../shared/table.tsx'
 import type { Report } from '../answers.ts'
-import { filterOf, type Group, groupOf, titleOf } from '../names.ts'
 import { deeper } from './report-chart.tsx'
 
 interface CostTableProps {

@@ -2,8 +2,8 @@ import { linkTo } from '../../shared/address.ts'
 import { Chart, type Series } from '../../shared/chart.tsx'
 import { address } from '../../shared/context.tsx'
 import { count, roughly, tickUsd, usd } from '../../shared/format.ts'
+import { filterOf, type Group, groupOf, isAxis, shownName } from '../../shared/groups.ts'
 import type { Report } from '../answers.ts'
-import { filterOf, type Group, groupOf, isAxis, shownName } from '../names.ts'
 
 /** What bars may stand for. */
 export const MEASURES = {

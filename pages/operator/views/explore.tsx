@@ -3,10 +3,10 @@ import { address, choose, useAnswer } from '../../shared/context.tsx'
 import { Choice, Filter, optionOf, Select } from '../../shared/controls.tsx'
 import { DayField, PeriodChoice, QueryChoice, Usd } from '../../shared/figures.tsx'
 import { changeText, count, fullDay, milliseconds, moment, percent, roughly } from '../../shared/format.ts'
+import { filterOf, GROUPS, type Group, groupOf, isAxis, titleOf } from '../../shared/groups.ts'
 import { Name, Part, Share } from '../../shared/part.tsx'
 import { type Column, Table } from '../../shared/table.tsx'
 import type { Axis, Report, ReportRow } from '../answers.ts'
-import { filterOf, GROUPS, type Group, groupOf, isAxis, titleOf } from '../names.ts'
 import { deeper, MEASURES, type Measure, ReportChart } from '../parts/report-chart.tsx'
 
 const EVERY_MS = 10_000

@@ -1,4 +1,4 @@
-import { titled } from '../shared/format.ts'
+import { titled } from './format.ts'
 
 /** What a report is broken down and filtered by. */
 export const GROUPS = ['client', 'key', 'model', 'upstream', 'group'] as const
