@@ -4,35 +4,18 @@ import type { listMembers } from '../../src/limits/members/operations.ts'
 import type { ownRefused } from '../../src/limits/operations/own-limits.ts'
 import type { ownModels } from '../../src/pricing/operations/own-prices.ts'
 import type { ownCalls } from '../../src/usage/operations/own-calls.ts'
+import type { ownReport } from '../../src/usage/operations/report.ts'
 
 type AnswerOf<Operation extends { readonly answer: z.ZodType }> = z.output<Operation['answer']>
 
+export type OwnReport = AnswerOf<typeof ownReport>
+export type OwnReportRow = OwnReport['rows'][number]
 export type OwnRefused = AnswerOf<typeof ownRefused>[number]
 export type OwnModel = AnswerOf<typeof ownModels>[number]
 export type OwnCall = AnswerOf<typeof ownCalls>[number]
 export type OwnKey = AnswerOf<typeof ownKeys>[number]
 export type OwnAccount = AnswerOf<typeof ownAccount>
 export type Member = AnswerOf<typeof listMembers>[number]
-
-/** A row of the client's usage, with the name of what it is grouped by. */
-export interface OwnUsageRow {
-  readonly day?: string
-  readonly model?: string
-  readonly key_id?: string
-  readonly key_name?: string | null
-  readonly requests: number
-  readonly input_tokens: number
-  readonly output_tokens: number
-  readonly total_tokens: number
-  readonly cost_usd: number
-}
-
-/** The client's usage; `data` only where it is grouped. */
-export interface OwnUsage extends OwnUsageRow {
-  readonly client: string
-  readonly period_days: number
-  readonly data?: readonly OwnUsageRow[]
-}
 
 interface LimitScope {
   readonly key_id: string | null

@@ -1,93 +1,112 @@
-import { type Choices, withChoices } from '../shared/address.ts'
-import { Chart } from '../shared/chart.tsx'
+import { withChoices } from '../shared/address.ts'
 import { address, useTools } from '../shared/context.tsx'
-import { PeriodChoice, QueryChoice, Tile, Usd } from '../shared/figures.tsx'
-import {
-  count,
-  milliseconds,
-  plural,
-  roughly,
-  shortDay,
-  tickUsd,
-  titled,
-  usd,
-  words,
-} from '../shared/format.ts'
+import { PERIODS, PeriodChoice, QueryChoice, Tile, Usd } from '../shared/figures.tsx'
+import { count, milliseconds, percent, roughly, shortDay, usd, words } from '../shared/format.ts'
+import { groupOf, shownName, titleOf } from '../shared/groups.ts'
 import { Name, Part, Share } from '../shared/part.tsx'
+import { measureOf, SeriesChart } from '../shared/series-chart.tsx'
 import { save, Table } from '../shared/table.tsx'
 import { useAccount } from './account.ts'
-import type { OwnKey, OwnLimit, OwnRefused, OwnUsage, OwnUsageRow } from './answers.ts'
+import type { OwnKey, OwnLimit, OwnRefused, OwnReport } from './answers.ts'
 import { Calls } from './calls.tsx'
 import { Keys } from './keys.tsx'
 import { Models } from './models.tsx'
 
-const PERIODS = [
-  { value: 'today', label: 'Today' },
-  { value: 'month', label: 'This month' },
-  { value: '30d', label: '30 days' },
-]
-const QUERIES: Readonly<Record<string, Choices>> = {
-  today: { days: 1 },
-  month: { period: 'month' },
-  '30d': { days: 30 },
-}
-const CHART_DAYS = 30
 /** The page is read, and not watched. */
 const EVERY_MS = 60_000
-
-const MEASURES = {
-  cost: { of: (row: OwnUsageRow) => row.cost_usd, format: usd, tick: tickUsd },
-  requests: { of: (row: OwnUsageRow) => row.requests, format: count, tick: roughly },
-  tokens: { of: (row: OwnUsageRow) => row.total_tokens, format: roughly, tick: roughly },
-} as const
+const ROWS = 50
+const FIGURES = ['cost', 'requests', 'tokens', 'errors'] as const
 
 /** What a client used, what is left of its limits, and why calls were refused. */
 export function Usage() {
   useAccount()
   const { query } = address.value
-  const period = query.period !== undefined && Object.hasOwn(QUERIES, query.period) ? query.period : 'month'
+  const period = PERIODS.some(({ value }) => value === query.period) ? query.period : 'month'
   const group = query.group === 'key' ? 'key' : 'model'
-  const measure = query.measure === 'requests' || query.measure === 'tokens' ? query.measure : 'cost'
+  const measure = measureOf(query.measure)
+  const { sort = 'cost', order = 'desc', cursor } = query
   return (
     <>
       <div class="controls">
-        <PeriodChoice chosen={period} of={PERIODS} />
+        <PeriodChoice chosen={period ?? ''} />
       </div>
-      <Part<OwnUsage> title="Used" path="usage" choices={QUERIES[period] ?? {}} everyMs={EVERY_MS}>
-        {(usage) => <Totals usage={usage} />}
-      </Part>
-      <Part<readonly OwnLimit[]> title="What is left" path="limits" everyMs={EVERY_MS}>
-        {(limits) => <Limits limits={limits} />}
-      </Part>
-      <Part<OwnUsage>
-        title="By UTC day"
-        path="usage"
-        choices={{ days: CHART_DAYS, group_by: 'day' }}
-        everyMs={EVERY_MS}
-        actions={
-          <QueryChoice
-            label="Measure"
-            name="measure"
-            values={['cost', 'requests', 'tokens']}
-            chosen={measure}
-          />
-        }
-      >
-        {({ data = [] }) => <Days rows={data} measure={measure} />}
-      </Part>
-      <Part<OwnUsage>
-        title="Usage"
-        path="usage"
-        choices={{ ...QUERIES[period], group_by: group }}
+      <Part<OwnReport>
+        title="Used"
+        path="report"
+        choices={{
+          ...{ period, sort, order, cursor, compare: 'previous', group_by: group, limit: ROWS },
+          ...(cursor === undefined ? { interval: 'day', top: 8 } : {}),
+        }}
         everyMs={EVERY_MS}
         actions={
           <>
+            <QueryChoice label="Measure" name="measure" values={FIGURES} chosen={measure} />
             <QueryChoice label="Grouped by" name="group" values={['model', 'key']} chosen={group} />
-            <Export period={period} />
           </>
         }
       >
-        {({ data = [] }) => <Grouped rows={data} group={group} />}
+        {(report, { next }) => (
+          <>
+            <Totals report={report} />
+            <SeriesChart
+              report={report}
+              named={(one) => ({ label: shownName(groupOf(one, group).name) })}
+              measure={measure}
+              interval="day"
+            />
+            <Table
+              label="Usage"
+              empty="Nothing was used in these days."
+              rows={report.rows}
+              sorted={{ by: sort, order }}
+              next={next}
+              columns={[
+                {
+                  heading: titleOf(group),
+                  cell: (row) => {
+                    const { name, id } = groupOf(row, group)
+                    return (
+                      <>
+                        <Name of={name} detail={group === 'key' ? id : ''} />
+                        <Share of={row.share ?? 0} />
+                      </>
+                    )
+                  },
+                },
+                { heading: 'Requests', sort: 'requests', cell: ({ requests }) => count(requests) },
+                { heading: 'Errors', sort: 'errors', cell: ({ errors }) => count(errors) },
+                {
+                  heading: 'Refused',
+                  sort: 'refused',
+                  kind: 'extra',
+                  cell: ({ refused }) => (refused === null ? '–' : count(refused)),
+                },
+                {
+                  heading: 'Input',
+                  sort: 'input_tokens',
+                  kind: 'extra',
+                  cell: ({ input_tokens: tokens }) => roughly(tokens),
+                },
+                {
+                  heading: 'Output',
+                  sort: 'output_tokens',
+                  kind: 'extra',
+                  cell: ({ output_tokens: tokens }) => roughly(tokens),
+                },
+                {
+                  heading: 'Cost',
+                  sort: 'cost',
+                  kind: 'main',
+                  cell: ({ cost_usd_text: cost }) => <Usd of={cost} />,
+                },
+              ]}
+            />
+            <Export days={report.period} />
+          </>
+        )}
+      </Part>
+      <Part<readonly OwnLimit[]> title="What is left" path="limits" everyMs={EVERY_MS}>
+        {(limits) => <Limits limits={limits} />}
       </Part>
       <Calls />
       <Part<readonly OwnRefused[]>
@@ -117,90 +136,56 @@ export function Usage() {
   )
 }
 
-function Totals({ usage }: { readonly usage: OwnUsage }) {
+function Totals({ report: { totals } }: { readonly report: OwnReport }) {
+  const { before: was } = totals
   return (
     <dl class="tiles">
-      <Tile label="Cost" detail={`${plural(usage.period_days, 'day')}, today so far`}>
-        <Usd of={usage.cost_usd} />
+      <Tile label="Cost" now={totals.cost_usd} before={was?.cost_usd} beforeText={was && usd(was.cost_usd)}>
+        <Usd of={totals.cost_usd_text} />
       </Tile>
-      <Tile label="Requests">{count(usage.requests)}</Tile>
-      <Tile label="Tokens" detail={`${roughly(usage.input_tokens)} in, ${roughly(usage.output_tokens)} out`}>
-        {roughly(usage.total_tokens)}
+      <Tile
+        label="Requests"
+        now={totals.requests}
+        before={was?.requests}
+        beforeText={was && roughly(was.requests)}
+      >
+        {count(totals.requests)}
+      </Tile>
+      <Tile
+        label="Tokens"
+        now={totals.total_tokens}
+        before={was?.total_tokens}
+        beforeText={was && roughly(was.total_tokens)}
+        detail={`${roughly(totals.input_tokens)} in, ${roughly(totals.output_tokens)} out`}
+      >
+        {roughly(totals.total_tokens)}
+      </Tile>
+      <Tile
+        label="Errors"
+        now={totals.errors}
+        before={was?.errors}
+        beforeText={was && `${count(was.errors)} (${percent(was.errors, was.requests)})`}
+        isBad
+      >
+        {count(totals.errors)}
       </Tile>
     </dl>
   )
 }
 
-function Days({
-  rows,
-  measure,
-}: {
-  readonly rows: readonly OwnUsageRow[]
-  readonly measure: keyof typeof MEASURES
-}) {
-  const { of, format, tick } = MEASURES[measure]
-  const byDay = new Map(rows.map((row) => [row.day, row]))
-  const today = Date.now()
-  const starts = Array.from({ length: CHART_DAYS }, (_, index) =>
-    new Date(today - (CHART_DAYS - 1 - index) * 86_400_000).toISOString().slice(0, 10),
-  )
-  const values = starts.map((day) => {
-    const row = byDay.get(day)
-    return row === undefined ? 0 : of(row)
-  })
-  return (
-    <Chart
-      label={`${measure} per UTC day`}
-      starts={starts}
-      series={[{ label: measure, values }]}
-      isOpen
-      format={format}
-      tick={tick}
-    />
-  )
-}
-
-const GROUP_NAMES = {
-  model: (row: OwnUsageRow) => <Name of={row.model ?? null} />,
-  key: (row: OwnUsageRow) => <Name of={row.key_name ?? row.key_id ?? null} detail={row.key_id ?? ''} />,
-}
-
-function Grouped({
-  rows,
-  group,
-}: {
-  readonly rows: readonly OwnUsageRow[]
-  readonly group: 'model' | 'key'
-}) {
-  return (
-    <Table
-      label="Usage"
-      empty="Nothing was used in these days."
-      rows={rows.toSorted((a, b) => b.cost_usd - a.cost_usd || b.requests - a.requests).slice(0, 50)}
-      columns={[
-        { heading: titled(group), cell: GROUP_NAMES[group] },
-        { heading: 'Requests', cell: ({ requests }) => count(requests) },
-        { heading: 'Input', kind: 'extra', cell: ({ input_tokens: tokens }) => roughly(tokens) },
-        { heading: 'Output', kind: 'extra', cell: ({ output_tokens: tokens }) => roughly(tokens) },
-        { heading: 'Cost', kind: 'main', cell: ({ cost_usd: cost }) => <Usd of={cost} /> },
-      ]}
-    />
-  )
-}
-
 /** The days that are seen, as `usage export` writes them. */
-function Export({ period }: { readonly period: string }) {
+function Export({ days }: { readonly days: OwnReport['period'] }) {
   const { api } = useTools()
+  const { from, to } = days
   async function download(): Promise<void> {
-    const days = period === 'today' ? 1 : period === 'month' ? new Date().getUTCDate() : CHART_DAYS
-    const to = new Date().toISOString().slice(0, 10)
-    const from = new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10)
     save(`usage-${from}-${to}.csv`, await api.file(withChoices('usage/export', { from, to })))
   }
   return (
-    <button type="button" class="plain link" onClick={() => void download()}>
-      Download CSV
-    </button>
+    <p class="below">
+      <button type="button" class="plain link" onClick={() => void download()}>
+        Download CSV
+      </button>
+    </p>
   )
 }
 

@@ -1,19 +1,8 @@
 import { linkTo } from '../../shared/address.ts'
-import { Chart, type Series } from '../../shared/chart.tsx'
 import { address } from '../../shared/context.tsx'
-import { count, roughly, tickUsd, usd } from '../../shared/format.ts'
 import { filterOf, type Group, groupOf, isAxis, shownName } from '../../shared/groups.ts'
+import { type Measure, SeriesChart } from '../../shared/series-chart.tsx'
 import type { Report } from '../answers.ts'
-
-/** What bars may stand for. */
-export const MEASURES = {
-  cost: { field: 'cost_usd', title: 'Cost', format: usd, tick: tickUsd },
-  requests: { field: 'requests', title: 'Requests', format: count, tick: roughly },
-  tokens: { field: 'total_tokens', title: 'Tokens', format: roughly, tick: roughly },
-  errors: { field: 'errors', title: 'Errors', format: count, tick: roughly },
-} as const
-
-export type Measure = keyof typeof MEASURES
 
 interface ReportChartProps {
   readonly report: Report
@@ -23,34 +12,24 @@ interface ReportChartProps {
   readonly interval: string
 }
 
-/** The series of a report: its first groups, and all others together. */
-export function ReportChart({ report: { series, period }, group, measure, interval }: ReportChartProps) {
-  if (series === undefined) return null
-  const { field, title, format, tick } = MEASURES[measure]
+/** The series of a report, in which each group leads deeper. */
+export function ReportChart({ report, group, measure, interval }: ReportChartProps) {
   const { query } = address.value
-  const groups = group === null ? [] : series.groups
-  const named = groups.map((one): Series => {
-    const { name, id } = groupOf(one, group ?? 'client')
+  const named = (own: Group) => (one: object) => {
+    const { name, id } = groupOf(one, own)
     const href = linkTo('explore', {
-      ...period,
-      ...filterOf(group ?? 'client', id),
-      ...deeper(group, query.group_by),
+      ...report.period,
+      ...filterOf(own, id),
+      ...deeper(own, query.group_by),
     })
-    return { label: shownName(name), ...(id === '' ? {} : { href }), values: one[field] }
-  })
-  const rest = series.other[field]
-  const hasRest = named.length === 0 || rest.some((value) => value !== 0)
-  const today = new Date().toISOString().slice(0, 10)
+    return { label: shownName(name), ...(id === '' ? {} : { href }) }
+  }
   return (
-    <Chart
-      label={`${title} per UTC ${interval}`}
-      starts={series.starts}
-      series={
-        hasRest ? [...named, { label: named.length === 0 ? 'all' : 'all others', values: rest }] : named
-      }
-      isOpen={period.to >= today}
-      format={format}
-      tick={tick}
+    <SeriesChart
+      report={report}
+      named={group === null ? null : named(group)}
+      measure={measure}
+      interval={interval}
     />
   )
 }

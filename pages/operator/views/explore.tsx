@@ -5,9 +5,10 @@ import { DayField, PeriodChoice, QueryChoice, Usd } from '../../shared/figures.t
 import { changeText, count, fullDay, milliseconds, moment, percent, roughly } from '../../shared/format.ts'
 import { filterOf, GROUPS, type Group, groupOf, isAxis, titleOf } from '../../shared/groups.ts'
 import { Name, Part, Share } from '../../shared/part.tsx'
+import { MEASURES, measureOf } from '../../shared/series-chart.tsx'
 import { type Column, Table } from '../../shared/table.tsx'
 import type { Axis, Report, ReportRow } from '../answers.ts'
-import { deeper, MEASURES, type Measure, ReportChart } from '../parts/report-chart.tsx'
+import { deeper, ReportChart } from '../parts/report-chart.tsx'
 
 const EVERY_MS = 10_000
 const ROWS = 50
@@ -18,10 +19,7 @@ export function Explore() {
   const { query } = address.value
   const groups = (query.group_by ?? 'client').split(',').filter((one) => isGroup(one))
   const [group = null] = groups
-  const measure =
-    query.measure !== undefined && Object.hasOwn(MEASURES, query.measure)
-      ? (query.measure as Measure)
-      : 'cost'
+  const measure = measureOf(query.measure)
   const interval = query.interval ?? 'day'
   const sort = query.sort ?? 'cost'
   const order = query.order ?? 'desc'
