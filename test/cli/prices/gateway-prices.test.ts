@@ -7,9 +7,13 @@ import { loadGatewayConfig } from '../../../src/config/config.ts'
 import { recordPrices } from '../../../src/gateway/health/recorded-state.ts'
 import { createLog } from '../../../src/lib/log.ts'
 import { buildPriceConfiguration, nameConfiguration } from '../../../src/pricing/price-configuration.ts'
-import { recordGatewayPrices, selectGatewayPrices } from '../../../src/pricing/refresh/gateway-prices.ts'
+import {
+  findCatalogText,
+  recordGatewayPrices,
+  selectGatewayPrices,
+} from '../../../src/pricing/refresh/gateway-prices.ts'
 import type { RepricingSettings } from '../../../src/pricing/repricing/repricing-scope.ts'
-import { bundledCatalog } from '../../../src/pricing/sources/catalog-sources.ts'
+import { bundledCatalog, mergedText } from '../../../src/pricing/sources/catalog-sources.ts'
 import { openPostgres } from '../../../src/store/connection/postgres.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
@@ -259,6 +263,27 @@ test('a catalog that only gateways have is read from Postgres; one that was not 
   expect(code).toBe(1)
   expect(err).toContain('the catalog refreshed@2026-11-22, which is neither here nor in Postgres')
   await removeAnotherGateway()
+})
+
+test('the catalog of the first gateway on a database is kept there whole', async () => {
+  const database = await createTestDatabase()
+  const log = createLog('silent', 'test')
+  const pool = openPostgres(database.url, {
+    max: 1,
+    statementTimeoutMs: 10_000,
+    applicationName: 'test',
+    log,
+  })
+  try {
+    await pool.query('delete from tallygate.catalogs')
+    const first = await startStack(upstream.url, { databaseUrl: database.url, workers: false })
+    const isKept = async () => (await findCatalogText(pool, bundledCatalog().source)) === mergedText()
+    await expect.poll(isKept).toBe(true)
+    await first.stop()
+  } finally {
+    await pool.end()
+    await database.drop()
+  }
 })
 
 test('catalogs that no gateway prices by any more are dropped after a while, and no other', async () => {
