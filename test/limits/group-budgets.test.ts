@@ -211,10 +211,11 @@ test('budgets of groups stand among those of clients, those nearest their end fi
     'select id::text, coalesce(group_id, client_id) as whose from tallygate.limits',
   )
   const whoseOf = new Map(rows.map(({ id, whose }) => [id, whose]))
+  const noonMs = Date.parse('2026-02-20T12:00:00Z')
   const listed = async (state: UseState, pageRows: number) => {
     const found: (string | undefined)[] = []
     for (let cursor: string | null = null; found.length < scopes.length; ) {
-      const page: readonly UsedBudget[] = await selectMostUsed(ledger.pool, '2026-02-20', {
+      const page: readonly UsedBudget[] = await selectMostUsed(ledger.pool, noonMs, {
         ...{ state, cursor, rows: pageRows },
       })
       found.push(...page.map(({ id }) => whoseOf.get(id)))
@@ -228,7 +229,7 @@ test('budgets of groups stand among those of clients, those nearest their end fi
   expect(await listed('all', 10)).toEqual(all)
   expect(await listed('all', 1)).toEqual(all)
   expect(await listed('near', 1)).toEqual(['grp_t'])
-  const use = await selectBudgetUse(ledger.pool, Date.parse('2026-02-20T12:00:00Z'), false)
+  const use = await selectBudgetUse(ledger.pool, noonMs, false)
   expect(use.map(({ limit, used }) => [whoseOf.get(limit), used])).toEqual([
     ['grp_t', 0.8],
     ['cli_a', 0.5],

@@ -1,5 +1,4 @@
 import { NO_VALUE } from '../../call/axes.ts'
-import { utcDayOf } from '../../domain/utc-day.ts'
 import { findClient } from '../../keys/clients.ts'
 import { shownList } from '../../operations/answers.ts'
 import {
@@ -159,7 +158,7 @@ async function showMostUsed({ pool, now }: Pick<Ports, 'pool' | 'now'>, asked: M
   if (other !== undefined) throw invalid(other, 'does not go with sort=used')
   if (cursor !== null && !USED_CURSOR.test(cursor)) throw badCursor()
   const nowMs = now()
-  const found = await selectMostUsed(pool, utcDayOf(nowMs), { state, cursor, rows: limit + 1 })
+  const found = await selectMostUsed(pool, nowMs, { state, cursor, rows: limit + 1 })
   const page = cut(found, limit, (budget) => budget.cursor)
   const named = await selectLimitsById(
     pool,
