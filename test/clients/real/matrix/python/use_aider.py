@@ -16,7 +16,8 @@ def chat(key=KEY, model=None, prompt=HI):
     env = {**os.environ, url: BASE + path, name: key, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     options = "--no-git --yes-always --no-show-model-warnings --no-check-update --no-analytics --no-pretty --no-stream --no-gitignore --map-tokens 0 --no-detect-urls --no-show-release-notes --no-suggest-shell-commands --timeout 20".split()
     asked = known if model is None else known.split("/")[0] + "/" + model
-    run = subprocess.run([sys.executable, "-m", "aider", "--model", asked, "--weak-model", asked, "--message", prompt, *options], env=env, capture_output=True, text=True, timeout=170, stdin=subprocess.DEVNULL)
+    # It tries a spent budget again for 64 s and ends by itself. A limit here would be an error of its own, and of some layouts alone.
+    run = subprocess.run([sys.executable, "-m", "aider", "--model", asked, "--weak-model", asked, "--message", prompt, *options], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     said = run.stdout + run.stderr
     if "Hello there." in said:
         return "Hello there."
