@@ -8,6 +8,8 @@ import { DEFAULTS } from './test/support/suites.ts'
 export default defineConfig({
   test: {
     ...DEFAULTS,
+    // A client that is not there shows nothing: such a test is skipped aloud, or fails.
+    expect: { ...DEFAULTS.expect, requireAssertions: true },
     include: ['test/clients/**/*.clients.ts'],
     globalSetup: ['test/support/servers/global-setup.ts', 'test/clients/real/install.ts'],
     fileParallelism: false,

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AxisValue, parseAxes } from '../../../src/call/axes.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { folderOf } from './installed.ts'
 import { type Asked, keysOf, type RunningProvider, startProvider } from './matrix/fakes/provider.ts'
 import { PROVIDERS, type Row } from './matrix/rows.ts'
 import { runRow } from './matrix/run-row.ts'
-import type { SetName } from './sets.ts'
 
 // For whom a call is, in which session and run, as each client says it by itself or by its settings.
 
@@ -72,15 +72,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Where a set is; `null`: it is not asked for, or this machine has not what builds it. */
-function folderOf(set: SetName): string | null {
-  const installed = inject('installedClients').sets[set]
-  if (installed === undefined) return null
-  if (!('missing' in installed)) return installed.folder
-  if (installed.isToolchain) return null
-  throw new Error(installed.missing)
-}
-
 /** What the calls that reported their usage have on each axis. */
 async function valuesOf(client: TestClient): Promise<readonly Readonly<Record<string, string>>[]> {
   const asked = () => seen.filter(({ reported }) => reported !== null).length
@@ -94,7 +85,7 @@ async function valuesOf(client: TestClient): Promise<readonly Readonly<Record<st
 
 const SAID = { user: 'ann', session: 'session-1', run: 'run-1' }
 
-test.each([
+test.for([
   ['openai (Python)', 'python', 'openai', 2],
   ['anthropic (Python)', 'python', 'anthropic', 1],
   ['openai and @anthropic-ai/sdk (Node)', 'node', '', 2],
@@ -103,9 +94,9 @@ test.each([
   ['openai-agents', 'openai-agents', 'agents', 2],
 ] as const)(
   'calls of %s are of the user, the session and the run that it says',
-  async (_name, set, family, calls) => {
-    const installed = folderOf(set)
-    if (installed === null) return
+  { timeout: MINUTES_MS },
+  async ([, set, family, calls], context) => {
+    const installed = folderOf(set, context)
     const client = await stack.addClient(`library-${set}-${family}`)
     const env = { PATH: process.env.PATH, HOME: folder, BASE: stack.url, KEY: client.key, FAMILY: family }
     if (set === 'node') {
@@ -118,7 +109,6 @@ test.each([
     }
     expect(await valuesOf(client)).toEqual(Array.from({ length: calls }, () => SAID))
   },
-  MINUTES_MS,
 )
 
 /** Runs a program of the command line once. @returns What its calls have on each axis. */
@@ -137,9 +127,8 @@ const COMMAND = { program: 'use-command.mjs' }
 
 test(
   'calls of Claude Code are of the account or device and the session that it names by itself',
-  async () => {
-    const installed = folderOf('claude-code')
-    if (installed === null) return
+  async (context) => {
+    const installed = folderOf('claude-code', context)
     const row: Row = {
       ...COMMAND,
       name: 'Claude Code',
@@ -167,9 +156,8 @@ test(
 
 test(
   'calls of Codex are of the conversation that it names by itself',
-  async () => {
-    const installed = folderOf('codex')
-    if (installed === null) return
+  async (context) => {
+    const installed = folderOf('codex', context)
     const row: Row = { ...COMMAND, name: 'Codex', set: 'codex', provider: 'openai', variant: 'codex' }
     const run = async (name: string) => {
       seen.length = 0

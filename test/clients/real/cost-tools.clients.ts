@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest'
 import { parseUsdText, picoToUsdNumber, picoToUsdText } from '../../../src/domain/pico-usd.ts'
 import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey } from '../../../src/keys/keys.ts'
 import { addDailyUsage } from '../../operator/support/daily-usage.ts'
 import { type Operator, startOperator, TOKEN } from '../../operator/support/operator.ts'
+import { folderOf } from './installed.ts'
 
 // A tool that others made for OpenAI's and Anthropic's cost reports, which reads ours.
 
@@ -65,9 +66,7 @@ interface Summary {
 }
 
 /** What its command line prints, and what it complains of. */
-async function readCosts(provider: 'openai' | 'anthropic', group: string) {
-  const installed = inject('installedClients').sets['cost-tools']
-  if ('missing' in installed) throw new Error(installed.missing)
+async function readCosts(context: TestContext, provider: 'openai' | 'anthropic', group: string) {
   const { stdout, stderr } = await promisify(execFile)(
     'python3',
     [
@@ -83,7 +82,7 @@ async function readCosts(provider: 'openai' | 'anthropic', group: string) {
         BASE: url,
         OPENAI_ADMIN_KEY: TOKEN,
         ANTHROPIC_ADMIN_KEY: TOKEN,
-        PYTHONPATH: installed.folder,
+        PYTHONPATH: folderOf('cost-tools', context),
         PYTHONDONTWRITEBYTECODE: '1',
         NO_PROXY: '127.0.0.1',
       },
@@ -122,8 +121,8 @@ function sumsByClient(rows: readonly Row[]): Record<string, bigint> {
 
 const inOrder = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort()
 
-test('llm-org-cost-monitor reads OpenAI’s costs: each by day, client, key and model is that of daily_usage', async () => {
-  const { records, summary, stderr } = await readCosts('openai', 'project')
+test('llm-org-cost-monitor reads OpenAI’s costs: each by day, client, key and model is that of daily_usage', async (context) => {
+  const { records, summary, stderr } = await readCosts(context, 'openai', 'project')
   const ours = await rowsUntil(TODAY)
   expect(stderr).toBe('')
   expect(
@@ -149,8 +148,8 @@ test('llm-org-cost-monitor reads OpenAI’s costs: each by day, client, key and 
   )
 })
 
-test('it reads Anthropic’s costs of the days that are over: each by day, client and model is that of daily_usage', async () => {
-  const { records, summary, stderr } = await readCosts('anthropic', 'workspace')
+test('it reads Anthropic’s costs of the days that are over: each by day, client and model is that of daily_usage', async (context) => {
+  const { records, summary, stderr } = await readCosts(context, 'anthropic', 'workspace')
   const ours = await rowsUntil(addDays(TODAY, -1))
   expect(stderr).toBe('')
   expect(

@@ -19,7 +19,8 @@ export interface InstalledClients {
   readonly node: string
   /** A folder of packages, for PYTHONPATH. */
   readonly python: string
-  readonly sets: Readonly<Record<SetName, Installed>>
+  /** Those that were asked for. */
+  readonly sets: Readonly<Partial<Record<SetName, Installed>>>
 }
 
 declare module 'vitest' {
@@ -49,8 +50,8 @@ export default async function setUp(project: TestProject): Promise<void> {
     const text = 'missing' in installed ? `NOT RUN: ${installed.missing}` : installed.versions
     process.stdout.write(`clients: ${name}: ${text}\n`)
   }
-  const sets = Object.fromEntries(found) as Record<SetName, Installed>
-  project.provide('installedClients', { node: folderOf(sets.node), python: folderOf(sets.python), sets })
+  const sets: Partial<Record<SetName, Installed>> = Object.fromEntries(found)
+  project.provide('installedClients', { node: needed(sets.node), python: needed(sets.python), sets })
 }
 
 export async function install(name: SetName): Promise<Installed> {
@@ -76,7 +77,7 @@ export async function install(name: SetName): Promise<Installed> {
   }
 }
 
-function folderOf(installed: Installed): string {
-  if ('missing' in installed) throw new Error(installed.missing)
+function needed(installed: Installed | undefined): string {
+  if (installed === undefined || 'missing' in installed) throw new Error(installed?.missing)
   return installed.folder
 }

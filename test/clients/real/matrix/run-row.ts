@@ -5,7 +5,6 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import type { Installed } from '../install.ts'
 import type { Row } from './rows.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -30,14 +29,6 @@ export function isSame(a: Step, b: Step): boolean {
   if (a.error !== b.error) return false
   if (a.error !== undefined) return (a.status ?? null) === (b.status ?? null)
   return isDeepStrictEqual(a.result, b.result)
-}
-
-/** Where a row's client is. `null`: this machine cannot build or run it, which is printed. */
-export function folderOf({ name }: Row, installed: Installed): string | null {
-  if (!('missing' in installed)) return installed.folder
-  if (!installed.isToolchain) throw new Error(`${name} could not be installed: ${installed.missing}`)
-  process.stdout.write(`NOT RUN: ${name}: ${installed.missing}\n`)
-  return null
 }
 
 export interface Access {
