@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { clockEnvironment } from '../clock/clock.ts'
 import { OFFLINE } from './offline.ts'
@@ -15,6 +16,8 @@ export interface TestProcess {
   /** kill -9; resolves when it is gone. */
   kill(): Promise<void>
   signal(signal: NodeJS.Signals): void
+  /** Of one with `shift-clock.mjs` and TEST_CLOCK_MOVES: its clock is so far from the machine's once this resolves. */
+  moveClock(offsetMs: number): Promise<void>
   /** SIGTERM; resolves with how it ended. */
   stop(): Promise<string>
 }
@@ -52,6 +55,11 @@ export function testProcess(
     },
     signal(signal) {
       child?.kill(signal)
+    },
+    async moveClock(offsetMs) {
+      if (child === null) throw new Error(`${name} does not run`)
+      child.send({ clockOffsetMs: offsetMs })
+      await once(child, 'message')
     },
     async stop() {
       child?.kill('SIGTERM')
