@@ -16,6 +16,7 @@ import {
   type LimitedClient,
   type LimitedWorld,
   rate,
+  reportRefusal,
   startLimitedWorld,
 } from './support/limited-world.ts'
 import { costOf, MODEL } from './support/origin.ts'
@@ -227,9 +228,10 @@ function keepCalling(team: Team) {
   const refused: string[] = []
   const lane = async (place: number) => {
     for (let number = place; !isOver; number += 4) {
-      const { status, message } = await call(team, number, 20)
-      if (status === 200) served += 1
-      else if (status === 429) refused.push(message)
+      const sentAtMs = performance.now()
+      const made = await call(team, number, 20)
+      if (made.status === 200) served += 1
+      else if (made.status === 429) refused.push(reportRefusal(made.gateway, made, sentAtMs))
       await delay(20)
     }
   }

@@ -9,6 +9,7 @@ import {
   type LimitedClient,
   type LimitedWorld,
   rate,
+  reportRefusal,
   startLimitedWorld,
 } from './support/limited-world.ts'
 import { costOf } from './support/origin.ts'
@@ -60,10 +61,11 @@ test('no call within its limits is refused while stores are flushed, fail over a
       started += 1
       const gateway = (started + index) % 4
       const order = { gateway, outputTokens: 20, maxTokens: 50, stream: started % 3 === 0 }
+      const sentAtMs = performance.now()
       const answer = await world.call(roomy, order).catch(() => null)
       if (answer === null) continue
       if (answer.status === 200) served += 1
-      else if (answer.status === 429) falseRefusals.push(answer.message)
+      else if (answer.status === 429) falseRefusals.push(reportRefusal(gateway, answer, sentAtMs))
       else other.set(answer.status, (other.get(answer.status) ?? 0) + 1)
     }
   }

@@ -119,6 +119,6 @@ test('after kill -9 what the calls of a gateway had reserved is free within the 
   const answers = await Promise.all(
     [0, 1, 2].map((gateway) => world.call(client, { gateway, outputTokens: 1, maxTokens: 30_000 })),
   )
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  for (const answer of answers) expect(answer).toMatchObject({ status: 200, code: '', message: '' })
   await world.gateways[3]?.start()
 })

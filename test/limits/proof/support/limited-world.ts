@@ -188,6 +188,17 @@ export async function startLimitedWorld(options: WorldOptions): Promise<LimitedW
   }
 }
 
+/** Says at once that a call was refused that should not be: the run may be stopped before it could fail. */
+export function reportRefusal(
+  gateway: number,
+  { code, message }: Pick<Answer, 'code' | 'message'>,
+  sentAtMs: number,
+): string {
+  const text = `gateway ${gateway} after ${Math.round(performance.now() - sentAtMs)} ms: ${code}, ${message}`
+  console.log(`refused within its limits: ${text}`)
+  return text
+}
+
 /** A hard budget in US dollars. */
 export function budget(usd: number, per: 'day' | 'week' | 'month' | 'total' = 'day'): LimitOrder {
   return { kind: 'budget', per, isSoft: false, amount: BigInt(Math.round(usd * 1e6)) * 1_000_000n }
