@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { addCredit } from '../../../src/corrections/adjustments.ts'
 import { utcDayOf } from '../../../src/domain/utc-day.ts'
+import { busyness } from '../../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { budget, type LimitedClient, type LimitedWorld, startLimitedWorld } from './support/limited-world.ts'
 import { costOf, MODEL } from './support/origin.ts'
@@ -60,7 +61,7 @@ let total = 0n
 test('what a refusal says was spent is what the usage says, at every gateway', async () => {
   total = (await spend(2, 0)) + (await spend(2, 1))
   expect(total).toBe(2n * costOf(990))
-  await expect.poll(() => said([0, 1]), { timeout: 20_000 }).toEqual([total, total, total, total])
+  await expect.poll(() => said([0, 1])).toEqual([total, total, total, total])
 })
 
 test('also after a credit that was added, and one that was taken away again', async () => {
@@ -69,7 +70,9 @@ test('also after a credit that was added, and one that was taken away again', as
     addCredit(world.pool, { clientId: client.id, day, model: null, pico: amount, who: 'test', why: 'a test' })
   await correct(123_456_789n)
   total += 123_456_789n
-  await expect.poll(() => said([0, 1]), { timeout: 45_000 }).toEqual([total, total, total, total])
+  await expect
+    .poll(() => said([0, 1]), { timeout: 45_000 * busyness() })
+    .toEqual([total, total, total, total])
 })
 
 test('also after a journal came late: its gateway was killed with -9 and starts again', async () => {
@@ -85,7 +88,9 @@ test('also after a journal came late: its gateway was killed with -9 and starts 
   await world.gateways[1]?.start()
   total = first + second
   expect(total).toBe(2n * costOf(990))
-  await expect.poll(() => said([0, 1]), { timeout: 60_000 }).toEqual([total, total, total, total])
+  await expect
+    .poll(() => said([0, 1]), { timeout: 60_000 * busyness() })
+    .toEqual([total, total, total, total])
 })
 
 // Last: calls that come later are priced by its rule as well.
@@ -110,5 +115,7 @@ test('also after its model was priced again, at twice the price', async () => {
     { env: { PATH: process.env.PATH, ...world.env, TALLYGATE_CONFIG: dear } },
   )
   total *= 2n
-  await expect.poll(() => said([0, 1]), { timeout: 45_000 }).toEqual([total, total, total, total])
+  await expect
+    .poll(() => said([0, 1]), { timeout: 45_000 * busyness() })
+    .toEqual([total, total, total, total])
 })

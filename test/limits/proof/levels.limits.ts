@@ -9,6 +9,7 @@ import { type SpendAccount, selectSpent } from '../../../src/limits/spent/select
 import type { LimitScope } from '../../../src/limits/subject.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { withRedis } from '../../../src/store/connection/redis.ts'
+import { busyness } from '../../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { moveClock, moveDefaults } from '../../support/servers/database-clock.ts'
 import {
@@ -209,7 +210,7 @@ async function checkNames(team: Team, day: string): Promise<void> {
       const sums = (await spentOf(team, day)).map(({ spent }) => usd(spent))
       return code === 'budget_exceeded' && sums.some((sum) => message.includes(`is spent: ${sum} USD`))
     }
-    await expect.poll(isTrue, { timeout: 60_000, interval: 500 }).toBe(true)
+    await expect.poll(isTrue, { timeout: 60_000 * busyness(), interval: 500 }).toBe(true)
   }
 }
 
@@ -250,7 +251,7 @@ test('200 calls at once pass none of six levels, whose rest is spent, and no cal
   const team = teamOf('plain')
   const day = at()
   const made = await spendAll(team)
-  await expect.poll(() => totalOf(team, day), { timeout: 30_000 }).toBe(costOfServed(made))
+  await expect.poll(() => totalOf(team, day), { timeout: 30_000 * busyness() }).toBe(costOfServed(made))
   await checkLevels(team, day)
   // Every user has spent what it may in the team or with a client, or the team is spent.
   expect(costOfServed(made)).toBeGreaterThanOrEqual(70n * CENT)
@@ -267,7 +268,7 @@ test('the same holds while Redis is flushed', async () => {
     await delay(250)
     await withRedis(inject('redisUrl'), 5_000, log, (redis) => redis.flushall())
   })
-  await expect.poll(() => totalOf(team, day), { timeout: 60_000 }).toBe(costOfServed(made))
+  await expect.poll(() => totalOf(team, day), { timeout: 60_000 * busyness() }).toBe(costOfServed(made))
   await checkLevels(team, day)
   await checkNames(team, day)
   await stop()
@@ -316,7 +317,7 @@ test('the levels begin again together at midnight, under load, each with all tha
   await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map(lane))
   for (const day of days) {
     await expect
-      .poll(() => totalOf(team, day), { timeout: 30_000 })
+      .poll(() => totalOf(team, day), { timeout: 30_000 * busyness() })
       .toBeGreaterThanOrEqual(60n * CENT)
     await checkLevels(team, day)
   }

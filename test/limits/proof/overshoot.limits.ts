@@ -91,15 +91,13 @@ test.each(
     if ((await world.call(client, order)).status === 200) total += costOf(1_000)
   }
   expect(total).toBeGreaterThanOrEqual(LIMIT_PICO)
-  await expect.poll(async () => pico((await world.usage(client)).cost_usd), { timeout: 20_000 }).toBe(total)
+  await expect.poll(async () => pico((await world.usage(client)).cost_usd)).toBe(total)
   for (const gateway of [0, 1, 2, 3]) {
     const said = async () => {
       const { status, code, message } = await world.call(client, { gateway, outputTokens: 1, maxTokens: 1 })
       return { status, code, spent: figureIn(message) }
     }
-    await expect
-      .poll(said, { timeout: 10_000 })
-      .toEqual({ status: 429, code: 'budget_exceeded', spent: total })
+    await expect.poll(said).toEqual({ status: 429, code: 'budget_exceeded', spent: total })
     expect(pico((await world.usage(client, gateway)).cost_usd)).toBe(total)
   }
 })

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { busyness } from '../../support/patience.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { startPrivateRedis, type TestServer } from '../../support/servers/servers.ts'
 import { budget, type LimitedClient, type LimitedWorld, startLimitedWorld } from './support/limited-world.ts'
@@ -60,7 +61,7 @@ async function spendRest(client: LimitedClient): Promise<number> {
     return code === 'budget_exceeded'
   }
   for (const gateway of [0, 1, 2, 3])
-    await expect.poll(() => isSpent(gateway), { timeout: 60_000, interval: 20 }).toBe(true)
+    await expect.poll(() => isSpent(gateway), { timeout: 60_000 * busyness(), interval: 20 }).toBe(true)
   return served
 }
 
@@ -111,7 +112,7 @@ test('after kill -9 what the calls of a gateway had reserved is free within the 
     .call(client, { gateway: 3, outputTokens: 1, maxTokens: 90_000, ms: 120_000 })
     .catch(() => null)
   const isRunning = () => world.origin.requests.some(({ body }) => body.includes('90000'))
-  await expect.poll(isRunning, { timeout: 30_000 }).toBe(true)
+  await expect.poll(isRunning, { timeout: 30_000 * busyness() }).toBe(true)
   const held = await world.call(client, { gateway: 0, outputTokens: 1, maxTokens: 50_000 })
   expect(held).toMatchObject({ status: 429, message: expect.stringContaining('running hold the rest') })
   await world.gateways[3]?.kill()
