@@ -1,6 +1,6 @@
 import type { RedisPresence } from '../sharing/redis-presence.ts'
 import type { BudgetAccount } from './budget-account.ts'
-import { fits, fitsAccount, fitsRate, hasRoom } from './held-reservation.ts'
+import { fits, fitsAccount, fitsRate, hasRoom, isBeyond } from './held-reservation.ts'
 import type { LimitRefusal } from './limiter.ts'
 import type { RateHolding } from './rate-holding.ts'
 import { refuseAlone, refuseByBudget, refuseByRate, refuseRateReserved, refuseReserved } from './refusals.ts'
@@ -136,10 +136,13 @@ function decideMoney(
     if (sharesAlone && (hasWaited || (isKnown && mayPass)) && passesAlone(account, call, entry, presence))
       continue
     if (isKnown && isHeldByJobs(account, call, entry)) return refuseReserved(account)
-    if (hasWaited || (sharesAlone && isHopeless(account, entry, presence)))
-      return hasMoney && isKnown && !presence.isAway && account.view !== null
+    if (hasWaited || (sharesAlone && isHopeless(account, entry, presence))) {
+      // Where there is room, and no call waits before this one, Redis has not answered in time.
+      const isHeld = !mayPass || accounts.some((one) => isBeyond(one, call.call.estimatedPico))
+      return hasMoney && isKnown && !presence.isAway && account.view !== null && isHeld
         ? refuseReserved(account)
         : refuseAlone(account)
+    }
     answer = 'wait'
   }
   return answer

@@ -64,7 +64,8 @@ function coverOf(accounts: readonly BudgetAccount[]): Coverage {
   return accounts.every((account) => account.view !== null && fitsAccount(account, 0n)) ? 'covered' : 'open'
 }
 
-function isBeyond(account: BudgetAccount, pico: bigint): boolean {
+/** Whether it is known that not so much is left. */
+export function isBeyond(account: BudgetAccount, pico: bigint): boolean {
   return account.view !== null && !hasRoom(account, pico)
 }
 

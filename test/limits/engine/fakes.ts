@@ -35,6 +35,9 @@ export class RedisStandIn implements LimitStore {
   isAway = false
   /** It answers whether it is there, and no client's exchange. */
   isHalfAway = false
+  /** A client's exchange is answered so late. */
+  answersAfterMs = 0
+  readonly #late = new Map<() => void, number>()
   exchanges = 0
   keptFromMs: number | null = null
   /** How far its clock is off. */
@@ -58,8 +61,16 @@ export class RedisStandIn implements LimitStore {
   }
 
   async exchange(request: ExchangeRequest): Promise<ExchangeReply> {
-    await Promise.resolve()
+    const dueMs = this.#clock.nowMs + this.answersAfterMs
+    if (this.answersAfterMs > 0) await new Promise<void>((resolve) => this.#late.set(resolve, dueMs))
+    else await Promise.resolve()
     return this.answer(request)
+  }
+
+  /** Answers what is due by now. */
+  answerLate(): void {
+    for (const [answer, dueMs] of this.#late)
+      if (dueMs <= this.#clock.nowMs && this.#late.delete(answer)) answer()
   }
 
   answer({ name, keepMs, token, newToken, gatewayId, writes }: ExchangeRequest): ExchangeReply {
@@ -284,6 +295,7 @@ export class Fleet {
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= 100) {
       this.clock.pass(Math.min(left, 100))
+      this.redis.answerLate()
       for (const gateway of this.gateways)
         if (!this.#dead.has(gateway) && !this.standsStill.has(gateway)) gateway.tick()
       await settled()

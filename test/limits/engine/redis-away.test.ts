@@ -256,3 +256,17 @@ test('what is not counted of a user without calls is reported again after FLUSHA
   await fleet.pass(3_000)
   expect(await within(fleet, other, CENT, 'user=ann')).toMatchObject({ error: 'budget_exceeded' })
 })
+
+test('where answers come too late for a call with room, its refusal does not say that running calls hold the rest', async () => {
+  const fleet = new Fleet([limitOf('b')])
+  // None takes the 2 s after which Redis is away. A client that is new needs three.
+  fleet.redis.answersAfterMs = 1_700
+  expect(await within(fleet, fleet.first, CENT)).toMatchObject(REFUSED_ALONE)
+  held(await within(fleet, fleet.first, 40n * CENT))
+  fleet.redis.answersAfterMs = 0
+  await fleet.pass(3_000)
+  expect(await within(fleet, fleet.first, 70n * CENT)).toMatchObject({
+    reason: 'reserved',
+    detail: { message: expect.stringContaining('running hold the rest'), headers: { 'retry-after': '1' } },
+  })
+})
