@@ -50,6 +50,19 @@ test('a client that is known costs no statement, however many calls it made', as
   expect(await statements(limit, ['b', 'a', 'a', 'b'])).toBe(0)
 })
 
+/** One call of 7 pico-USD for each of these models, after calls for as many made-up names as totals of a day have. */
+async function callAfterMadeUpNames(clientId: string, models: readonly string[], axes?: string) {
+  const made = Array.from({ length: 500 }, (_, index) => `made-up-${index}`)
+  const producer = newProducer()
+  const records = [...made, ...models].map((model) =>
+    aRecord({ clientId, model, axes, costPico: model.startsWith('made') ? '0' : '7', priceId: 'price' }),
+  )
+  await ledger.rollUp(
+    'test:calls',
+    records.map((record, index) => aCandidate(producer, index + 1, record)),
+  )
+}
+
 test('a client that makes names up hides nothing from budgets of models', async () => {
   await ledger.pool.query(`insert into tallygate.clients (id, name, version) values ('cli_x', 'x', 0)`)
   const order = { kind: 'budget', per: 'day', isSoft: false, amount: 1_000n } as const
@@ -59,16 +72,8 @@ test('a client that makes names up hides nothing from budgets of models', async 
     [null, 'gpt*'],
   ] as const)
     await setLimits(ledger.pool, { clientId, keyId: null, model }, [order], 'ann')
-  const made = Array.from({ length: 500 }, (_, index) => `made-up-${index}`)
   const spending = ['gpt-5', 'gpt-5-mini', 'gpt-5-mini-2025-08-07', 'gpt-4o', 'gpt-5', 'claude']
-  const producer = newProducer()
-  const records = [...made, ...spending].map((model) =>
-    aRecord({ clientId: 'cli_x', model, costPico: model.startsWith('made') ? '0' : '7', priceId: 'price' }),
-  )
-  await ledger.rollUp(
-    'test:calls',
-    records.map((record, index) => aCandidate(producer, index + 1, record)),
-  )
+  await callAfterMadeUpNames('cli_x', spending)
   const all = { clientId: 'cli_x', keyId: null, fromDay: '1970-01-01', toDay: null }
   const { spentPico } = await selectSpent(
     ledger.pool,
@@ -76,4 +81,34 @@ test('a client that makes names up hides nothing from budgets of models', async 
     [],
   )
   expect(spentPico).toEqual([28n, 14n, 35n, 0n, 7n])
+})
+
+test('a client that makes names up hides nothing from budgets of its groups and values for models', async () => {
+  await ledger.pool.query(`insert into tallygate.clients (id, name, version) values ('cli_y', 'y', 0)`)
+  await ledger.pool.query(
+    `insert into tallygate.groups (id, name) select id, id from unnest('{grp_o, grp_t, grp_none}'::text[]) id`,
+  )
+  await ledger.pool.query(
+    `insert into tallygate.group_members (id, from_day, group_id, version)
+     values ('cli_y', '-infinity', 'grp_t', 0), ('grp_t', '-infinity', 'grp_o', 0)`,
+  )
+  const order = { kind: 'budget', per: 'day', isSoft: false, amount: 1_000n } as const
+  const ofGroup = { clientId: null, groupId: 'grp_o', keyId: null }
+  const ofUser = { clientId: 'cli_y', axis: 'user', value: null, keyId: null }
+  for (const scope of [
+    { ...ofGroup, model: 'opus*' },
+    { ...ofGroup, groupId: 'grp_none', model: 'opus-5*' },
+    { ...ofUser, model: 'haiku' },
+  ])
+    await setLimits(ledger.pool, scope, [order], 'ann')
+  await callAfterMadeUpNames('cli_y', ['opus-5', 'haiku', 'sonnet'], 'user=ann')
+  const days = { fromDay: '1970-01-01', toDay: null }
+  const accounts = [
+    { ...ofGroup, model: 'opus*' },
+    { ...ofUser, value: 'ann', model: 'haiku' },
+    { clientId: 'cli_y', keyId: null, model: '(other)' },
+    { clientId: 'cli_y', keyId: null, model: 'opus-5*' },
+  ].map((account) => ({ ...account, ...days }))
+  const { spentPico } = await selectSpent(ledger.pool, accounts, [])
+  expect(spentPico).toEqual([7n, 7n, 7n, 0n])
 })
