@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { AREAS } from './areas.ts'
 import { type Mutant, mutate, readSources } from './mutant.ts'
+import { type Red, readRed } from './red.ts'
 
 const chosen = process.argv[2]
 const areas = AREAS.filter(({ name }) => chosen === undefined || name === chosen)
@@ -24,8 +25,13 @@ const ALL = 'vitest.config.ts'
 /** A part of these, which starts no servers. */
 const UNIT = 'vitest.unit.config.ts'
 
-/** The first of these tests that fails; `null`: all pass. */
-function firstFailure(config: string, tests: readonly string[]): string | null {
+interface Tests {
+  readonly config: string
+  readonly tests: readonly string[]
+}
+
+/** The first red of these tests; `null`: all pass. */
+function firstRed({ config, tests }: Tests): Red | null {
   const vitest = join('node_modules', '.bin', 'vitest')
   const run = spawnSync(vitest, ['run', ...tests, '--config', config, '--bail', '1', '--reporter', 'dot'], {
     cwd: copy,
@@ -33,28 +39,30 @@ function firstFailure(config: string, tests: readonly string[]): string | null {
     env: { ...process.env, NO_COLOR: '1' },
     maxBuffer: 1 << 28,
   })
-  if (run.status === 0) return null
-  const output = `${run.stdout}\n${run.stderr}`
-  return /FAIL +(?:\|\w+\|)? *(.*)/.exec(output)?.[1] ?? output.trim().slice(-300)
+  return run.status === 0 ? null : readRed(`${run.stdout}\n${run.stderr}`)
 }
 
 const sources = readSources(copy)
+const SAID = { failed: 'by', timed_out: 'only by a timeout of', crashed: 'only by a crash of' } as const
+let unsure = 0
 
-interface Tests {
-  readonly config: string
-  readonly tests: readonly string[]
-}
-
-/** Whether one of these tests fails with the mutant. */
-function isSeen(area: string, mutant: Mutant, { config, tests }: Tests): boolean {
+/** Whether one of these tests is red with the mutant. */
+function isSeen(area: string, mutant: Mutant, tests: Tests): boolean {
   const startedAt = performance.now()
   const { file, text } = mutate(sources, mutant)
   writeFileSync(join(copy, file), text)
-  const by = firstFailure(config, tests)
+  const red = firstRed(tests)
   writeFileSync(join(copy, file), sources.get(file) ?? '')
-  if (by === null) return false
+  if (red === null) return false
+  // Of all tests none was shown to be green without a mutant.
+  const isAll = tests.tests.length === 0
+  if (isAll && red.file !== null && firstRed({ config: ALL, tests: [red.file] }) !== null) {
+    console.log(`red without the mutant, too: ${red.by}`)
+    return false
+  }
+  if (red.how !== 'failed') unsure += 1
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-  console.log(`seen ${area}: ${mutant.says} (${file}, ${seconds} s)\n  by ${by}`)
+  console.log(`seen ${area}: ${mutant.says} (${file}, ${seconds} s)\n  ${SAID[red.how]} ${red.by}`)
   return true
 }
 
@@ -62,9 +70,11 @@ let all = 0
 let survived = 0
 for (const { name, tests, mutants } of areas) {
   const named = new Set(mutants.flatMap(({ test }) => test ?? []))
-  const red = firstFailure(UNIT, tests) ?? (named.size === 0 ? null : firstFailure(ALL, [...named]))
+  const red =
+    firstRed({ config: UNIT, tests }) ??
+    (named.size === 0 ? null : firstRed({ config: ALL, tests: [...named] }))
   if (red !== null) {
-    console.error(`${name}: without a mutant its tests fail, so that they show nothing: ${red}`)
+    console.error(`${name}: without a mutant its tests fail, so that they show nothing: ${red.by}`)
     process.exit(1)
   }
   const left = mutants.filter((mutant) => {
@@ -84,5 +94,6 @@ for (const { name, tests, mutants } of areas) {
     console.log(`SURVIVED ${name}: ${mutant.says}`)
   }
 }
-console.log(`${all} mutants: ${all - survived} seen, ${survived} survived`)
+const said = unsure === 0 ? '' : `, ${unsure} of them only by a timeout or a crash`
+console.log(`${all} mutants: ${all - survived} seen${said}, ${survived} survived`)
 process.exitCode = survived === 0 ? 0 : 1
