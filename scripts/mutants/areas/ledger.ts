@@ -71,5 +71,25 @@ export const ledger: Area = {
       replace: 'this.#moveSent(Math.max(this.#sent, this.#committed))',
       says: 'what Redis lost is not sent again',
     },
+    {
+      find: '        progress.rewind()\n',
+      replace: '',
+      says: 'a loss is found, and nothing is sent again',
+    },
+    {
+      find: 'if (ids.length < rows.length) this.#gaps = [gap, ...this.#gaps]\n    else if',
+      replace: 'if',
+      says: 'records of a gap that Redis refuses once stay missing',
+    },
+    {
+      find: '    this.#attempts++\n',
+      replace: '',
+      says: 'a stream that loses all fills up with what is sent again every second',
+    },
+    {
+      find: '    if (committedOffset < this.committedOffset)\n      this.#readings = withReading(',
+      replace: '    if (committedOffset > this.committedOffset)\n      this.#readings = withReading(',
+      says: 'a journal deletes what a restored Postgres lacked a moment ago',
+    },
   ],
 }
