@@ -76,6 +76,19 @@ test('a class without a price of its own costs what the class it is part of cost
   expect(costOf(audio, usage({ inputTokens: 1, ...cachedAudio }), NO_UNITS)).toBe(50n)
 })
 
+test('cached sound and pictures cost their own rate, and neither that of what is cached nor that of their kind', () => {
+  const kinds: Rates = { input: 5n, cacheRead: 1n, audioInput: 50n, imageInput: 60n }
+  const apart = buildLinearPrice({ ...SONNET, rates: { ...kinds, cacheReadAudio: 7n, cacheReadImage: 8n } })
+  const sound = { inputTokens: 1, cacheReadTokens: 1, audioInputTokens: 1, cacheReadAudioTokens: 1 }
+  const picture = { inputTokens: 1, cacheReadTokens: 1, imageInputTokens: 1, cacheReadImageTokens: 1 }
+  expect(costOf(apart, usage(sound), NO_UNITS)).toBe(7n)
+  expect(costOf(apart, usage(picture), NO_UNITS)).toBe(8n)
+  const inKind = buildLinearPrice({ ...SONNET, rates: kinds })
+  expect(costOf(inKind, usage(picture), NO_UNITS)).toBe(60n)
+  const cached = buildLinearPrice({ ...SONNET, rates: { input: 5n, cacheRead: 1n } })
+  expect(costOf(cached, usage(picture), NO_UNITS)).toBe(1n)
+})
+
 test('reasoning that is counted beside the output costs its rate on top', () => {
   const rates: Rates = { input: 2n, output: 8n, reasoning: 3n }
   const counts = usage({ outputTokens: 10, reasoningTokens: 100 })

@@ -56,5 +56,25 @@ export const pricing: Area = {
       replace: 'const atMs = call.arrivedAtMs',
       says: 'a batch costs what it would on the day that it is fetched',
     },
+    {
+      find: 'cacheReadImage - cacheRead - imageInput + input,',
+      replace: 'cacheReadImage - cacheRead - imageInput,',
+      says: 'a cached picture takes off what its tokens cost',
+    },
+    {
+      find: 'if (rates.cacheWrite1h === undefined && isSome(usage.cacheWrite1hTokens)) {',
+      replace: 'if (rates.cacheWrite1h !== undefined && isSome(usage.cacheWrite1hTokens)) {',
+      says: 'a lifetime of the cache without a price is billed as a shorter one, without a word',
+    },
+    {
+      find: "  if (isSome(usage.imageInputTokens) && rates.imageInput === undefined) add('imageInput')\n",
+      replace: '',
+      says: "a picture for OpenAI's models costs what text does",
+    },
+    {
+      find: '(audioOutputTokens ?? 0) - (imageOutputTokens ?? 0)',
+      replace: '(audioOutputTokens ?? 0)',
+      says: 'a model that draws and has no price of text lacks one for every picture',
+    },
   ],
 }
