@@ -91,5 +91,15 @@ export const ledger: Area = {
       replace: '    if (committedOffset > this.committedOffset)\n      this.#readings = withReading(',
       says: 'a journal deletes what a restored Postgres lacked a moment ago',
     },
+    {
+      find: '      await this.#disk.syncFolder(this.#folder)\n      this.#file =',
+      replace: '      this.#file =',
+      says: 'a power cut takes a file of the journal that was never named on the disk',
+    },
+    {
+      find: '    if (this.#dirty) this.touch()\n',
+      replace: '',
+      says: 'a record that is written during a sync waits for the next call',
+    },
   ],
 }
