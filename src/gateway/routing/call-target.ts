@@ -15,7 +15,16 @@ export interface CallTarget {
   readonly path: string
   /** The path that every decision is made by; see {@link canonicalPath}. */
   readonly canonicalPath: string
+  /** It is the same object for the next call that asks for it. */
+  readonly isRemembered: boolean
 }
+
+/** Clients ask for few targets, but for ids in them; a client may write as many as it likes. */
+const MAX_REMEMBERED = 500
+const MAX_REMEMBERED_LENGTH = 200
+
+/** Targets that were asked for before, by their base path and URL: to read one takes longer than to find it. */
+const remembered = new Map<string, Map<string, CallTarget>>()
 
 /**
  * Reads a request's target. The base path has to be written as it is configured.
@@ -24,6 +33,27 @@ export interface CallTarget {
  * @returns the target below the base path, or why the request is refused: no upstream may get this path.
  */
 export function readCallTarget(url: string, basePath: string): CallTarget | 'invalid_request' | 'not_found' {
+  const known = remembered.get(basePath)?.get(url)
+  if (known !== undefined) return known
+  const target = readTarget(url, basePath)
+  return typeof target === 'string' || url.length > MAX_REMEMBERED_LENGTH
+    ? target
+    : remember(url, basePath, target)
+}
+
+function remember(url: string, basePath: string, read: CallTarget): CallTarget {
+  const target = { ...read, isRemembered: true }
+  let targets = remembered.get(basePath)
+  if (targets === undefined) {
+    targets = new Map()
+    remembered.set(basePath, targets)
+  }
+  if (targets.size >= MAX_REMEMBERED) targets.clear()
+  targets.set(url, target)
+  return target
+}
+
+function readTarget(url: string, basePath: string): CallTarget | 'invalid_request' | 'not_found' {
   if (basePath !== '' && !isUnder(url, basePath)) return 'not_found'
   const rest = basePath === '' ? url : url.slice(basePath.length)
   if (rest.includes('#')) return 'invalid_request'
@@ -37,7 +67,7 @@ export function targetOf(pathAndQuery: string): CallTarget | null {
   const queryStart = pathAndQuery.indexOf('?')
   const path = queryStart === -1 ? pathAndQuery : pathAndQuery.slice(0, queryStart)
   const canonical = canonicalPath(path)
-  return canonical === null ? null : { pathAndQuery, path, canonicalPath: canonical }
+  return canonical === null ? null : { pathAndQuery, path, canonicalPath: canonical, isRemembered: false }
 }
 
 /** Whether `url` is `prefix` or continues below it. */

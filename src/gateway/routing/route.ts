@@ -46,19 +46,58 @@ export type Targets = readonly [Route, ...Route[]]
 /** The bytes of a file name no model, and Google's libraries call them JSON. */
 const UPLOAD = /^\/upload\//i
 
+/** The last route of a remembered target, and all that it depends on. */
+interface KeptRoute {
+  readonly table: UpstreamTable
+  readonly method: string
+  readonly hasBody: boolean
+  readonly webSocket: boolean
+  readonly family: ApiFamily | null
+  readonly route: Route | Targets
+}
+
+/** Of as many targets as are remembered. */
+const keptRoutes = new WeakMap<CallTarget, KeptRoute>()
+
 /** The route of a call as far as method, path and headers tell it. */
 export function routeCall(
   table: UpstreamTable,
   shape: CallShape,
   target: CallTarget,
 ): Route | Targets | NoRoute {
+  // One upstream gets everything, whatever it makes of it.
+  const isOnly = table.all.length === 1 && table.routes === null
+  const family = isOnly ? null : apiFamilyOf(target.canonicalPath, shape.request.headers)
+  const kept = target.isRemembered ? keptRoutes.get(target) : undefined
+  const { method, hasBody, webSocket } = shape
+  if (
+    kept !== undefined &&
+    kept.table === table &&
+    kept.method === method &&
+    kept.hasBody === hasBody &&
+    kept.webSocket === webSocket &&
+    kept.family === family
+  )
+    return kept.route
+  const route = findRoute(table, shape, target, family)
+  // Each call of an API that no upstream serves is reported.
+  if (target.isRemembered && typeof route !== 'string')
+    keptRoutes.set(target, { table, method, hasBody, webSocket, family, route })
+  return route
+}
+
+/** @param family whose API the call speaks; `null`: unknown, or it makes no difference. */
+function findRoute(
+  table: UpstreamTable,
+  shape: CallShape,
+  target: CallTarget,
+  family: ApiFamily | null,
+): Route | Targets | NoRoute {
   const prefixed = table.byPrefix(target)
   if (prefixed === 'misspelt') return prefixed
   if (prefixed !== null) return routeTo(prefixed.upstream, shape, prefixed.target)
-  // One upstream gets everything, whatever it makes of it.
   if (table.all.length === 1 && table.routes === null) return routeTo(table.fallback, shape, target)
   const path = target.canonicalPath
-  const family = apiFamilyOf(path, shape.request.headers)
   const inPath = modelInPathOf(family, path)
   const rules = inPath === null ? undefined : table.routes?.find(inPath)
   if (rules) return targetsOf(rules, shape, target, family, 'path') ?? 'unserved'

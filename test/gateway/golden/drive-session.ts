@@ -158,7 +158,7 @@ function routeOf({ provider, path, model }: PlayedSession, upstream: Server): Ro
       fetched: null,
       takesClients: false,
     },
-    target: { path, canonicalPath: path, pathAndQuery: path },
+    target: { path, canonicalPath: path, pathAndQuery: path, isRemembered: false },
     dialect: selectDialect(provider, 'GET', path),
     modelInPath: model,
   } as unknown as Route

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RouteConfig } from '../../../src/config/yaml/routes.ts'
-import { targetOf } from '../../../src/gateway/routing/call-target.ts'
+import { readCallTarget, targetOf } from '../../../src/gateway/routing/call-target.ts'
 import { Circuits } from '../../../src/gateway/routing/circuits.ts'
 import { buildRouteTable } from '../../../src/gateway/routing/model-routes.ts'
 import { routeCall, routeToModel } from '../../../src/gateway/routing/route.ts'
@@ -207,4 +207,35 @@ test('the cheapest comes first, and what has no price last; by health, the soone
   expect(ordered(tableWith({ order: 'health' }, circuits))).toEqual(
     UPSTREAMS.map(({ name }) => name).toReversed(),
   )
+})
+
+test('a target that was asked for before is remembered, and its route by all that it depends on', () => {
+  const target = readCallTarget('/v1/files', '')
+  if (typeof target === 'string') throw new Error(target)
+  expect(readCallTarget('/v1/files', '')).toBe(target)
+  expect(readCallTarget('/v1/files', '/v1')).toMatchObject({ pathAndQuery: '/files' })
+  const table = tableWith({})
+  const shape = { method: 'GET', hasBody: false, webSocket: false, request: { headers: {} } }
+  const first = routeCall(table, shape, target)
+  expect(routeCall(table, shape, target)).toBe(first)
+  const others = [
+    { ...shape, method: 'POST', hasBody: true },
+    { ...shape, request: { headers: { 'anthropic-version': '2023-06-01' } } },
+    { ...shape, webSocket: true },
+  ].map((other) => routeCall(table, other, target))
+  for (const other of others) expect(other).not.toBe(first)
+  expect(others[1]).toMatchObject({ upstream: { name: 'claude' } })
+  expect(routeCall(table, shape, target)).toEqual(first)
+  const reloaded = buildUpstreamTable([upstreamOf('groq', 'groq')], { defaultUpstream: 'groq' })
+  expect(routeCall(reloaded, shape, target)).toMatchObject({ upstream: { name: 'groq' } })
+})
+
+test('targets that are asked for once push each other out', () => {
+  const target = readCallTarget('/v1/batches', '')
+  for (let number = 0; number < 500; number += 1) readCallTarget(`/v1/batches/batch_${number}`, '')
+  const again = readCallTarget('/v1/batches', '')
+  expect(again).not.toBe(target)
+  expect(again).toEqual(target)
+  const long = `/v1/files/${'f'.repeat(200)}`
+  expect(readCallTarget(long, '')).not.toBe(readCallTarget(long, ''))
 })
