@@ -1,3 +1,8 @@
+const SPACE = 0x20
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const DELETE = 0x7f
+
 /** A value, where only these three matter. */
 export type Literal = true | false | null | 'other'
 
@@ -45,7 +50,20 @@ export function foldName(key: string): string {
 
 /** A model's name; `null`: the value is not a string, or is too long. */
 export function modelText(body: Buffer, start: number, end: number): string | null {
-  return end - start > MAX_MODEL_BYTES ? null : parsedString(body, start, end)
+  if (end - start > MAX_MODEL_BYTES) return null
+  return isPlainText(body, start, end)
+    ? body.toString('latin1', start + 1, end - 1)
+    : parsedString(body, start, end)
+}
+
+/** Whether the value is a string of characters that stand for themselves, one byte each: nearly every name is. */
+function isPlainText(body: Buffer, start: number, end: number): boolean {
+  if (end - start < 2 || body[start] !== QUOTE || body[end - 1] !== QUOTE) return false
+  for (let at = start + 1; at < end - 1; at++) {
+    const byte = body[at] ?? 0
+    if (byte < SPACE || byte >= DELETE || byte === QUOTE || byte === BACKSLASH) return false
+  }
+  return true
 }
 
 function parsedString(body: Buffer, start: number, end: number): string | null {

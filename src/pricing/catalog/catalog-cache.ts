@@ -49,6 +49,7 @@ export class CatalogCache<Answer extends TimedAnswer> {
   }
 }
 
-function isWithin({ fromMs, untilMs }: TimedAnswer, atMs: number): boolean {
+/** Whether an answer holds at a moment, milliseconds since 1970. */
+export function isWithin({ fromMs, untilMs }: TimedAnswer, atMs: number): boolean {
   return atMs >= fromMs && atMs < untilMs
 }

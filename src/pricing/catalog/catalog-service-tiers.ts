@@ -28,7 +28,7 @@ const MAX_TIER_LENGTH = 40
  * standard. Several at once are joined by `+` in the order of the alphabet (`batch+us`).
  */
 export function serviceTierOf(reported: string | null): string | null {
-  if (reported === null || reported === '') return null
+  if (reported === null || reported === '' || SAME_TIER.get(reported) === '') return null
   const parts = reported
     .slice(0, 2 * MAX_TIER_LENGTH)
     .toLowerCase()

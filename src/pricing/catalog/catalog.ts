@@ -9,7 +9,7 @@ import { buildReportedPrice, type FixedPrice } from '../price.ts'
 import { type Factor, findFactors, NO_FACTOR, type PriceMarkup } from '../price-markups.ts'
 import { bundledCatalog } from '../sources/catalog-sources.ts'
 import { boundTiers, keepTier } from '../tiers/bounded-tiers.ts'
-import { CatalogCache } from './catalog-cache.ts'
+import { CatalogCache, isWithin } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import {
   addUp,
@@ -95,6 +95,8 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   // As many as providers in use and factors in the configuration.
   const reportedPrices = new Map<string, FixedPrice>()
   const cache = new CatalogCache<PriceAnswer>(CACHED_QUERIES)
+  /** The last answer of each model: to write a query down takes longer than all else of it. */
+  const latest = new Map<string | null, LatestAnswer>()
   let past: Catalog | null = null
 
   function find(call: CallScope, model: string | null, requestedModel: string | null): FoundPrices | null {
@@ -102,6 +104,25 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   }
 
   function answer(call: CallScope, model: string | null, requestedModel: string | null): PriceAnswer {
+    const { provider, upstream, factor, serviceTier, atMs } = call
+    const last = latest.get(model)
+    if (
+      last !== undefined &&
+      last.provider === provider &&
+      last.upstream === upstream &&
+      last.factor === factor &&
+      last.serviceTier === serviceTier &&
+      last.requestedModel === requestedModel &&
+      isWithin(last.answer, atMs)
+    )
+      return last.answer
+    const found = resolved(call, model, requestedModel)
+    if (latest.size >= CACHED_QUERIES) latest.clear()
+    latest.set(model, { provider, upstream, factor, serviceTier, requestedModel, answer: found })
+    return found
+  }
+
+  function resolved(call: CallScope, model: string | null, requestedModel: string | null): PriceAnswer {
     const { provider, upstream, factor, serviceTier, atMs } = call
     const query = `${provider}\n${upstream}\n${factor.text}\n${serviceTier}\n${model}\n${requestedModel}`
     return cache.find(query, atMs, () => {
@@ -212,6 +233,16 @@ function compare(own: PriceOfCall, saidPico: bigint): BesideReported {
   const { costPico } = own
   const difference = costPico > saidPico ? costPico - saidPico : saidPico - costPico
   return { ownCostPico: costPico, differs: difference * 100n >= saidPico && difference > 0n }
+}
+
+/** An answer, and what was asked for it beside the model. */
+interface LatestAnswer {
+  readonly provider: string
+  readonly upstream: string
+  readonly factor: Factor
+  readonly serviceTier: string | null
+  readonly requestedModel: string | null
+  readonly answer: PriceAnswer
 }
 
 /** What all uses in one call have in common. */

@@ -66,7 +66,7 @@ class PlainDocument implements PlainJson {
   /** The first backslash that the walk has not passed; behind the text: there is none. */
   #escape = -1
   /** By character of {@link STRUCTURE}, where it stands next, as far as that was asked. */
-  readonly #nextOf = [-1, -1, -1, -1, -1]
+  #nextOf: number[] | null = null
   #raw: string | null = null
   #root: unknown
   /** The part that is kept of the value that was read last; `undefined`: nothing. */
@@ -249,6 +249,7 @@ class PlainDocument implements PlainJson {
 
   /** Position of the next quote, bracket or brace: over long lists of numbers, five searches of the whole are cheap. */
   #nextStructure(from: number): number {
+    this.#nextOf ??= [-1, -1, -1, -1, -1]
     const next = this.#nextOf
     let nearest = this.#text.length
     for (let index = 0; index < STRUCTURE.length; index += 1) {

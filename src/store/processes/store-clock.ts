@@ -6,6 +6,8 @@ export const CLOCK_OFF_MS = 1_000
 const CLOCK_RIGHT_MS = 800
 /** By more than this, the process takes the time from Postgres. */
 export const CLOCK_FAR_MS = 60_000
+/** So long after it was seen to be near, and so far ahead of then, the own clock is not asked again whether it is. */
+const NEAR_FOR_MS = 1_000
 /** A new reading replaces one of old when its round trip took at most this part of the old one's age longer. */
 const AGED = 50
 
@@ -41,6 +43,8 @@ export class StoreClock {
   #reading: Reading | null = null
   #isOff = false
   #storeJumped = false
+  /** By the own clock: it was near Postgres's then. */
+  #nearAtMs = Number.POSITIVE_INFINITY
 
   constructor({
     log,
@@ -82,7 +86,11 @@ export class StoreClock {
     const wallMs = this.#wallNow()
     const reading = this.#reading
     if (reading === null || this.#storeJumped) return wallMs
-    return this.#isFarBy(reading, wallMs) ? Math.round(this.#storeNow(reading)) : wallMs
+    // Each call asks several times, and a second clock costs as much as this one.
+    if (wallMs >= this.#nearAtMs && wallMs < this.#nearAtMs + NEAR_FOR_MS) return wallMs
+    if (this.#isFarBy(reading, wallMs)) return Math.round(this.#storeNow(reading))
+    this.#nearAtMs = wallMs
+    return wallMs
   }
 
   /** Monotonic milliseconds, to be given to `learn` by who asks Postgres. */
@@ -101,6 +109,7 @@ export class StoreClock {
     if (kept === null || this.#isSharper(read, kept)) {
       if (kept !== null) this.#noticeJump(read, kept)
       this.#reading = read
+      this.#nearAtMs = Number.POSITIVE_INFINITY
     }
     this.#judge()
   }

@@ -101,6 +101,20 @@ test.each([
   expect(clock.offsetMs).toBe(-offMs)
 })
 
+test.each([
+  ['forward', 10 * 60_000],
+  ['back', -10 * 60_000],
+])('a clock that drifts %s by a minute or more is left within a second of a call', (_, offMs) => {
+  const { at, clock, poll, pass } = aWorld()
+  poll()
+  expect(clock.now()).toBe(at.ownMs)
+  pass(10 * 60_000)
+  at.ownMs += offMs + 999
+  clock.now()
+  pass(1)
+  expect(clock.now()).toBe(at.storeMs)
+})
+
 test('a clock that jumps by 400 days is not followed for one call, before any poll', () => {
   const { at, clock, poll } = aWorld()
   poll()

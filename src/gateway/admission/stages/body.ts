@@ -31,10 +31,12 @@ export function planBody(
   // A form that names the model of one of the `routes` only behind its file goes where it would go without them.
   admission.modelDecides = caller.models !== null || (route.needsModel && upstreams.needsModel)
   const type = headers['content-type'] ?? ''
-  const namesObjects = places.some(({ upstream, target }) =>
-    objects.readsBody(upstream, target.canonicalPath, type),
-  )
-  const { dialect } = places.find((place) => place.dialect?.readsRequest === true) ?? route
+  let namesObjects = false
+  let { dialect } = route
+  for (const place of places) {
+    namesObjects ||= objects.readsBody(place.upstream, place.target.canonicalPath, type)
+    if (dialect?.readsRequest !== true && place.dialect?.readsRequest === true) dialect = place.dialect
+  }
   const reading = howToRead(headers, dialect, wantsModel, namesObjects)
   if (reading.kind === 'unsupported') return UNSUPPORTED
   if (reading.kind === 'whole' || !mustBeHeld(admission, places, upstreams.all))

@@ -65,7 +65,9 @@ interface Learned extends RatioKey {
 
 /** How far the estimates of this process are off, learned from calls that reported what they used. */
 export class LearnedRatios {
-  #seen = new Map<string, number>()
+  /** Calls by client and model. */
+  #seen = new Map<string, Map<string, { calls: number }>>()
+  #seenModels = 0
   #learned = new Map<string, Learned>()
   /** How many of these each client has. */
   #kept = new Map<string, number>()
@@ -82,14 +84,25 @@ export class LearnedRatios {
 
   /** Whether a call that has reported what it used is to be measured; {@link measured} ends that. */
   wants(clientId: string, model: string): boolean {
-    const key = `${clientId}\n${model}`
-    const seen = this.#seen.get(key) ?? 0
-    if (seen === 0 && this.#seen.size >= MAX_KEPT) this.#seen.clear()
-    this.#seen.set(key, seen + 1)
+    const counted = this.#seen.get(clientId)?.get(model) ?? this.#begin(clientId, model)
+    const seen = counted.calls
+    counted.calls += 1
     if (this.#measuring >= MAX_MEASURING) return false
     if (seen >= MEASURED_FIRST && (seen % MEASURED_ONE_IN > 0 || !this.#measuresLater())) return false
     this.#measuring += 1
     return true
+  }
+
+  #begin(clientId: string, model: string): { calls: number } {
+    if (this.#seenModels >= MAX_KEPT) {
+      this.#seen.clear()
+      this.#seenModels = 0
+    }
+    const counted = { calls: 0 }
+    const models = this.#seen.get(clientId) ?? new Map<string, { calls: number }>()
+    this.#seen.set(clientId, models.set(model, counted))
+    this.#seenModels += 1
+    return counted
   }
 
   #measuresLater(): boolean {
