@@ -338,10 +338,14 @@ function build(
   return new CallEstimate(expected, prompt + outputTokens, isPriced, plainPico, subject, promptTokens)
 }
 
-/** A body that lets another model run than the one whose price was looked for may run one without a price. */
-function isPricedFor({ body }: Admission, { isPriced }: ModelRates): boolean {
+/**
+ * A body that lets another model run than the one whose price was looked for may run one without a price. On a path that
+ * is not read it says nothing: a batch or a run of an agent costs anything, whatever it names.
+ */
+function isPricedFor({ body, route }: Admission, { isPriced }: ModelRates): boolean {
   const { scan } = body
-  return isPriced && (scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels))
+  const isSure = scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels)
+  return isPriced && isSure && route.reading !== 'unknown'
 }
 
 /** The body's length; of one that streams, as announced, else 0. */

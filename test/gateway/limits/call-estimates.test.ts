@@ -419,6 +419,11 @@ describe('a call without a price', () => {
     ['other models beside it', { path: CHAT, body: { ...NAMED, model: 'gpt-4o', models: ['x'] } }, false],
     ['a body that is not JSON', { path: CHAT, body: '{"model":"gpt-4o"} {"model":"x"}' }, false],
     ['an unread path', { path: '/v1/unread', body: NAMED }, false],
+    [
+      'a session on an unread path, of a model with a price',
+      { method: 'GET', webSocket: true, path: '/v1/realtime/translations?model=gpt-realtime' },
+      false,
+    ],
     ['a server of one’s own', { provider: 'vllm', path: CHAT, body: { ...NAMED, model: 'gpt-4o' } }, false],
     ['a list of files', { method: 'GET', path: '/v1/files' }, true],
     ['a response that is fetched', { method: 'GET', path: '/v1/responses/resp_1' }, true],

@@ -195,6 +195,9 @@ describe('a hard budget is charged for a served call without a cost', () => {
     upstream.answer(withoutUsage)
     await budget(0.5)
     expect(await askTimes(3, TEN_CENTS, '/v1/unread')).toEqual([403, 403, 403])
+    // Their bodies are read for the objects that they name, and have a model with a price.
+    expect(await askTimes(1, TEN_CENTS, '/v1/threads/thread_1234567/runs')).toEqual([403])
+    expect(await askTimes(1, TEN_CENTS, '/v1/threads/runs')).toEqual([403])
     expect(upstream.requests).toEqual([])
   })
 
