@@ -160,9 +160,9 @@ export function fetching(method: Endpoint['method'], pattern: RegExp, dialect: D
   return endpoint(method, pattern, { ...dialect, responseUse: 'fetched' })
 }
 
-const DEPLOYMENT = /\/(?:deployments|serving-endpoints)\/([^/]+)\//i
+const DEPLOYMENT = /\/(?:deployments|engines|serving-endpoints)\/([^/]+)\//i
 
-/** The deployment that Azure and Databricks name in the path; `null` without one. */
+/** The deployment that Azure and Databricks name in the path, or the engine of LiteLLM's proxy; `null` without one. */
 export function deploymentIn(path: string): string | null {
   return DEPLOYMENT.exec(`${path}/`)?.[1] ?? null
 }

@@ -14,7 +14,7 @@ import { announcesBody } from '../forms/form-upload.ts'
 import type { EndedUses, JobSettler } from '../jobs/job-settler.ts'
 import type { CallTarget } from '../routing/call-target.ts'
 import { errorShapeOf, shapeOfRequest } from '../routing/call-target.ts'
-import { modelInQuery, type Route } from '../routing/route.ts'
+import { modelInQuery, queryNamesOther, type Route } from '../routing/route.ts'
 import type { UpstreamTable } from '../routing/upstream-table.ts'
 import type { CallSpan } from '../tracing/call-span.ts'
 import type { PathPolicy } from './path-policy.ts'
@@ -198,6 +198,14 @@ export class Admission {
   get sentModel(): string | null {
     const { choice, modelInPath } = this.route
     return modelInPath ?? choice?.model ?? this.namedModel
+  }
+
+  /** Whether servers could run another model than the one that its body names. */
+  get mayRunOthers(): boolean {
+    const { scan } = this.body
+    if (scan === null) return false
+    const isSure = scan.readable && !scan.duplicateModel && !scan.namesOtherModels
+    return !isSure || queryNamesOther(this.route.target.pathAndQuery, scan.model)
   }
 
   /** How an error is written that the call is answered with. */

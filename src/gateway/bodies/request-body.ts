@@ -164,6 +164,7 @@ class BodyScan {
         return
       case 'models':
       case 'fallbacks':
+      case 'router_settings_override':
         found.namesOtherModels = true
         return
       default:
@@ -223,7 +224,7 @@ export interface RequestScan {
    * `model`.
    */
   readonly duplicateModel: boolean
-  /** Another key names models that may serve the call: `models` (OpenRouter) or `fallbacks`. */
+  /** Another key names models that may serve the call: `models` (OpenRouter), `fallbacks`, LiteLLM's settings. */
   readonly namesOtherModels: boolean
   /** `null`: the key is absent, or its value is neither `true` nor `false`. */
   readonly stream: boolean | null

@@ -10,7 +10,7 @@ export type Literal = true | false | null | 'other'
 const MAX_MODEL_BYTES = 1024
 
 /** The length of the longest key that matters with each letter written as a `\u` escape. */
-const MAX_KEY_BYTES = 'max_completion_tokens'.length * 6
+const MAX_KEY_BYTES = 'router_settings_override'.length * 6
 
 /** The key without escapes; '' for a key that is too long to matter. */
 export function memberKey(body: Buffer, start: number, end: number): string {

@@ -339,13 +339,11 @@ function build(
 }
 
 /**
- * A body that lets another model run than the one whose price was looked for may run one without a price. On a path that
- * is not read it says nothing: a batch or a run of an agent costs anything, whatever it names.
+ * A call that may run another model than the one whose price was looked for may run one without a price. On a path that
+ * is not read the model says nothing: a batch or a run of an agent costs anything, whatever it names.
  */
-function isPricedFor({ body, route }: Admission, { isPriced }: ModelRates): boolean {
-  const { scan } = body
-  const isSure = scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels)
-  return isPriced && isSure && route.reading !== 'unknown'
+function isPricedFor(admission: Admission, { isPriced }: ModelRates): boolean {
+  return isPriced && !admission.mayRunOthers && admission.route.reading !== 'unknown'
 }
 
 /** The body's length; of one that streams, as announced, else 0. */

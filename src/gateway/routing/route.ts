@@ -262,6 +262,13 @@ export function modelInQuery(pathAndQuery: string): string | null {
   return model === undefined || others.length > 0 || model.includes(';') ? null : model
 }
 
+/** Whether the query names a model other than `model`: LiteLLM's proxy runs that one, whatever the body says. */
+export function queryNamesOther(pathAndQuery: string, model: string | null): boolean {
+  const queryStart = pathAndQuery.indexOf('?')
+  if (queryStart === -1) return false
+  return new URLSearchParams(pathAndQuery.slice(queryStart)).getAll('model').some((name) => name !== model)
+}
+
 /** What the end of a call has to know of its endpoint. */
 export interface EndpointContext {
   /**

@@ -93,6 +93,24 @@ test('a call for another model, or for one that two readers could read different
   expect(upstream.requests).toEqual([])
 })
 
+test('a model in the query or in the path, which a server puts above that of the body, is refused', async () => {
+  const body = '{"model":"gpt-4o-mini"}'
+  const paths = [
+    '/any/v1/chat/completions?model=gpt-4o',
+    '/any/v1/chat/completions?model=gpt-4o-mini&mod%65l=gpt-4o',
+    '/any/v1/chat/completions?user=a&model=',
+    '/any/engines/gpt-4o/chat/completions',
+    '/any/v1/engines/gpt-4o/completions',
+  ]
+  for (const path of paths) expect([path, ...(await send(body, { path }))]).toEqual([path, ...NOT_ALLOWED])
+  const settings =
+    '{"model":"gpt-4o-mini","router_settings_override":{"fallbacks":[{"gpt-4o-mini":["gpt-4o"]}]}}'
+  expect(await send(settings)).toEqual(NOT_ALLOWED)
+  expect(upstream.requests).toEqual([])
+  expect(await send(body, { path: '/any/v1/chat/completions?model=gpt-4o-mini' })).toEqual([200, null])
+  expect(await send(body, { path: '/any/engines/gpt-4o-mini/chat/completions' })).toEqual([200, null])
+})
+
 test('what cannot be read cannot be allowed: lies about the coding of a body, and unknown paths', async () => {
   const allowed = '{"model":"gpt-4o-mini"}'
   const [status, refusal] = await send(allowed, { headers: { 'content-encoding': 'gzip' } })

@@ -417,6 +417,21 @@ describe('a call without a price', () => {
     ['a model with a price', { path: CHAT, body: { ...NAMED, model: 'gpt-4o' } }, true],
     ['two models', { path: CHAT, body: '{"model":"gpt-4o","model":"unlisted"}' }, false],
     ['other models beside it', { path: CHAT, body: { ...NAMED, model: 'gpt-4o', models: ['x'] } }, false],
+    [
+      'a query that names another model, which LiteLLM runs',
+      { provider: 'openai', path: `${CHAT}?model=unlisted`, body: { ...NAMED, model: 'gpt-4o' } },
+      false,
+    ],
+    [
+      'a query that names the same model',
+      { path: `${CHAT}?model=gpt-4o`, body: { ...NAMED, model: 'gpt-4o' } },
+      true,
+    ],
+    [
+      'settings of LiteLLM that let another run',
+      { path: CHAT, body: { ...NAMED, model: 'gpt-4o', router_settings_override: {} } },
+      false,
+    ],
     ['a body that is not JSON', { path: CHAT, body: '{"model":"gpt-4o"} {"model":"x"}' }, false],
     ['an unread path', { path: '/v1/unread', body: NAMED }, false],
     [

@@ -75,15 +75,14 @@ function isNamedLater({ webSocket, namedModel, route }: Admission): boolean {
 }
 
 /** The model whose limits hold. Where the call may run another one than it names, or names none, those of all do. */
-function modelOf({ route, body, namedModel, candidates }: Admission, expected: ExpectedUse): string | null {
+function modelOf(admission: Admission, expected: ExpectedUse): string | null {
+  const { route, namedModel, candidates } = admission
   if (route.choice !== null)
     return anyOfModels([route.choice.asked, ...candidates.map(({ choice }) => choice?.model ?? '')])
   const named = cleanModel(route.modelInPath ?? namedModel)
   const runsNone = expected.pico === 0n && expected.tokens === 0
   if (runsNone || route.modelInPath !== null) return named
-  const { scan } = body
-  const isSure = scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels)
-  return named !== null && isSure ? named : ANY_MODEL
+  return named === null || admission.mayRunOthers ? ANY_MODEL : named
 }
 
 function take(

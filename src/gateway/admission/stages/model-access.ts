@@ -62,13 +62,12 @@ function doubtOf(models: readonly string[], admission: Admission): Doubt | null 
 function doubtOfBody(
   models: readonly string[],
   modelInPath: string | null,
-  { body: { scan } }: Admission,
+  admission: Admission,
 ): Doubt | null {
-  const model = scan?.model ?? modelInPath
+  const model = admission.body.scan?.model ?? modelInPath
   if (model === null) return UNNAMED
   if (!matchesModel(models, model)) return { why: 'off_list', model }
-  const isSure = scan === null || (scan.readable && !scan.duplicateModel && !scan.namesOtherModels)
-  return isSure ? null : UNREADABLE
+  return admission.mayRunOthers ? UNREADABLE : null
 }
 
 function refusalOf(doubt: Doubt, models: readonly string[]): CallRefusal {

@@ -3,7 +3,7 @@ import type { CallRefusal } from '../../../http/errors.ts'
 import { lacksHost, NO_HOST } from '../../../http/listener.ts'
 import { googleModelInPath } from '../../../providers/google/google-path.ts'
 import { isOwnOperation, readCallTarget } from '../../routing/call-target.ts'
-import { routeCall, routeToModel, type Targets } from '../../routing/route.ts'
+import { queryNamesOther, routeCall, routeToModel, type Targets } from '../../routing/route.ts'
 import type { UpstreamTable } from '../../routing/upstream-table.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
@@ -149,7 +149,9 @@ function takeTargetsOfBody(
   upstreams: UpstreamTable,
 ): CallRefusal | null {
   const { body, webSocket } = admission
-  if (!webSocket && (body.scan?.readable !== true || body.scan.duplicateModel)) return MODEL_IN_DOUBT
+  // A query is not edited, and some servers put its model above the body's.
+  const isSure = body.scan?.readable === true && !body.scan.duplicateModel
+  if (!webSocket && (!isSure || queryNamesOther(admission.target.pathAndQuery, null))) return MODEL_IN_DOUBT
   if (body.form === null) {
     takeTargets(admission, inOrder(found, admission, upstreams))
     return null
