@@ -45,6 +45,7 @@ const PIECE_BYTES = 64 * 1024
  *
  * @param top `null`: not scanned.
  * @param isWanted asked before each slice; false ends the walk.
+ * @param wantsModels models beside the body's own matter.
  */
 export function namesInBody(
   canonicalPath: string,
@@ -52,10 +53,11 @@ export function namesInBody(
   top: TopLevel | null,
   clientId: string,
   isWanted: () => boolean = () => true,
+  wantsModels = false,
 ): NamesFound | Promise<NamesFound> {
   if (body.length === 0) return NO_NAMES
   const paths = namedPaths(canonicalPath)
-  if (isPlain(paths, body, top)) return NO_NAMES
+  if (!wantsModels && isPlain(paths, body, top)) return NO_NAMES
   const names = new NameCollector(paths.walk)
   if (body.length <= PIECE_BYTES) {
     names.push(body)

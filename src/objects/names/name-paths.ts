@@ -31,6 +31,8 @@ interface Endpoint {
   readonly at?: readonly string[]
   readonly items?: readonly string[]
   readonly models?: readonly string[]
+  /** Further ones, which only matter to a key with a list of models. */
+  readonly modelsBeside?: readonly string[]
   readonly types?: readonly WantedPath<NameTag>[]
   /**
    * Every name of `ids` holds one of these, in lower case, and without k and s: two letters beyond ASCII fold into
@@ -97,20 +99,41 @@ const ALL = [
   'message_batch_id',
 ] as const
 
+/** Models of tools that ask another one, of OpenRouter's plugins, and to fall back on at Vercel's gateway. */
+const BESIDE = [
+  'tools.model',
+  'tools.parameters.model',
+  'plugins.model',
+  'plugins.models',
+  'plugins.allowed_models',
+  'providerOptions.gateway.models',
+  'provider_options.gateway.models',
+] as const
 const NOTHING = /\/(?:embeddings|moderations|rerank|audio\/[\w/]+|tokenize|detokenize)$/
 /** The first that fits is meant; `ENDPOINT_OF_ALL` where none does. */
 const ENDPOINTS: readonly Endpoint[] = [
   { path: NOTHING, ids: [] },
   { path: /\/agents\/completions$/, ids: [...FILES, 'agent_id'], models: ['model'] },
   // Google's own endpoint of that name takes `extra_body: {google: {cached_content}}`.
-  { path: /\/completions$/, ids: [...FILES, 'cached_content'], stems: ['file_id', 'cached_content'] },
-  { path: /\/messages(?:\/count_tokens)?$/, ids: MESSAGES, stems: ['file_id', 'ill_id', '"conta'] },
+  {
+    path: /\/completions$/,
+    ids: [...FILES, 'cached_content'],
+    modelsBeside: BESIDE,
+    stems: ['file_id', 'cached_content'],
+  },
+  {
+    path: /\/messages(?:\/count_tokens)?$/,
+    ids: MESSAGES,
+    modelsBeside: BESIDE,
+    stems: ['file_id', 'ill_id', '"conta'],
+  },
   { path: /\/messages\/batches$/, ids: MESSAGES, models: ['requests.params.model'] },
   {
     path: /\/responses(?:\/input_tokens|\/compact)?$/,
     ids: RESPONSES,
     items: ['input.id'],
-    models: ['model', 'tools.model'],
+    models: ['model'],
+    modelsBeside: BESIDE,
   },
   { path: /\/conversations(?:\/[^/]+(?:\/items)?)?$/, ids: ALL, items: ['items.id'], models: ['model'] },
   { path: /:(?:stream)?generatecontent$|:count(?:text|message)?tokens$/, ids: GOOGLES },
@@ -207,7 +230,8 @@ export const ANSWER_WALK: NameWalk = pathsOf(ANSWER).walk
 function pathsOf(endpoint: Endpoint): NamedPaths {
   let paths = compiled.get(endpoint)
   if (paths === undefined) {
-    const { ids, at = [], items = [], models = ['model'], types = [], stems = null } = endpoint
+    const { ids, at = [], items = [], types = [], stems = null } = endpoint
+    const { models = ['model'], modelsBeside = [] } = endpoint
     const wanted: WantedPath<NameTag>[] = [
       ...(stems === null ? ids.flatMap(spellings) : ids).map((name) => ({
         path: `**.${name}`,
@@ -217,6 +241,7 @@ function pathsOf(endpoint: Endpoint): NamedPaths {
       ...at.map((path) => ({ path, tag: 'id' as const, inner: 'id' })),
       ...items.map((path) => ({ path, tag: 'item' as const })),
       ...models.map((path) => ({ path, tag: stems === null ? ('model' as const) : ('tuned' as const) })),
+      ...modelsBeside.map((path) => ({ path, tag: 'model' as const })),
       ...types,
     ]
     const parts = ids.length === 0 ? [] : stems

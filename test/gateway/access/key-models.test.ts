@@ -111,6 +111,30 @@ test('a model in the query or in the path, which a server puts above that of the
   expect(await send(body, { path: '/any/engines/gpt-4o-mini/chat/completions' })).toEqual([200, null])
 })
 
+test('a model that a tool asks, or that stands by for another, is refused in chats and messages too', async () => {
+  const bodies = [
+    [
+      '/any/v1/messages',
+      { tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'claude-opus-4-8' }] },
+    ],
+    ['/v1/chat/completions', { tools: [{ type: 'openrouter:advisor', parameters: { model: 'gpt-4o' } }] }],
+    ['/v1/chat/completions', { plugins: [{ id: 'fusion', models: ['gpt-4o'] }] }],
+    ['/v1/chat/completions', { providerOptions: { gateway: { models: ['gpt-4o'] } } }],
+  ] as const
+  for (const [path, rest] of bodies) {
+    const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [], ...rest })
+    expect([body, (await send(body, { path }))[0]]).toEqual([body, 403])
+  }
+  expect(upstream.requests).toEqual([])
+  const parameters = { type: 'object', properties: { model: { type: 'string' } } }
+  const honest = {
+    tools: [{ type: 'function', function: { name: 'f', parameters } }],
+    metadata: { model: 'mine' },
+  }
+  const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [], ...honest })
+  expect(await send(body)).toEqual([200, null])
+})
+
 test('what cannot be read cannot be allowed: lies about the coding of a body, and unknown paths', async () => {
   const allowed = '{"model":"gpt-4o-mini"}'
   const [status, refusal] = await send(allowed, { headers: { 'content-encoding': 'gzip' } })

@@ -156,6 +156,7 @@ export function readNames(admission: Admission): CallRefusal | null | Promise<Ca
     body.scan,
     caller.clientId,
     () => !admission.client.destroyed,
+    caller.models !== null,
   )
   return found instanceof Promise
     ? found.then((names) => keepNames(admission, names))
