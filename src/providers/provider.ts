@@ -52,6 +52,8 @@ interface ProviderFields {
   readonly isBelowOpenAi?: true
   /** How usage in OpenAI's formats differs here from OpenAI's own. */
   readonly openAi: OpenAiOverrides
+  /** Headers of requests that say at which service tier they are to be served, in lower case; absent: none do. */
+  readonly tierHeaders?: readonly string[]
   /** The members that change the form of answers on all of its paths; absent: nothing that is known. */
   readonly answerForm?: AnswerForm
   /** The places where its answers hold addresses of its own; absent: in `location` and `content-location` alone. */

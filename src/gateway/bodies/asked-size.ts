@@ -9,6 +9,8 @@ const OPEN_BRACKET = 0x5b
 /** Longer settings are not looked into: a schema of the answer may stand among them. */
 const MAX_SETTINGS_BYTES = 64 * 1024
 const MAX_SETTINGS = 1_000
+/** No request says it in more places. */
+const MAX_TIERS = 16
 /** No number of tokens is longer. */
 const MAX_NUMBER_BYTES = 16
 const MAX_COUNT_BYTES = 1_024
@@ -18,7 +20,7 @@ const UNSAID = -1
 const UNBOUND = -2
 
 /** What a key at the top level, or among settings, says. */
-type Ask = 'maxTokens' | 'maxOutputTokens' | 'settings' | 'tier' | 'speed' | 'tools' | 'number' | 'array'
+type Ask = 'maxTokens' | 'maxOutputTokens' | 'settings' | 'tier' | 'tools' | 'number' | 'array'
 
 const ROWS: readonly AnswerCounts[] = Object.values(ANSWER_COUNTS)
 const NUMBERS: ReadonlySet<string> = new Set(ROWS.flatMap(({ numbers = [] }) => numbers))
@@ -42,7 +44,11 @@ const ASKS: ReadonlyMap<string, Ask> = new Map<string, Ask>([
   ['textGenerationConfig', 'settings'],
   ['imageGenerationConfig', 'settings'],
   ['service_tier', 'tier'],
-  ['speed', 'speed'],
+  ['speed', 'tier'],
+  ['inference_geo', 'tier'],
+  // Gemini's, and Bedrock's in an object, as its latency is.
+  ['serviceTier', 'tier'],
+  ['performanceConfig', 'tier'],
   ['tools', 'tools'],
 ])
 
@@ -160,10 +166,8 @@ export class AskedSize {
   mayAsk = 0
   /** By folded names of `ANSWER_COUNTS`; `null`: none of them is there. */
   #counts: Map<string, number> | null = null
-  /** As written. */
-  serviceTier: string | null = null
-  /** Anthropic's `speed`, as written. */
-  speed: string | null = null
+  /** How it is to be served, and where, wherever it says that, as written; `null`: it does not. */
+  tiers: string[] | null = null
   hasTools = false
   /** Pictures in base64, and the bytes of all that is written so and is not text. */
   images = 0
@@ -216,11 +220,7 @@ export class AskedSize {
         this.#takeSettings(body, start, end, isExact)
         return
       case 'tier':
-        // In other letters it might be a cheaper one that the server passes over.
-        if (isExact) this.serviceTier ??= modelText(body, start, end)
-        return
-      case 'speed':
-        if (isExact) this.speed ??= modelText(body, start, end)
+        this.#takeTier(body, start, end)
         return
       case 'tools':
         this.hasTools ||= end - start > 2
@@ -267,6 +267,22 @@ export class AskedSize {
       else this.otherMaxTokens = largerBound(this.otherMaxTokens, size)
     })
     walk.advance(body.subarray(0, end))
+  }
+
+  #takeTier(body: Buffer, start: number, end: number): void {
+    if (body[start] === OPEN_BRACE && end - start <= MAX_SETTINGS_BYTES) {
+      const walk = new ObjectWalk(start, MAX_TIERS, (_keyStart, _keyEnd, from, to) =>
+        this.#addTier(body, from, to),
+      )
+      walk.advance(body.subarray(0, end))
+    } else this.#addTier(body, start, end)
+  }
+
+  #addTier(body: Buffer, start: number, end: number): void {
+    const tier = modelText(body, start, end)
+    if (tier === null || (this.tiers?.length ?? 0) >= MAX_TIERS) return
+    this.tiers ??= []
+    this.tiers.push(tier)
   }
 
   #count(name: string, count: number): void {

@@ -4,9 +4,11 @@ import { cleanModel } from '../../domain/clean-text.ts'
 import type { LearntPrompt } from '../../limits/engine/held-limits.ts'
 import type { ExpectedUse, UpperUse } from '../../limits/engine/limiter.ts'
 import type { Catalog } from '../../pricing/catalog/catalog.ts'
+import { askedTierOf } from '../../pricing/catalog/catalog-service-tiers.ts'
 import { tierAt } from '../../pricing/places/place-tiers.ts'
 import { placeInPath } from '../../pricing/places/upstream-places.ts'
 import type { Dialect, OutputBound } from '../../providers/dialect.ts'
+import { entryOf } from '../../providers/registry.ts'
 import type { Admission } from '../admission/admission.ts'
 import { type AskedSize, largerBound, NOTHING_ASKED } from '../bodies/asked-size.ts'
 import { kindOfPrompt, type LearnedRatios } from '../estimation/learning/learned-ratios.ts'
@@ -144,6 +146,11 @@ function boundIn(
   }
 }
 
+/** What tiers of one model are compared by: all that their prices differ in is a factor. */
+function tokenRate({ tiers: [rates] }: ModelRates): number {
+  return rates === undefined ? 0 : rates.input + rates.output
+}
+
 /** The rates that a prompt of so many tokens has; `null`: none are known. */
 function tierFor({ tiers }: ModelRates, promptTokens: number): RatesOfTier | null {
   let found: RatesOfTier | null = null
@@ -199,7 +206,7 @@ export class CallEstimates {
     const asked = body.scan?.asked ?? NOTHING_ASKED
     const model = cleanModel(admission.sentModel)
     if (dialect.callsTools !== undefined && model !== null) {
-      const { request = 0 } = this.#ratesOf(admission, model, null).tiers[0] ?? {}
+      const { request = 0 } = this.#ratesOf(admission, model, USUAL).tiers[0] ?? {}
       return new CallEstimate(BigInt(Math.ceil(request)), 0, true, request, null)
     }
     if (dialect.countsTokens === false && route.reading === 'metered') {
@@ -207,7 +214,7 @@ export class CallEstimates {
     }
     if (model === null)
       return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
-    const rates = this.#ratesOf(admission, model, tierAsked(asked))
+    const rates = this.#ratesOf(admission, model, tiersAsked(admission, asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
     const { textTokens: usual, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
@@ -226,7 +233,7 @@ export class CallEstimates {
    */
   upperUse(admission: Admission, named: string | null, asked: AskedSize, bytes: number): UpperUse {
     const { dialect } = admission.route
-    const rates = named === null ? ANY_MODEL : this.#ratesOf(admission, named, tierAsked(asked))
+    const rates = named === null ? ANY_MODEL : this.#ratesOf(admission, named, tiersAsked(admission, asked))
     const learned =
       named === null ? null : this.#learned.subject(admission.caller.clientId, named).find(() => false)
     const { textTokens, mediaTokens } = promptSize(bytes, asked, rates)
@@ -271,7 +278,8 @@ export class CallEstimates {
     const model = requested.model ?? named
     if (model === null)
       return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
-    const rates = this.#ratesOf(admission, model, requested.serviceTier ?? tierAsked(asked))
+    const tiers = requested.serviceTier === null ? tiersAsked(admission, asked) : [requested.serviceTier]
+    const rates = this.#ratesOf(admission, model, tiers)
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(admission.body.plain, [model]))
     const bytes = bodyBytes(admission)
@@ -295,7 +303,17 @@ export class CallEstimates {
     return build(plainPico, promptTokens + heard, made, admission, rates, subject, learned)
   }
 
-  #ratesOf({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
+  /** At the dearest of `tiers`. */
+  #ratesOf(admission: Admission, model: string, tiers: readonly (string | null)[]): ModelRates {
+    let dearest: ModelRates | null = null
+    for (const tier of tiers) {
+      const rates = this.#ratesAt(admission, model, tier)
+      if (dearest === null || tokenRate(rates) > tokenRate(dearest)) dearest = rates
+    }
+    return dearest ?? ANY_MODEL
+  }
+
+  #ratesAt({ route, caller, arrivedAtMs }: Admission, model: string, serviceTier: string | null): ModelRates {
     const { name: upstream, provider } = route.upstream
     const { clientId, clientName } = caller
     const tier = tierAt(provider, serviceTier, placeInPath(provider, route.target.canonicalPath))
@@ -353,7 +371,19 @@ function bodyBytes({ body, request }: Admission): number {
   return announced > 0 ? announced : 0
 }
 
-/** In the form in which answers name it. */
-function tierAsked({ serviceTier, speed }: AskedSize): string | null {
-  return speed === null || speed === 'standard' ? serviceTier : speed
+const USUAL: readonly null[] = [null]
+
+/**
+ * The tiers at which the call may be served, in the form in which answers name them: of what its body and its headers
+ * say each alone, and all of it together (`fast+us`).
+ */
+function tiersAsked({ route, request }: Admission, asked: AskedSize): readonly (string | null)[] {
+  const { tierHeaders = NO_HEADERS } = entryOf(route.upstream.provider)
+  const inHeaders = tierHeaders.flatMap((name) => request.headers[name] ?? [])
+  if (asked.tiers === null && inHeaders.length === 0) return USUAL
+  const each = [...(asked.tiers ?? []), ...inHeaders].map(askedTierOf)
+  const all = [...new Set(each.filter((tier) => tier !== null))].sort().join('+')
+  return [...new Set([...each, all === '' ? null : all])]
 }
+
+const NO_HEADERS: readonly string[] = []

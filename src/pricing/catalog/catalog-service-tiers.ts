@@ -38,6 +38,20 @@ export function serviceTierOf(reported: string | null): string | null {
   return parts.length === 0 ? null : [...new Set(parts)].sort().join('+').slice(0, MAX_TIER_LENGTH)
 }
 
+/** Tiers at which a single call may ask to be served: a batch is another interface. */
+const ASKED_TIERS: ReadonlySet<string> = new Set(
+  TIER_PRICES.flatMap(({ tier }) => (tier === 'batch' ? [] : [tier])),
+)
+
+/**
+ * The tier that a request means by a word of its own (`SERVICE_TIER_PRIORITY`, Bedrock's `optimized` latency), in the form
+ * of {@link serviceTierOf}; `null`: the usual one, or one that has no price.
+ */
+export function askedTierOf(word: string): string | null {
+  const tier = serviceTierOf(word.replace(/^service_tier_/i, '').replace(/^optimized$/i, 'latency_optimized'))
+  return tier !== null && ASKED_TIERS.has(tier) ? tier : null
+}
+
 /** What the tokens of a call cost at its tier, against the list prices. */
 export interface TierFactor {
   /** @param above Of calls of more input tokens than this. */

@@ -51,6 +51,7 @@ export const bedrock: HostedProvider = {
   ownPaths: ['**/async-invoke/*', '**/guardrail/**'],
   openAi: USAGE_IF_ASKED,
   place: { ofHost: regionElsewhere },
+  tierHeaders: ['x-amzn-bedrock-service-tier', 'x-amzn-bedrock-performanceconfig-latency'],
   endpoints: [...BEDROCK_ENDPOINTS, postTo('/rerank', bedrockRerank)],
   freePaths: [{ patterns: ['POST /model/*/count-tokens'], why: COUNTS_TOKENS }],
   collections: {

@@ -62,6 +62,7 @@ export const vertex: HostedProvider = {
     endpoint('POST', /\/rankingConfigs\/[^/]+:rank$/, vertexRanking),
   ],
   answerForm: GOOGLE_ANSWER_FORM,
+  tierHeaders: ['x-vertex-ai-llm-shared-request-type'],
   hidesReasoning: true,
   place: { ofPath: placeIn },
   ownAddresses: GOOGLE_ADDRESSES,

@@ -188,6 +188,79 @@ describe('what a call may generate', () => {
     }
   })
 
+  const OUT = 4_000
+  const CLAUDE = 'claude-opus-4-8'
+  const ofClaude = (rest: object | string) => ({
+    provider: 'anthropic' as const,
+    path: '/v1/messages',
+    body: asking(CLAUDE, rest),
+  })
+  const ofGemini = (rest: object) => ({
+    provider: 'gemini' as const,
+    path: '/v1beta/models/gemini-2.5-pro:generateContent',
+    body: { contents: [], generationConfig: { maxOutputTokens: OUT }, ...rest },
+  })
+  const ofNova = (rest: object, verb = 'converse', headers = {}) => ({
+    provider: 'bedrock' as const,
+    path: `/model/amazon.nova-pro-v1:0/${verb}`,
+    body: { messages: [], inferenceConfig: { maxTokens: OUT }, ...rest },
+    headers,
+  })
+  const VERTEX = '/v1/projects/p/locations/global/publishers/google/models/gemini-2.5-pro:generateContent'
+  const PAID = { 'x-vertex-ai-llm-shared-request-type': 'priority' }
+
+  function asking(model: string, rest: object | string): object | string {
+    return typeof rest === 'string'
+      ? `{"model":"${model}","max_tokens":${OUT},"messages":[],${rest}}`
+      : { model, max_tokens: OUT, messages: [], ...rest }
+  }
+
+  /** What so many tokens of output cost at a tier, against the usual one. */
+  test.each<[string, Asking, factor: number]>([
+    ['priority', { path: CHAT, body: asking('gpt-4o', { service_tier: 'priority' }) }, 1.7],
+    ['flex', { path: CHAT, body: asking('gpt-5', { service_tier: 'flex' }) }, 0.5],
+    [
+      'flex, and priority behind it',
+      { path: CHAT, body: asking('gpt-5', '"service_tier":"flex","service_tier":"priority"') },
+      2,
+    ],
+    [
+      'flex, and none behind it',
+      { path: CHAT, body: asking('gpt-5', '"service_tier":"flex","service_tier":"default"') },
+      1,
+    ],
+    [
+      'a batch, which is no tier of a call',
+      { path: CHAT, body: asking('gpt-4o', { service_tier: 'batch' }) },
+      1,
+    ],
+    ['the United States', ofClaude({ inference_geo: 'us' }), 1.1],
+    ['fast in the United States', ofClaude({ speed: 'fast', inference_geo: 'us' }), 2.2],
+    ['standard, and fast behind it', ofClaude('"speed":"standard","speed":"fast"'), 2],
+    ['fast at any tier', ofClaude({ service_tier: 'auto', speed: 'fast' }), 2],
+    ['priority of Gemini', ofGemini({ service_tier: 'priority' }), 1.8],
+    ['priority in Google’s letters', ofGemini({ serviceTier: 'SERVICE_TIER_PRIORITY' }), 1.8],
+    [
+      'priority in a header of Vertex',
+      { ...ofGemini({}), provider: 'vertex', path: VERTEX, headers: PAID },
+      1.8,
+    ],
+    ['priority in an object of Bedrock', ofNova({ serviceTier: { type: 'priority' } }), 1.75],
+    [
+      'priority in a header of Bedrock',
+      ofNova({}, 'invoke', { 'x-amzn-bedrock-service-tier': 'priority' }),
+      1.75,
+    ],
+  ])('the dearest tier that a request may mean is reserved: %s', (_name, wanted, factor) => {
+    const { body = {} } = wanted
+    const isText = typeof body === 'string'
+    const plain = isText
+      ? body.replaceAll(/"(?:service_tier|speed)"/g, (key) => key.replace('e', 'x'))
+      : Object.fromEntries(Object.entries(body).filter(([name]) => !/tier|speed|geo/i.test(name)))
+    const usual = Number(estimate({ ...wanted, body: plain, headers: {} }).pico)
+    expect(Number(estimate(wanted).pico) / usual).toBeCloseTo(factor, 1)
+  })
+
   test('a cheaper tier in other letters beside it changes nothing', () => {
     const rest = '"service_tier":"priority","max_tokens":9,"model":"gpt-4o"'
     const plain = estimate({ path: CHAT, body: `{"xervice_Tier":"flex",${rest}}` })
