@@ -134,6 +134,9 @@ export const ANSWER_COUNTS = {
     arrays: ['instances'],
   },
   azureVideos: { numbers: ['n_variants'] },
+  /** Documents, each of which is read with the query: they multiply what is ranked. */
+  rankings: { arrays: ['documents', 'texts', 'text_2', 'records', 'sources', 'items'] },
+  cohereGenerate: { numbers: ['num_generations'] },
 } as const satisfies Readonly<Record<string, AnswerCounts>>
 
 /** One metered endpoint of a provider. */
@@ -188,6 +191,8 @@ export interface Dialect {
   readonly countsTokens?: false
   /** Billed by other than tokens: pictures, seconds, calls. `countsTokens` is then `false` as well. */
   readonly billsUnits?: true
+  /** Ranks: what its `answers` count is read with the whole query, each. */
+  readonly ranks?: true
   /** Embeds, ranks or classifies: all that it uses is its input. */
   readonly generatesNothing?: true
   /** The members where its servers find the most that an answer may have; absent: `max_tokens` and its later name. */

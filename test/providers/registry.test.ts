@@ -181,6 +181,11 @@ const MULTIPLIED: Readonly<Record<keyof typeof ANSWER_COUNTS, readonly string[]>
   imagen: ['vertex.images'],
   veo: ['google.videos'],
   azureVideos: ['azure.video-jobs'],
+  cohereGenerate: ['cohere.generate'],
+  rankings: [
+    ...['bedrock.rerank', 'bedrock.rerank-invoke', 'cohere.rerank', 'openai.rerank'],
+    ...['vertex.ranking', 'voyage.rerank'],
+  ],
 }
 
 /** One request, one answer, by the references of their providers, or nothing that is generated. */
@@ -200,8 +205,7 @@ const ONE_ANSWER = [
   ...['openai.audio-transcriptions', 'fireworks.workflows', 'mistral.ocr'],
   // Nothing is generated: all that they are billed for is in the request.
   ...['cohere.embed', 'gemini.embed-content', 'ollama.embed', 'openai.embeddings', 'voyage.embeddings'],
-  ...['vertex.predict', 'cohere.rerank', 'bedrock.rerank', 'bedrock.rerank-invoke', 'openai.rerank'],
-  ...['vertex.ranking', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
+  ...['vertex.predict', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
   ...['perplexity.search', 'bedrock.guardrail', 'mcp.tools'],
   // What they begin is not known here, and reserves as a job does.
   ...['perplexity.async-chat', 'passes-by'],

@@ -20,7 +20,7 @@ const UNSAID = -1
 const UNBOUND = -2
 
 /** What a key at the top level, or among settings, says. */
-type Ask = 'maxTokens' | 'maxOutputTokens' | 'settings' | 'tier' | 'tools' | 'number' | 'array'
+type Ask = 'maxTokens' | 'maxOutputTokens' | 'settings' | 'tier' | 'query' | 'tools' | 'number' | 'array'
 
 const ROWS: readonly AnswerCounts[] = Object.values(ANSWER_COUNTS)
 const NUMBERS: ReadonlySet<string> = new Set(ROWS.flatMap(({ numbers = [] }) => numbers))
@@ -49,6 +49,10 @@ const ASKS: ReadonlyMap<string, Ask> = new Map<string, Ask>([
   // Gemini's, and Bedrock's in an object, as its latency is.
   ['serviceTier', 'tier'],
   ['performanceConfig', 'tier'],
+  // What rankers read again with each document.
+  ['query', 'query'],
+  ['queries', 'query'],
+  ['text_1', 'query'],
   ['tools', 'tools'],
 ])
 
@@ -168,6 +172,8 @@ export class AskedSize {
   #counts: Map<string, number> | null = null
   /** How it is to be served, and where, wherever it says that, as written; `null`: it does not. */
   tiers: string[] | null = null
+  /** Of the longest query for a ranker. */
+  queryBytes = 0
   hasTools = false
   /** Pictures in base64, and the bytes of all that is written so and is not text. */
   images = 0
@@ -221,6 +227,9 @@ export class AskedSize {
         return
       case 'tier':
         this.#takeTier(body, start, end)
+        return
+      case 'query':
+        this.queryBytes = Math.max(this.queryBytes, end - start)
         return
       case 'tools':
         this.hasTools ||= end - start > 2

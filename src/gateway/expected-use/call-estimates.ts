@@ -89,12 +89,12 @@ interface PromptSize {
 }
 
 /** @param bytes the body's length, also where it was not read. */
-function promptSize(bytes: number, asked: AskedSize, rates: ModelRates): PromptSize {
+function promptSize(bytes: number, asked: AskedSize, rates: ModelRates, dialect: Dialect | null): PromptSize {
   const { images, imageBytes, documents, documentBytes, soundBytes, opaqueBytes } = asked
   const mediaBytes = imageBytes + documentBytes + soundBytes + opaqueBytes
   const textBytes = Math.max(0, bytes - mediaBytes)
   const around = TOKENS_AROUND + rates.tokensAround + (asked.hasTools ? TOKENS_FOR_TOOLS : 0)
-  const textTokens = Math.ceil(textBytes / BYTES_PER_TOKEN) + around
+  const textTokens = Math.ceil((textBytes + bytesReadAgain(dialect, asked)) / BYTES_PER_TOKEN) + around
   if (mediaBytes === 0) return { textTokens, mediaTokens: 0 }
   const documentTokens = Math.max(
     documents * MIN_DOCUMENT_TOKENS,
@@ -106,6 +106,12 @@ function promptSize(bytes: number, asked: AskedSize, rates: ModelRates): PromptS
     soundBytes / SOUND_BYTES_PER_TOKEN +
     opaqueBytes / OPAQUE_BYTES_PER_TOKEN
   return { textTokens, mediaTokens: Math.ceil(mediaTokens) }
+}
+
+/** The query is a part of the prompt once, and read with each document. */
+function bytesReadAgain(dialect: Dialect | null, asked: AskedSize): number {
+  if (dialect?.ranks !== true) return 0
+  return asked.queryBytes * Math.max(0, answersAsked(dialect, asked) - 1)
 }
 
 /** How many answers the request asks for: as many to each of its prompts. */
@@ -217,7 +223,7 @@ export class CallEstimates {
     const rates = this.#ratesOf(admission, model, tiersAsked(admission, asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
-    const { textTokens: usual, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates)
+    const { textTokens: usual, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates, dialect)
     // Its own calls tell more, once there are some.
     const textTokens = learned === null ? this.#beyondUsual(admission, model, asked, usual) : usual
     const output = this.#outputOf(dialect, asked, learned)
@@ -236,7 +242,7 @@ export class CallEstimates {
     const rates = named === null ? ANY_MODEL : this.#ratesOf(admission, named, tiersAsked(admission, asked))
     const learned =
       named === null ? null : this.#learned.subject(admission.caller.clientId, named).find(() => false)
-    const { textTokens, mediaTokens } = promptSize(bytes, asked, rates)
+    const { textTokens, mediaTokens } = promptSize(bytes, asked, rates, dialect)
     const excess = learned === null ? 1 : Math.max(learned.excess, learned.promptExcess)
     return {
       inputTokens: Math.ceil((textTokens + mediaTokens) * excess),
@@ -284,7 +290,7 @@ export class CallEstimates {
     const learned = subject.find(() => showsItsPrompt(admission.body.plain, [model]))
     const bytes = bodyBytes(admission)
     const isForm = admission.body.plain === null
-    const prompt = promptSize(isForm ? 0 : bytes, asked, rates)
+    const prompt = promptSize(isForm ? 0 : bytes, asked, rates, dialect)
     const promptTokens = prompt.textTokens + prompt.mediaTokens
     const tier = tierFor(rates, promptTokens)
     const size = { bytes, promptTokens, answers: answersAsked(dialect, asked) }
@@ -324,7 +330,7 @@ export class CallEstimates {
   }
 
   #tokensOfAny(admission: Admission, dialect: Dialect, asked: AskedSize): number {
-    const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, ANY_MODEL)
+    const { textTokens, mediaTokens: media } = promptSize(bodyBytes(admission), asked, ANY_MODEL, dialect)
     return textTokens + media + this.#outputOf(dialect, asked, null)
   }
 }

@@ -17,7 +17,8 @@ const SOUND_BYTES_PER_SECOND = 2_000
 const MAX_UPLOAD_BYTES = 25 * 1024 * 1024
 const TOKENS_PER_SECOND = 35
 const WRITTEN_TOKENS_PER_SECOND = 10
-/** A hundred documents of some fifty tokens are one search. */
+/** A hundred documents are one search, and long ones count as several. */
+const DOCUMENTS_PER_SEARCH = 100
 const RANKED_TOKENS_PER_SEARCH = 5_000
 const BYTES_PER_PAGE = 20_000
 const MIN_PAGES = 10
@@ -79,7 +80,7 @@ function assumedUnits(name: BilledUnit, { bytes, promptTokens, answers }: MediaS
     case 'audioMs':
       return soundSeconds(bytes) * 1_000
     case 'searchUnits':
-      return 1 + Math.floor(promptTokens / RANKED_TOKENS_PER_SEARCH)
+      return Math.ceil(answers / DOCUMENTS_PER_SEARCH) + Math.floor(promptTokens / RANKED_TOKENS_PER_SEARCH)
     case 'pages':
     case 'annotatedPages':
       return Math.max(MIN_PAGES, Math.ceil(bytes / BYTES_PER_PAGE))

@@ -1,5 +1,6 @@
 import type { Dialect } from '../dialect.ts'
 import { ANSWER_COUNTS } from '../dialect.ts'
+import { RANKS } from '../openai/openai-prompt-only.ts'
 import { searchUnitsOf, secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/body-format.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
@@ -84,6 +85,7 @@ function isSaid(value: unknown): boolean {
  */
 export const bedrockRankInvoke: Dialect = requestDialect({
   name: 'bedrock.rerank-invoke',
+  ...RANKS,
   fields: { meta: { billed_units: { search_units: 'value' } }, error: 'value' },
   prefilter: PREFILTER,
   modelInPath: bedrockModelInPath,
@@ -100,6 +102,7 @@ export const bedrockRankInvoke: Dialect = requestDialect({
 /** Bedrock's Rerank, of the agents' runtime: the model is in the body. */
 export const bedrockRerank: Dialect = requestDialect({
   name: 'bedrock.rerank',
+  ...RANKS,
   hidesModel: true,
   fields: { error: 'value' },
   prefilter: PREFILTER,

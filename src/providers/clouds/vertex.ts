@@ -7,6 +7,7 @@ import {
   VERTEX_PARTNER_ENDPOINTS,
 } from '../google/google-endpoints.ts'
 import { bareGoogleName } from '../google/google-path.ts'
+import { RANKS } from '../openai/openai-prompt-only.ts'
 import { GOOGLE_ADDRESSES } from '../own-addresses.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'
 import { GOOGLE_REFUSED } from '../paths/refused-paths.ts'
@@ -25,6 +26,7 @@ const VERTEX_RANKER = 'semantic-ranker-default@latest'
  */
 const vertexRanking: Dialect = requestDialect({
   name: 'vertex.ranking',
+  ...RANKS,
   fields: { error: 'value' },
   prefilter: ['error'],
   requestFields: { records: ['length'], model: 'value' },

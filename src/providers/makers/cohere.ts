@@ -1,8 +1,9 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { type Endpoint, endpoint, postTo } from '../dialect.ts'
+import { ANSWER_COUNTS, type Endpoint, endpoint, postTo } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { RANKS } from '../openai/openai-prompt-only.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import type { Fields } from '../reading/body-format.ts'
@@ -33,6 +34,7 @@ const cohereChat: Dialect = { ...dialect('cohere.chat', read), isChat: true }
 /** rerank, billed by search units, and classify. https://docs.cohere.com/reference/rerank */
 export const cohereRerank: Dialect = {
   ...dialect('cohere.rerank', withoutGenerated),
+  ...RANKS,
   countsTokens: false,
   generatesNothing: true,
 }
@@ -140,7 +142,12 @@ export const cohere: HostedProvider = {
   openAi: USAGE_IF_ASKED,
   endpoints: [
     ...COHERE_V2_ENDPOINTS,
-    endpoint('POST', /\/v1\/(?:chat|generate|summarize)$/, cohereChat),
+    endpoint('POST', /\/v1\/(?:chat|summarize)$/, cohereChat),
+    endpoint('POST', /\/v1\/generate$/, {
+      ...cohereChat,
+      name: 'cohere.generate',
+      answers: ANSWER_COUNTS.cohereGenerate,
+    }),
     endpoint('POST', /\/(?:rerank|classify)$/, cohereRerank),
   ],
   collections: {

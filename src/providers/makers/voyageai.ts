@@ -3,7 +3,7 @@ import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
 import { endpoint } from '../dialect.ts'
 import { USAGE_UNASKED } from '../openai/openai-overrides.ts'
-import { lastUsage } from '../openai/openai-prompt-only.ts'
+import { lastUsage, RANKS } from '../openai/openai-prompt-only.ts'
 import { type OpenAiUsage, promptOnlyUsage } from '../openai/openai-usage.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 import { type Count, countUsage, parseCount, subtractCounts } from '../reading/counts.ts'
@@ -32,7 +32,9 @@ export const voyageAi: HostedProvider = {
   isBelowV1: true,
   openAi: USAGE_UNASKED,
   endpoints: [
-    endpoint('POST', /\/(?:embeddings|multimodalembeddings|contextualizedembeddings|rerank)$/, embeddings),
+    endpoint('POST', /\/(?:embeddings|multimodalembeddings|contextualizedembeddings)$/, embeddings),
+    // The query counts with each document: https://docs.voyageai.com/docs/reranker.
+    endpoint('POST', /\/rerank$/, { ...embeddings, name: 'voyage.rerank', ...RANKS }),
   ],
 }
 

@@ -1,6 +1,6 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import type { Dialect } from '../dialect.ts'
-import { deploymentIn } from '../dialect.ts'
+import { ANSWER_COUNTS, deploymentIn } from '../dialect.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import type { Fields, ReadDocument } from '../reading/body-format.ts'
 import { carriesError } from '../reading/body-format.ts'
@@ -15,6 +15,9 @@ import { type OpenAiUsage, promptOnlyUsage } from './openai-usage.ts'
 const FIELDS: Fields = { model: 'value', usage: 'usage', error: 'value' }
 const RERANK_FIELDS: Fields = { ...FIELDS, meta: { billed_units: { search_units: 'value' } } }
 const PREFILTER = ['usage', 'error']
+
+/** What all rankers have alike. */
+export const RANKS = { ranks: true, answers: ANSWER_COUNTS.rankings } as const
 
 /**
  * Embeddings: `usage` stands after the vectors, in bodies of megabytes; the output is 0.
@@ -49,6 +52,7 @@ export function openAiRerank(overrides: OpenAiOverrides): Dialect {
   }
   return jsonDialect({
     name: 'openai.rerank',
+    ...RANKS,
     countsTokens: false,
     generatesNothing: true,
     fields: RERANK_FIELDS,

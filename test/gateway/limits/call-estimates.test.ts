@@ -139,6 +139,15 @@ describe('what a call may generate', () => {
       },
       30,
     ],
+    [
+      'generations of Cohere',
+      {
+        provider: 'cohere',
+        path: '/v1/generate',
+        body: { model: 'command', prompt: 'a', max_tokens: 10, num_generations: 5 },
+      },
+      50,
+    ],
     // Go takes names whatever the case of their letters, and the last of two.
     ['a bound in other letters beside it', { path: CHAT, body: both('"Max_Tokens":4000') }, 4_000],
     ['a bound in escaped letters', { path: CHAT, body: both('"\\u004dax_tokens":4000') }, 4_000],
@@ -167,6 +176,29 @@ describe('what a call may generate', () => {
     const { body = '' } = asking
     const length = Buffer.byteLength(typeof body === 'string' ? body : JSON.stringify(body))
     expect(estimate(asking).tokens).toBe(Math.ceil(length / 2) + 16 + tokens)
+  })
+
+  test('a ranking by its documents, each of which is read with the query', () => {
+    const documents = (count: number) => Array.from({ length: count }, () => 'a')
+    const cohere = (count: number) =>
+      estimate({
+        provider: 'cohere',
+        path: '/v2/rerank',
+        body: { model: 'rerank-v3.5', query: 'q', documents: documents(count) },
+      })
+    // 0.002 USD for a hundred documents.
+    expect(cohere(100).pico).toBeLessThan(2n * 2_000_000_000n)
+    expect(cohere(10_000).pico).toBeGreaterThanOrEqual(100n * 2_000_000_000n)
+    const query = 'word '.repeat(1_000)
+    for (const [provider, path] of [
+      ['voyageai', '/v1/rerank'],
+      ['vllm', '/v1/rerank'],
+    ] as const) {
+      const body = { model: 'rerank-2.5', query, documents: documents(500) }
+      expect(estimate({ provider, path, body }).tokens).toBeGreaterThan(500 * 1_000)
+    }
+    const plain = { model: 'voyage-3.5', input: documents(500), query }
+    expect(estimate({ provider: 'voyageai', path: '/v1/embeddings', body: plain }).tokens).toBeLessThan(5_000)
   })
 
   test('pictures of Titan, Imagen and OpenAI by their number', () => {
