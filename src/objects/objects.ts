@@ -85,7 +85,8 @@ export class Objects {
     if (upstream.objects === 'shared') return false
     const path = readObjectPath(canonicalPath)
     if (/^multipart\//i.test(contentType) && takesForms(path)) return false
-    if (path.names.length === 0 && path.collection === null) return MAKES_OPERATION.test(path.verb)
+    if (path.names.length === 0 && path.collection === null)
+      return MAKES_OPERATION.test(path.verb) || namedPaths(canonicalPath).isKnown
     // The file itself, of any type and size.
     return path.names.length > 0 ? !isPartOfFile(path) : path.collection !== 'file'
   }

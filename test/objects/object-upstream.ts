@@ -194,7 +194,7 @@ export async function startObjectUpstream(): Promise<ObjectUpstream> {
         put('batches', { metadata: { state: 'BATCH_STATE_PENDING' } }, true).document,
       )
     }
-    if (rest.endsWith(':generateContent')) {
+    if (/:(?:generateContent|countTokens|predictLongRunning|fetchPredictOperation)$/.test(rest)) {
       return answer(response, 200, {
         candidates: [{ content: { parts: [{ text: 'Hi' }] } }],
         usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2 },

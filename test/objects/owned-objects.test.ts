@@ -263,6 +263,33 @@ describe('an id in a body or a query', () => {
       '/gemini/v1beta/models/gemini-2.5-flash:generateContent',
       () => parts(`${upstream.url}/v1beta/files/${googles}`),
     ],
+    [
+      'fileUri of what is counted',
+      '/gemini/v1beta/models/gemini-2.5-flash:countTokens',
+      () => ({ generateContentRequest: parts(`files/${googles}`) }),
+    ],
+    [
+      "Anthropic's file source of what is counted",
+      '/claude/v1/messages/count_tokens',
+      () => ({ messages: [{ source: { type: 'file', file_id: file } }] }),
+    ],
+    [
+      'a film that is gone on with',
+      '/gemini/v1beta/models/veo-3.1-generate-preview:predictLongRunning',
+      () => ({
+        instances: [{ video: { uri: `${upstream.url}/v1beta/files/${googles}:download?alt=media` } }],
+      }),
+    ],
+    [
+      'an operation that is asked for by a POST',
+      '/gemini/v1beta/models/veo-3.1-generate-preview:fetchPredictOperation',
+      () => ({ operationName: `projects/p/locations/l/cachedContents/${cached}` }),
+    ],
+    [
+      'sound that is written down',
+      '/v1/audio/transcriptions',
+      () => ({ model: 'voxtral-mini-latest', file_id: file }),
+    ],
     ['a name in escapes', '/v1/batches', () => `{"input_\\u0066ile_id":"${file}"}`],
     ['a value in escapes', '/v1/batches', () => `{"input_file_id":"\\u0066${file.slice(1)}"}`],
     ['a value behind spaces', '/v1/batches', () => `{"input_file_id" :\n "${file}"}`],

@@ -109,7 +109,7 @@ const BESIDE = [
   'providerOptions.gateway.models',
   'provider_options.gateway.models',
 ] as const
-const NOTHING = /\/(?:embeddings|moderations|rerank|audio\/[\w/]+|tokenize|detokenize)$/
+const NOTHING = /\/(?:embeddings|moderations|rerank|audio\/(?!transcriptions)[\w/]+|tokenize|detokenize)$/
 /** The first that fits is meant; `ENDPOINT_OF_ALL` where none does. */
 const ENDPOINTS: readonly Endpoint[] = [
   { path: NOTHING, ids: [] },
@@ -137,6 +137,8 @@ const ENDPOINTS: readonly Endpoint[] = [
   },
   { path: /\/conversations(?:\/[^/]+(?:\/items)?)?$/, ids: ALL, items: ['items.id'], models: ['model'] },
   { path: /:(?:stream)?generatecontent$|:count(?:text|message)?tokens$/, ids: GOOGLES },
+  { path: /:predictlongrunning$/, ids: GOOGLES, at: ['instances.video.uri'] },
+  { path: /:fetchpredictoperation$/, ids: GOOGLES },
   { path: /:generateanswer$/, ids: GOOGLES, at: ['semantic_retriever.source', 'semanticRetriever.source'] },
   { path: /\/interactions$/, ids: [...ALL, 'uri'], models: ['model'] },
   {
@@ -156,7 +158,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { path: /\/graders\/\w+$/, ids: ALL, models: ['grader.**.model'] },
   { path: /\/threads\/runs$/, ids: ALL, models: ['model', 'assistant.model'] },
   { path: /\/videos(?:\/.+)?$/, ids: ALL, at: ['input_reference', 'video', 'characters'], models: ['model'] },
-  { path: /\/images\/[\w]+$/, ids: FILES, models: ['model'] },
+  { path: /\/(?:images\/\w+|audio\/transcriptions)$/, ids: FILES, models: ['model'] },
   { path: /\/uploads$/, ids: ALL, types: [{ path: 'purpose', tag: 'upload_purpose' }] },
 ]
 const ENDPOINT_OF_OBJECTS: Endpoint = { path: /$/, ids: ALL, models: ['model', 'model.id'] }
