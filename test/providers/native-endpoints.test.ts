@@ -54,7 +54,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['llamacpp', '/v1/completions', 'openai.completions'],
     ['llamacpp', '/chat/completions', 'openai.chat-completions'],
     ['voyageai', '/v1/contextualizedembeddings', 'voyage.embeddings'],
-    ['voyageai', '/v1/rerank', 'voyage.embeddings'],
+    ['voyageai', '/v1/rerank', 'voyage.rerank'],
     [
       'litellm-proxy',
       '/vertex_ai/v1/projects/p/locations/l/publishers/google/models/m:generateContent',

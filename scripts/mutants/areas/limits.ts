@@ -58,8 +58,8 @@ export const limits: Area = {
       test: 'test/gateway/limits/doors.test.ts',
     },
     {
-      find: '!scan.duplicateModel && !scan.namesOtherModels)\n  return isSure ? null : UNREADABLE',
-      replace: '!scan.namesOtherModels)\n  return isSure ? null : UNREADABLE',
+      find: 'scan.readable && !scan.duplicateModel && !scan.namesOtherModels',
+      replace: 'scan.readable && !scan.namesOtherModels',
       says: "a key's list of models is passed by naming two",
       test: 'test/gateway/access/key-models.test.ts',
     },
