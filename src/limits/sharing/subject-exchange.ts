@@ -43,7 +43,7 @@ export class SubjectExchange {
   /** Since when Redis has answered each time, and has not dropped this subject's hash. */
   #answersSinceMs = Number.NEGATIVE_INFINITY
   #hasFailed = false
-  /** Whether all that others hold was known at the last exchange. */
+  /** Whether all that others hold was known at the last exchange. False where that failed. */
   isSettled = false
   /** When what this gateway holds was reported last. */
   reportedAtMs = Number.NEGATIVE_INFINITY
@@ -85,6 +85,7 @@ export class SubjectExchange {
       ]).catch((error: unknown) => {
         keepLower(plan)
         this.#hasFailed = true
+        this.isSettled = false
         throw error
       })
       if (kept !== null) presence.keeps(kept.beganMs, kept.ageMs, sentAtMs, now())

@@ -270,3 +270,16 @@ test('where answers come too late for a call with room, its refusal does not say
     detail: { message: expect.stringContaining('running hold the rest'), headers: { 'retry-after': '1' } },
   })
 })
+
+test('a call that has waited for 5 s as Redis comes back passes, once an exchange has said that it may', async () => {
+  const fleet = new Fleet([limitOf('b')])
+  held(await within(fleet, fleet.first, CENT)).release()
+  await fleet.pass(5_000)
+  fleet.redis.isAway = true
+  const answer = Promise.resolve(fleet.first.admit(callOf({ estimatedPico: 60n * CENT })))
+  await fleet.pass(3_900)
+  fleet.redis.answersAfterMs = 1_500
+  fleet.redis.isAway = false
+  await fleet.pass(4_000)
+  held(await answer)
+})
