@@ -177,7 +177,7 @@ export class HeldReservation implements Reservation {
     if (!this.maySpend(pico)) return false
     for (const account of accounts) account.reserve(pico)
     this.#pico += pico
-    this.#keeper.grown(this.#subject, this.#limits)
+    if (!this.#keeper.grown(this.#subject, this.#limits)) return false
     if (isHeld) return true
     return this.#keeper.asked(this.#subject, () => coverOf(accounts))
   }

@@ -250,3 +250,15 @@ test('an attempt is followed by none while Redis does not say what others hold',
   await fleet.pass(3_000)
   expect(await Promise.all(answers)).toEqual([false, false])
 })
+
+test('an attempt at a gateway that reaches neither store is followed by none: others may take its share', async () => {
+  const fleet = new Fleet([limitOf('b')], 2)
+  const call = held(await admit(fleet.first, callOf({ estimatedPico: 1n })))
+  await fleet.pass(500)
+  fleet.cutOff.add('gp1')
+  fleet.withoutPostgres.add('gp1')
+  await fleet.pass(1_000)
+  expect(call.spend(1n)).toBe(true)
+  await fleet.pass(4_000)
+  expect(call.spend(1n)).toBe(false)
+})
