@@ -103,6 +103,8 @@ export class SubjectEntry {
   /** Takes over a changed list of limits: each call that waits is held against those of now. */
   useLimits(limits: readonly Limit[]): void {
     this.subject.useLimits(limits)
+    // What holds without Redis is a part of what the limits are now.
+    this.epoch = 0
     for (const waiting of this.waiting) waiting.rebind(this)
   }
 

@@ -59,3 +59,15 @@ test('a rate that is lowered while Redis is away holds at once', async () => {
   await fleet.pass(100)
   for (const gateway of fleet.gateways) expect(await admittedOf(gateway, 20, CENT)).toBe(2)
 })
+
+test('a rate that is raised while Redis is away holds at once, also after it was lowered', async () => {
+  const fleet = new Fleet([limitOf('r', { kind: 'requests', amount: 10n })])
+  held(await admit(fleet.first, callOf())).release()
+  fleet.redis.isAway = true
+  await fleet.pass(3_000)
+  for (const amount of [2n, 20n]) {
+    fleet.limits = [limitOf('r', { kind: 'requests', amount })]
+    await fleet.pass(100)
+  }
+  expect(await admittedOf(fleet.first, 30, CENT)).toBe(20)
+})
