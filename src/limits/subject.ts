@@ -31,9 +31,14 @@ export interface Subject extends SubjectScope {
   readonly id: string
 }
 
+/** Names the client or the group whose calls they are. */
+export function holderOf({ clientId, groupId }: Pick<SubjectScope, 'clientId' | 'groupId'>): string {
+  return clientId ?? `group:${groupId}`
+}
+
 export function subjectOf(scope: SubjectScope): Subject {
-  const { clientId, groupId, axis, value } = scope
-  const whose = clientId ?? `group:${groupId}`
+  const { axis, value } = scope
+  const whose = holderOf(scope)
   return { ...scope, id: axis === null ? whose : `${whose}\0${axis}\0${value}` }
 }
 

@@ -8,7 +8,7 @@ import { isAhead, mergeSnapshots, type SharedSnapshot } from '../sharing/spent-s
 import type { Subject } from '../subject.ts'
 import { accountKey, BudgetAccount, type RecordName } from './budget-account.ts'
 import { type CallLimits, CallLimitsTable } from './call-limits.ts'
-import { ModelsRun } from './models-run.ts'
+import type { ModelsRun } from './models-run.ts'
 import { RateHolding } from './rate-holding.ts'
 
 /** Beyond the end of its period an account is kept for so long: calls that began in it still run. */
@@ -41,6 +41,8 @@ export class LimitedSubject {
   /** Calls that run. This object learns what they will have cost, and which models they ran. */
   running = 0
   #table: CallLimitsTable
+  /** Which version of `models` it has. */
+  #tableVersion = 0
   /** By what was recorded: it is charged to the accounts that Postgres adds it to, whatever its call was named. */
   #recordTable: CallLimitsTable
   readonly #wallNow: () => number
@@ -53,7 +55,7 @@ export class LimitedSubject {
     lives: GatewayLives,
     limits: readonly Limit[],
     wallNow: () => number,
-    models = new ModelsRun(),
+    models: ModelsRun,
   ) {
     this.subject = subject
     this.models = models
@@ -75,6 +77,8 @@ export class LimitedSubject {
   }
 
   callLimits(keyId: string, model: string | null): CallLimits {
+    // Another subject of the client may have learned something.
+    if (this.#table.hasModels && this.#tableVersion !== this.models.version) this.#table = this.#makeTable()
     return this.#table.of(keyId, model)
   }
 
@@ -125,7 +129,7 @@ export class LimitedSubject {
 
   /** A call that named one model has run another: what limits that one limits the next call by this name. */
   learnModel(named: string | null, ran: string | null): void {
-    if (ran !== null && this.models.learn(this.limits, named, ran)) this.#table = this.#makeTable()
+    if (ran !== null) this.models.learn(this.limits, named, ran)
   }
 
   /** What the record of a call cost, of one key and model. */
@@ -303,6 +307,7 @@ export class LimitedSubject {
   }
 
   #makeTable(ranBy = (model: string) => this.models.by(model)): CallLimitsTable {
+    this.#tableVersion = this.models.version
     const rateOf = (limit: Limit) => {
       const known = this.rates.get(limit.id)
       if (known !== undefined) return known

@@ -13,22 +13,20 @@ const NONE: readonly string[] = []
  */
 export class ModelsRun {
   readonly #ran = new Map<string, readonly string[]>()
+  /** Rises with all that is learned. */
+  version = 0
 
-  /**
-   * A call that named one model was recorded with another.
-   *
-   * @returns Whether limits hold for calls by this name that did not before.
-   */
-  learn(limits: readonly Limit[], named: string | null, ran: string): boolean {
-    if (named === null || named === ran) return false
+  /** A call that named one model was recorded with another: it is kept where one of these limits is for that alone. */
+  learn(limits: readonly Limit[], named: string | null, ran: string): void {
+    if (named === null || named === ran) return
     const known = this.#ran.get(named) ?? NONE
-    if (known.includes(ran) || known.length >= MAX_MODELS) return false
+    if (known.includes(ran) || known.length >= MAX_MODELS) return
     if (!limits.some(({ model }) => model !== null && coversModel(model, ran) && !coversAnyOf(model, named)))
-      return false
+      return
+    this.version += 1
     this.#ran.delete(named)
     this.#ran.set(named, [...known, ran])
-    if (this.#ran.size > MAX_NAMES) for (const oldest of this.#ran.keys()) return this.#ran.delete(oldest)
-    return true
+    if (this.#ran.size > MAX_NAMES) dropOldest(this.#ran)
   }
 
   get isEmpty(): boolean {
@@ -40,25 +38,42 @@ export class ModelsRun {
   }
 }
 
-/** Subjects of which it is kept. */
+/** Clients and groups without a subject at work of which it is kept. */
 const MAX_KEPT = 1_000
 
-/** Which models the names of subjects run that are at work no longer: else each pause would open them again. */
+/**
+ * Which models the names of each client and group run. Its values share that: a name that one user has tried out would
+ * pass the limit of each other one once. It is kept beyond the work, else each pause would open the names again.
+ */
 export class KeptModels {
-  readonly #of = new Map<string, ModelsRun>()
+  readonly #used = new Map<string, { readonly models: ModelsRun; subjects: number }>()
+  readonly #kept = new Map<string, ModelsRun>()
 
-  of(subjectId: string): ModelsRun | undefined {
-    return this.#of.get(subjectId)
+  /** A subject of the client or group is at work. */
+  take(owner: string): ModelsRun {
+    const used = this.#used.get(owner) ?? { models: this.#kept.get(owner) ?? new ModelsRun(), subjects: 0 }
+    used.subjects += 1
+    this.#used.set(owner, used)
+    this.#kept.delete(owner)
+    return used.models
   }
 
-  keep(subjectId: string, models: ModelsRun): void {
-    if (models.isEmpty) return
-    this.#of.delete(subjectId)
-    this.#of.set(subjectId, models)
-    if (this.#of.size <= MAX_KEPT) return
-    for (const oldest of this.#of.keys()) {
-      this.#of.delete(oldest)
-      return
-    }
+  /** It is at work no longer. */
+  giveBack(owner: string): void {
+    const used = this.#used.get(owner)
+    if (used === undefined) return
+    used.subjects -= 1
+    if (used.subjects > 0) return
+    this.#used.delete(owner)
+    if (used.models.isEmpty) return
+    this.#kept.set(owner, used.models)
+    if (this.#kept.size > MAX_KEPT) dropOldest(this.#kept)
+  }
+}
+
+function dropOldest(of: Map<string, unknown>): void {
+  for (const oldest of of.keys()) {
+    of.delete(oldest)
+    return
   }
 }

@@ -3,7 +3,7 @@ import { GatewayLives } from '../sharing/gateway-lives.ts'
 import { RedisPresence } from '../sharing/redis-presence.ts'
 import { isReadingDue, SnapshotReader } from '../sharing/snapshot-reader.ts'
 import { KEEP_VALUE_MS, SubjectExchange } from '../sharing/subject-exchange.ts'
-import { type Subject, subjectOf } from '../subject.ts'
+import { holderOf, type Subject, subjectOf } from '../subject.ts'
 import type { CallLimits } from './call-limits.ts'
 import { CountsByClient } from './counts-by-client.ts'
 import { decideWaiting } from './decide-waiting.ts'
@@ -170,7 +170,7 @@ export class SubjectsAtWork {
 
   #open(of: Subject, limits: readonly Limit[], broughtBy: string | null = null): SubjectEntry {
     const { gatewayId, producers, producerOf, store, now, wallNow } = this.#options
-    const models = this.#models.of(of.id)
+    const models = this.#models.take(holderOf(of))
     const lives = this.#lives
     const numbering = of.clientId === null ? producers : [producerOf(of.clientId)]
     const subject = new LimitedSubject(of, numbering, gatewayId, lives, limits, wallNow, models)
@@ -383,10 +383,10 @@ export class SubjectsAtWork {
     else this.#readIfDue(entry, nowMs)
   }
 
-  #drop({ subject: { id, models }, broughtBy }: SubjectEntry): void {
+  #drop({ subject: { id, subject }, broughtBy }: SubjectEntry): void {
     this.subjects.delete(id)
-    if (broughtBy === null) this.#models.keep(id, models)
-    else this.#values.drop(broughtBy)
+    this.#models.giveBack(holderOf(subject))
+    if (broughtBy !== null) this.#values.drop(broughtBy)
   }
 
   #followLimits(entry: SubjectEntry, wallMs: number): void {

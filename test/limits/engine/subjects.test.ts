@@ -76,6 +76,28 @@ test('calls without a value are held by no limit for each value, and by one for 
   held(await admit(none.first, userCall('ann'))).release()
 })
 
+test('a name by which a limited model answers one user has the limits of all users, also after a pause', async () => {
+  const fleet = fleetOf([limitOf('each', { axis: 'user', model: 'dear' })])
+  const call = (user: string, model: string) => callOf({ axes: `user=${user}`, model, estimatedPico: 1n })
+  const spent = { error: 'budget_exceeded', limitId: 'each' }
+  for (const [at, [user, model]] of [
+    ['bob', 'dear'],
+    ['ann', 'auto'],
+  ].entries()) {
+    const reservation = held(await admit(fleet.first, call(user ?? '', model ?? '')))
+    reservation.settle([{ model: 'dear', costPico: USD, tokens: 10, cachedTokens: 0 }], at + 1)
+    reservation.release()
+  }
+  for (const user of ['ann', 'bob']) {
+    expect(await admit(fleet.first, call(user, 'auto'))).toMatchObject(spent)
+    const row = { clientId: 'c', keyId: 'k', model: 'dear', day: '2026-11-22', pico: USD }
+    fleet.postgres.commit('p1', 2, { ...row, axes: `user=${user}` })
+  }
+  await fleet.pass(120_000)
+  expect(fleet.first.size).toBe(0)
+  for (const user of ['bob', 'ann']) expect(await admit(fleet.first, call(user, 'auto'))).toMatchObject(spent)
+})
+
 test("a client's limits for values take the place of the defaults, and those for a value of those for each", () => {
   const table = new LimitTable()
   const limits = [
