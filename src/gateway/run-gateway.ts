@@ -121,9 +121,10 @@ export async function runGateway(
     log,
   })
   const redisWatch = new RedisWatch({ redisUrl, redisPrefix, log })
+  let readLimits: () => Promise<unknown> = async () => {}
   const keys = openKeyDirectory({
     pool: polls,
-    ...{ redisUrl, redisPrefix },
+    ...{ redisUrl, redisPrefix, readFirst: () => readLimits() },
     peppers: config.keyPepper,
     graceSeconds: config.keyGraceSeconds,
     clock,
@@ -153,10 +154,9 @@ export async function runGateway(
   const limits = await openLimits({
     ...{ redisUrl, redisPrefix },
     ...{ producerOf: (clientId) => ledger.producerOf(clientId), producers: ledger.producers },
-    pool: lanes.limits,
-    now,
-    log,
+    ...{ pool: lanes.limits, now, log },
   })
+  readLimits = limits.refresh
   const kafkaBacklog = watchKafkaBacklog(polls)
   const upstreamHealth = new UpstreamHealth(reloadable.circuits)
   let stopping = false

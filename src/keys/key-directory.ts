@@ -1,4 +1,5 @@
 import type { CallerLookup } from '../call/call-ports.ts'
+import { settledWithin } from '../lib/deadline.ts'
 import type { Logger } from '../lib/logger.ts'
 import { WatchedTable } from '../lib/watched-table.ts'
 import type { Postgres } from '../store/connection/postgres.ts'
@@ -22,6 +23,8 @@ export interface KeyDirectoryOptions {
   readonly graceSeconds: number
   /** Learns from every poll; keys expire by it. Absent: one of its own. */
   readonly clock?: StoreClock
+  /** Reads what may have come with a new key, which is known after that: limits that it has taken over. */
+  readonly readFirst?: () => Promise<unknown>
   readonly log: Logger
 }
 
@@ -57,6 +60,8 @@ export interface KeyDirectory {
 }
 
 const USE_PERIOD_MS = 60_000
+/** New keys wait for no longer, and neither do keys that were revoked at the same moment. */
+const FIRST_MS = 1_000
 
 const UNKNOWN: CallerLookup = { kind: 'unknown' }
 const UNAVAILABLE: CallerLookup = { kind: 'unavailable' }
@@ -85,7 +90,7 @@ class PolledKeyDirectory implements KeyDirectory {
     this.#table = table
     this.#watched = new WatchedTable({
       readState: () => readKeyState(pool),
-      readChanges: (version) => selectChangedKeys(pool, version),
+      readChanges: (version) => this.#readChanges(version),
       readAll: () => selectKeyRecords(pool),
       memory: {
         beginReading: () => table.beginReading(),
@@ -167,6 +172,14 @@ class PolledKeyDirectory implements KeyDirectory {
       await this.#recording
       await this.#recordUse()
     }
+  }
+
+  async #readChanges(version: bigint): Promise<readonly KeyRecord[] | null> {
+    const { pool, readFirst } = this.#options
+    const records = await selectChangedKeys(pool, version)
+    const isNoneNew = records?.every((record) => this.#table.has(record)) === true
+    if (!isNoneNew && readFirst !== undefined) await settledWithin(readFirst(), FIRST_MS)
+    return records
   }
 
   #afterPoll(): void {

@@ -204,6 +204,12 @@ export class KeyTable {
     return undefined
   }
 
+  /** Tells whether the key is known here, whatever has changed of it. */
+  has(record: KeyRecord): boolean {
+    const [entries, place] = this.#placeOf(record)
+    return entries.has(place)
+  }
+
   /** Replaces what is known of these keys. Returns the ids of those that were active and no longer are. */
   update(records: Iterable<KeyRecord>, nowMs: number): readonly string[] {
     const deactivated: string[] = []

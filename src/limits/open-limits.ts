@@ -59,6 +59,8 @@ export interface RunningLimits {
    * What a client is shown of the limits of its calls with this key; `null`: with any. Rejects when Postgres is away.
    */
   readonly answer: (pool: Postgres, clientId: string, keyId: string | null) => Promise<readonly object[]>
+  /** Reads which limits and groups there are now. */
+  readonly refresh: () => Promise<unknown>
   /** After the last call has its record. */
   readonly close: () => Promise<void>
 }
@@ -217,6 +219,7 @@ export async function openLimits(options: OpenLimitsOptions): Promise<RunningLim
       const limits = [...holding(clientId, keyId), ...besides.slice(0, MOST_BESIDES)]
       return await answerLimits(summaries, clientId, limits, rateOf, now())
     },
+    refresh: () => Promise.all([directory.refresh(), groups.refresh()]),
     async close() {
       await limiter.close()
       await settledWithin(refusals.stop(), LAST_COUNTS_MS)

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../src/keys/clients.ts'
-import { createClientKey } from '../../src/keys/keys.ts'
+import { openKeyDirectory } from '../../src/keys/key-directory.ts'
+import { createClientKey, revokeKey } from '../../src/keys/keys.ts'
+import { openLimitDirectory } from '../../src/limits/directory/limit-directory.ts'
 import { holdsFor } from '../../src/limits/engine/call-limits.ts'
 import { selectLimitsOf, showLimits } from '../../src/limits/shown-limits.ts'
 import { removeLimits, setLimits } from '../../src/limits/table/change-limits.ts'
 import { selectLimitChanges } from '../../src/limits/table/limit-changes.ts'
 import { rotateLimitedKey } from '../../src/limits/table/rotate-limited-key.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
-import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
+import { aCandidate, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { budget, requestsAMinute, scopeOf } from './limit-database.ts'
 
 let ledger: LedgerDatabase
@@ -26,9 +28,13 @@ async function newClientWithKey(name: string) {
 }
 
 async function rotate(id: string): Promise<string> {
+  return (await rotated(id)).id
+}
+
+async function rotated(id: string) {
   const rotation = await rotateLimitedKey(ledger.pool, id, 3_600, 'pepper', 'ann')
   if (rotation.kind !== 'rotated') throw new Error(rotation.kind)
-  return rotation.key.id
+  return rotation.key
 }
 
 async function spend(clientId: string, keyId: string, costPico: string): Promise<void> {
@@ -93,4 +99,41 @@ test('rotations and changes of limits at the same moment wait for each other', a
     ]).flat(),
   )
   expect(await shownOf(clientId)).toHaveLength(1)
+})
+
+test('a gateway knows a key that took limits over once it knows that of them, and no sooner', async () => {
+  const { clientId, keyId } = await newClientWithKey('handed over')
+  await setLimits(ledger.pool, scopeOf(clientId, { keyId }), [budget(100n)], 'ann')
+  const following = { pool: ledger.pool, redisUrl: null, redisPrefix: '', log: quiet }
+  const limits = openLimitDirectory(following)
+  const readFirst = () => limits.refresh()
+  const keys = openKeyDirectory({ ...following, peppers: ['pepper'], graceSeconds: 60, readFirst })
+  try {
+    await Promise.all([limits.whenReady(), keys.whenReady()])
+    let last = keyId
+    for (let rotations = 0; rotations < 5; rotations += 1) {
+      const { id, key } = await rotated(last)
+      expect(await keys.find(key)).toMatchObject({ kind: 'active', caller: { keyId: id } })
+      expect(limits.of(clientId).map((limit) => limit.keyId)).toEqual([id])
+      last = id
+    }
+  } finally {
+    await Promise.all([keys.close(), limits.close()])
+  }
+})
+
+test('a key is revoked at once, though the limits cannot be read', async () => {
+  const { keyId } = await newClientWithKey('revoked')
+  const following = { pool: ledger.pool, redisUrl: null, redisPrefix: '', log: quiet }
+  const readFirst = () => new Promise<never>(() => {})
+  const keys = openKeyDirectory({ ...following, peppers: ['pepper'], graceSeconds: 60, readFirst })
+  try {
+    await keys.whenReady()
+    const { promise, resolve } = Promise.withResolvers<string>()
+    keys.onDeactivated(resolve)
+    await revokeKey(ledger.pool, keyId)
+    expect(await promise).toBe(keyId)
+  } finally {
+    await keys.close()
+  }
 })

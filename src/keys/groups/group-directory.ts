@@ -25,6 +25,8 @@ export interface GroupDirectory {
   readonly ready: boolean
   /** Resolves when they were read for the first time. */
   whenReady(): Promise<void>
+  /** Reads what changed before this call. Gives whether Postgres answered. */
+  refresh(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -48,6 +50,7 @@ export function openGroupDirectory({ pool, log }: GroupDirectoryOptions): GroupD
       return watched.ready
     },
     whenReady: () => watched.whenReady(),
+    refresh: () => watched.refresh(),
     close: () => watched.close(),
   }
 }

@@ -50,6 +50,8 @@ export interface LimitDirectory {
   readonly ready: boolean
   /** Resolves when the limits were read for the first time. */
   whenReady(): Promise<void>
+  /** Reads what changed before this call. Gives whether Postgres answered. */
+  refresh(): Promise<boolean>
   /** Calls `listener` after a change, with whose limits are others now. Returns a function that removes it. */
   onChange(listener: (clients: ChangedClients) => void): () => void
   stats(): LimitDirectoryStats
@@ -114,6 +116,10 @@ class PolledLimitDirectory implements LimitDirectory {
 
   whenReady(): Promise<void> {
     return this.#watched.whenReady()
+  }
+
+  refresh(): Promise<boolean> {
+    return this.#watched.refresh()
   }
 
   onChange(listener: (clients: ChangedClients) => void): () => void {
