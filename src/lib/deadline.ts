@@ -4,18 +4,23 @@ export class DeadlineError extends Error {
 }
 
 /**
- * `work`, or a rejection after `limitMs`. What `work` comes to later is ignored.
+ * `work`, or a rejection after `limitMs`. What `work` comes to later is ignored. An answer that has come while this
+ * process was kept from running is in time: timers run before what has arrived is read.
  *
  * @param message of the `DeadlineError`.
  */
 export async function withinDeadline<T>(work: Promise<T>, limitMs: number, message?: string): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>()
   const expire = () => reject(new DeadlineError(message ?? `no answer in ${limitMs} ms`))
-  const timer = setTimeout(expire, limitMs)
+  let turn: NodeJS.Immediate | undefined
+  const timer = setTimeout(() => {
+    turn = setImmediate(expire)
+  }, limitMs)
   try {
     return await Promise.race([work, promise])
   } finally {
     clearTimeout(timer)
+    clearImmediate(turn)
   }
 }
 

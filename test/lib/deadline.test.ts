@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { DeadlineError, settledWithin, unlessAborted, withinDeadline } from '../../src/lib/deadline.ts'
@@ -17,9 +19,26 @@ describe('work with a deadline', () => {
     )
   })
 
+  test('has ended in time where its answer waits while the process is kept from running', async () => {
+    const echo = spawn('cat')
+    try {
+      const began = once(echo.stdout, 'data')
+      echo.stdin.write('begin')
+      await began
+      const answered = once(echo.stdout, 'data').then(String)
+      echo.stdin.write('answer')
+      const answer = withinDeadline(answered, 50)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000)
+      expect(await answer).toBe('answer')
+    } finally {
+      echo.kill()
+    }
+  })
+
   test('that fails after its deadline does not end the process', async () => {
-    const late = delay(10).then(() => Promise.reject(new Error('late')))
-    await expect(withinDeadline(late, 1)).rejects.toThrow(DeadlineError)
+    const { promise, reject } = Promise.withResolvers<never>()
+    await expect(withinDeadline(promise, 1)).rejects.toThrow(DeadlineError)
+    reject(new Error('late'))
     await delay(20) // An unhandled rejection would fail this test.
   })
 })
