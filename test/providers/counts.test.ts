@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { MAX_COUNT, NO_USAGE } from '../../src/call/usage.ts'
+import { createAnthropicAccumulator } from '../../src/providers/anthropic/anthropic-messages.ts'
+import { anthropicUsage } from '../../src/providers/anthropic/anthropic-usage.ts'
+import { chatUsage } from '../../src/providers/openai/openai-usage.ts'
 import {
   addCounts,
   boundRawUsage,
@@ -88,4 +91,36 @@ describe('usage', () => {
     expect(Buffer.byteLength(cut)).toBeGreaterThan(8180)
     expect(cut).not.toContain('\ufffd')
   })
+})
+
+test('of a message that a fallback served the top level counts, also where an advisor was asked before', () => {
+  const iterations = [
+    { type: 'message', model: 'made-refuser', input_tokens: 50, output_tokens: 1 },
+    { type: 'advisor_message', model: 'made-advisor', input_tokens: 500, output_tokens: 9 },
+    { type: 'fallback_message', model: 'made-answerer', input_tokens: 50, output_tokens: 5 },
+  ]
+  const usage = { input_tokens: 50, output_tokens: 5, iterations }
+  expect(anthropicUsage(usage, 'made-answerer')).toMatchObject({
+    usage: { inputTokens: 50, outputTokens: 5 },
+    parts: null,
+  })
+})
+
+test('a message that fails after running counts, and before its end, is not counted whole', () => {
+  const message = createAnthropicAccumulator()
+  message.add(
+    { type: 'message_start', message: { usage: { input_tokens: 9, output_tokens: 1 } } },
+    null,
+    false,
+  )
+  message.add({ type: 'message_delta', delta: {}, usage: { output_tokens: 5 } }, null, false)
+  expect(message.snapshot(true).usageSource).toBe('reported')
+  message.add({ type: 'error', error: { type: 'overloaded_error' } }, null, true)
+  expect(message.snapshot(true)).toMatchObject({ usageSource: 'partial', usage: { outputTokens: 5 } })
+})
+
+test("cached tokens of 0 say nothing where a model may have no cache, under Anthropic's names in OpenAI's form", () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 1, cache_read_input_tokens: 0 }
+  expect(chatUsage(usage, {}, null).usage.cacheReadTokens).toBeNull()
+  expect(chatUsage({ ...usage, cache_read_input_tokens: 4 }, {}, null).usage.cacheReadTokens).toBe(4)
 })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { NO_UNITS, NO_USAGE } from '../../src/call/usage.ts'
 import type { MessageReader } from '../../src/providers/dialect.ts'
+import { withParts } from '../../src/providers/reading/session-sum.ts'
 import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 
@@ -198,6 +199,18 @@ describe('a realtime session', () => {
     ])
   })
 
+  test('what is estimated of another model stands in the parts, and not in the tokens of the one that answers', () => {
+    const session = open()
+    send(session, configured({ model: 'gpt-4o-transcribe' }), created, done(SPOKEN))
+    const isBeside = true as const
+    const transcript = { model: 'gpt-4o-transcribe', usage: { ...NO_USAGE, inputTokens: 20 }, isBeside }
+    const answer = { model: 'gpt-realtime', usage: { ...NO_USAGE, outputTokens: 5 } }
+    expect(withParts(session.peek(), [transcript, answer])).toMatchObject({
+      usage: { inputTokens: 122, outputTokens: 102 },
+      parts: [{ model: 'gpt-realtime', usage: { inputTokens: 122, outputTokens: 97 } }, transcript, answer],
+    })
+  })
+
   test('a realtime session has a response under way from the client’s asking for it', () => {
     const session = open()
     session.asked()
@@ -217,6 +230,14 @@ describe('a realtime session', () => {
       'a part larger than its whole',
       { input_tokens: 0, output_tokens: 2, input_token_details: { cached_tokens: 9 } },
     ],
+    [
+      'more sound than tokens',
+      { input_tokens: 0, output_tokens: 2, input_token_details: { audio_tokens: 9 } },
+    ],
+    [
+      'more speech than tokens',
+      { input_tokens: 0, output_tokens: 2, output_token_details: { audio_tokens: 9 } },
+    ],
     ['a count above all counts', { input_tokens: 2 ** 50, output_tokens: 2 }],
   ])('one odd message among 30 spoils itself: %s', (_, odd) => {
     const session = open()
@@ -226,7 +247,7 @@ describe('a realtime session', () => {
     }
     const { usageSource, usage, parts } = session.peek()
     expect(usageSource).toBe('reported')
-    expect(usage).toMatchObject({ inputTokens: 2_900, outputTokens: 292, cacheReadTokens: null })
+    expect(usage).toEqual({ ...NO_USAGE, inputTokens: 2_900, outputTokens: 292 })
     expect(parts).toMatchObject([
       { model: 'gpt-realtime', usage: { inputTokens: 2_900, outputTokens: 292 } },
       { model: 'gpt-realtime', usage: NO_USAGE, isUnread: true },

@@ -44,5 +44,25 @@ export const reading: Area = {
       replace: 'usage',
       says: "a session's tokens are those of two models",
     },
+    {
+      find: "sum('audioInputTokens', 'imageInputTokens', 'videoInputTokens'),",
+      replace: '0,',
+      says: 'one response with more sound than tokens leaves its whole session without a price',
+    },
+    {
+      find: 'more.filter((part) => part.isBeside !== true)',
+      replace: 'more',
+      says: "estimates of a session's transcriptions are tokens of the model that answers",
+    },
+    {
+      find: " && !types.has('fallback_message')",
+      replace: '',
+      says: 'a message that a fallback served is billed with the refusal, too',
+    },
+    {
+      find: '(ended && this.#hasEndUsage && !this.#failed)',
+      replace: '(ended && this.#hasEndUsage)',
+      says: 'a message that failed counts as it stood before its last words',
+    },
   ],
 }
