@@ -6,7 +6,7 @@ import { buildCatalog, type CatalogOptions } from '../../src/pricing/catalog/cat
 import type { CallToPrice } from '../../src/pricing/catalog/catalog-call.ts'
 import { OVERRIDE_FIELDS } from '../../src/pricing/overrides/price-overrides.ts'
 import { parseOverrides, type WrittenEntry } from '../../src/pricing/overrides/price-overrides-parse.ts'
-import { parseMarkups } from '../../src/pricing/price-markups.ts'
+import { findFactors, parseMarkups } from '../../src/pricing/price-markups.ts'
 
 const UPSTREAMS = ['openai', 'rack']
 
@@ -194,6 +194,27 @@ test('markups multiply, go into the rate before it is rounded, and into the iden
   expect(of('acme', 'openai')).toEqual([4n, '2.4'])
 })
 
+test('of markups for the same client and upstream the latest that has begun holds, from midnight in UTC on', () => {
+  const { markups, problems } = parseMarkups(
+    [
+      { line: 1, client: 'acme', factor: '2' },
+      { line: 2, client: 'acme', from: '2026-03-01', factor: '3' },
+      { line: 3, client: 'acme', from: '2026-02-01', factor: '5' },
+      { line: 4, from: '2026-03-01', factor: '1.5' },
+    ],
+    UPSTREAMS,
+  )
+  expect(problems).toEqual([])
+  const factorOf = findFactors(markups)
+  const at = (time: string, client = 'acme') => factorOf(client, 'rack', Date.parse(time)).text
+  expect(at('2026-01-31T23:59:59.999Z')).toBe('2')
+  expect(at('2026-02-01T00:00:00Z')).toBe('5')
+  expect(at('2026-02-28T23:59:59.999Z')).toBe('5')
+  expect(at('2026-03-01T00:00:00Z')).toBe('4.5')
+  expect(at('2026-02-01T00:00:00Z', 'someone')).toBe('1')
+  expect(at('2026-03-01T00:00:00Z', 'someone')).toBe('1.5')
+})
+
 test('all problems of all prices are reported at once, each with its line, and nothing of those entries is taken', () => {
   const { overrides, problems } = parseOverrides(
     [
@@ -271,6 +292,21 @@ test('all problems of all markups are reported at once, each with its line', () 
     "4: factor : is not a decimal number from 0 to 1000, as '1.2'",
     "5: factor 1001: is not a decimal number from 0 to 1000, as '1.2'",
     '6: is for the same calls as line 5',
+  ])
+})
+
+test('a markup for calls that are free on every day, and one from no day, are problems', () => {
+  const { problems } = parseMarkups(
+    [
+      { line: 1, upstream: 'rack', factor: '0' },
+      { line: 2, upstream: 'rack', from: '2026-01-01', factor: '1.2' },
+      { line: 3, client: 'a', from: '2026-02-30', factor: '1.2' },
+    ],
+    UPSTREAMS,
+  )
+  expect(problems.map(({ line, what }) => `${line}: ${what}`)).toEqual([
+    '3: from 2026-02-30: is not a day such as 2026-01-31',
+    '2: is for the same calls as line 1, which are free on every day',
   ])
 })
 

@@ -12,7 +12,7 @@ import {
 } from '../../src/call/usage.ts'
 import { buildLinearPrice, buildPartsPrice, buildReportedPrice } from '../../src/pricing/price.ts'
 import { contradiction } from '../../src/pricing/price-contradiction.ts'
-import { costOf, costOfSums, type UsageSums } from '../../src/pricing/price-cost.ts'
+import { costOf, costOfSums, sumsOfCall, type UsageSums } from '../../src/pricing/price-cost.ts'
 import { type LinearDefinition, PRICE_VARIANTS } from '../../src/pricing/price-definition.ts'
 import { parsePrice } from '../../src/pricing/price-parse.ts'
 import { RATE_CLASSES, type Rates } from '../../src/pricing/price-rates.ts'
@@ -120,6 +120,15 @@ const rates: fc.Arbitrary<Rates> = fc
 const count = fc.option(fc.integer({ min: 0, max: 2 ** 30 }), { nil: null })
 const anyUsage = fc.record<TokenUsage>(countsBy(TOKEN_CLASSES, () => count))
 const anyUnits = fc.record<BilledUnits>(countsBy(BILLED_UNITS, () => count))
+
+test('searches of many calls cost what those of each do', () => {
+  const price = buildLinearPrice(SONNET)
+  const counts = usage({ inputTokens: 10, outputTokens: 2 })
+  const units = { ...NO_UNITS, webSearches: 3 }
+  const cost = costOf(price, counts, units)
+  expect(cost).toBe(30_000_000n + 30_000_000n + 30_000_000_000n)
+  expect(costOfSums(price, sumsOfCall(counts, units))).toBe(cost)
+})
 
 test('the cost of summed counts is the sum of the costs, for any price and any counts', () => {
   fc.assert(

@@ -76,5 +76,15 @@ export const pricing: Area = {
       replace: '(audioOutputTokens ?? 0)',
       says: 'a model that draws and has no price of text lacks one for every picture',
     },
+    {
+      find: "(one) => !fitting.some((other) => isSameCalls(one, other) && (one.from ?? '') < (other.from ?? '')),",
+      replace: '() => true,',
+      says: 'a markup is taken beside the one that it follows',
+    },
+    {
+      find: 'const begun = startsMs.findLastIndex((startMs) => startMs <= atMs)',
+      replace: 'const begun = 0',
+      says: 'a markup never changes while the gateway runs',
+    },
   ],
 }
