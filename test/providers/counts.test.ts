@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { MAX_COUNT, NO_USAGE } from '../../src/call/usage.ts'
 import { createAnthropicAccumulator } from '../../src/providers/anthropic/anthropic-messages.ts'
 import { anthropicUsage } from '../../src/providers/anthropic/anthropic-usage.ts'
-import { chatUsage } from '../../src/providers/openai/openai-usage.ts'
+import { chatUsage, responsesUsage } from '../../src/providers/openai/openai-usage.ts'
 import {
   addCounts,
   boundRawUsage,
@@ -123,4 +123,11 @@ test("cached tokens of 0 say nothing where a model may have no cache, under Anth
   const usage = { prompt_tokens: 9, completion_tokens: 1, cache_read_input_tokens: 0 }
   expect(chatUsage(usage, {}, null).usage.cacheReadTokens).toBeNull()
   expect(chatUsage({ ...usage, cache_read_input_tokens: 4 }, {}, null).usage.cacheReadTokens).toBe(4)
+})
+
+test('cached sound and cached pictures are read apart of what is cached', () => {
+  const cached = { cached_tokens: 7, cached_tokens_details: { audio_tokens: 2, image_tokens: 3 } }
+  expect(
+    responsesUsage({ input_tokens: 9, output_tokens: 1, input_tokens_details: cached }).usage,
+  ).toMatchObject({ cacheReadTokens: 7, cacheReadAudioTokens: 2, cacheReadImageTokens: 3 })
 })

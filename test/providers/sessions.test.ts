@@ -417,6 +417,13 @@ describe('a Gemini Live session', () => {
     expect({ usageSource, totalMismatch }).toEqual({ usageSource: 'reported', totalMismatch: false })
   })
 
+  test('a Gemini Live session stays at the tier that a turn named, also where later ones name none', () => {
+    const session = createSession('gemini', STUDIO)
+    const counts = { promptTokenCount: 5, responseTokenCount: 2 }
+    send(session, turn({ ...counts, trafficType: 'ON_DEMAND_PRIORITY' }), turn(counts))
+    expect(session.peek().serviceTier).toBe('priority')
+  })
+
   test('a Gemini Live session has a turn under way from what it first generates to the usage, and is partial until then', () => {
     const session = createSession('gemini', STUDIO)
     send(session, { setupComplete: {} }, turn({ promptTokenCount: 5, responseTokenCount: 2 }))
