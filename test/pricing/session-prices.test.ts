@@ -12,6 +12,8 @@ interface Asked {
   readonly model?: string | null
   readonly requestedModel?: string | null
   readonly units?: Partial<BilledUnits>
+  /** The call's own tokens; left out: those of all parts. */
+  readonly usage?: TokenUsage
 }
 
 function priceOf(parts: readonly UsagePart[], { model = 'gpt-realtime', ...asked }: Asked = {}) {
@@ -21,7 +23,7 @@ function priceOf(parts: readonly UsagePart[], { model = 'gpt-realtime', ...asked
     clientName: null,
     model,
     requestedModel: asked.requestedModel ?? null,
-    usage: sumUsage(parts.map(({ usage }) => usage)),
+    usage: asked.usage ?? sumUsage(parts.map(({ usage }) => usage)),
     units: { ...NO_UNITS, ...asked.units },
     serviceTier: null,
     arrivedAtMs: Date.parse('2026-11-22T12:00:00Z'),
@@ -88,4 +90,25 @@ test('a part of the call’s own model is priced as the call is, by the requeste
   const requested = { model: null, requestedModel: 'gpt-realtime' }
   expect(said([own, unread], requested)).toBe('200000000 input,output')
   expect(said([own, unread], { model: 'gpt-realtime' })).toBe('200000000 input,output')
+})
+
+test('a part that is not in the tokens of the call has its cost in the call, and the price of the parts', () => {
+  const parts = [OWN, { ...OWN, ...BESIDE }]
+  const answer = priceOf(parts, { usage: OWN.usage })
+  expect(answer).toMatchObject({ costPico: 400_000_000n, price: { definition: { basis: 'parts' } } })
+  expect(priceOf(parts)).toMatchObject({
+    costPico: 400_000_000n,
+    price: { definition: { basis: 'linear' } },
+  })
+})
+
+test('what a part used without a rate is a gap of the whole call', () => {
+  const heard = part('gpt-5', { inputTokens: 10, audioInputTokens: 5, outputTokens: 1 }, BESIDE)
+  expect(said([OWN, heard])).toMatch(/^[0-9]+ audioInput$/)
+})
+
+test('a tool that ran for a model without a price leaves a call unpriced whose parts used nothing', () => {
+  const nothing = part('made-up', {})
+  expect(said([nothing], { model: 'made-up' })).toBe('nothing_used')
+  expect(said([nothing], { model: 'made-up', units: { webSearches: 1 } })).toBe('no_price')
 })

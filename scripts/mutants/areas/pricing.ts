@@ -86,5 +86,15 @@ export const pricing: Area = {
       replace: 'const begun = 0',
       says: 'a markup never changes while the gateway runs',
     },
+    {
+      find: "    if (rest.cost.reason === 'contradictory_usage' || priced.length === 0) missing ??= rest.cost\n",
+      replace: '',
+      says: 'a search is free where its model has no price and nothing else was used',
+    },
+    {
+      find: '  for (const { price } of priced) for (const rate of price.definition.unpriced ?? []) gaps.add(rate)\n',
+      replace: '',
+      says: 'what a part of a session used without a price is not said of the session',
+    },
   ],
 }
