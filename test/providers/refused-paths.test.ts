@@ -53,6 +53,17 @@ test.each([
   ['POST', '/invitation/new'],
   ['POST', '/cache/flushall'],
   ['POST', '/scim/v2/Users'],
+  ['POST', '/fallback'],
+  ['POST', '/policies/attachments'],
+  ['POST', '/prompts'],
+  ['PATCH', '/update/sso_settings'],
+  ['GET', '/get/internal_user_settings'],
+  ['POST', '/add/allowed_ip'],
+  ['POST', '/schedule/model_cost_map_reload'],
+  ['GET', '/management/v1/spend_logs/users'],
+  ['POST', '/v1/mcp/server/import'],
+  ['POST', '/vector_store/new'],
+  ['POST', '/health/test_connection'],
   // vLLM, SGLang
   ['POST', '/v1/load_lora_adapter'],
   ['POST', '/sleep'],
@@ -63,12 +74,21 @@ test.each([
   // Ollama, llama.cpp, LM Studio, TabbyAPI, LocalAI
   ['POST', '/api/pull'],
   ['DELETE', '/api/delete'],
+  ['POST', '/api/signout'],
+  ['DELETE', '/api/user/keys/abc'],
+  ['GET', '/slots'],
+  ['POST', '/api/extra/generate/check'],
   ['POST', '/slots/0'],
   ['POST', '/props'],
   ['POST', '/api/v1/models/download'],
   ['POST', '/v1/model/load'],
   ['POST', '/v1/internal/model/load'],
   ['POST', '/models/apply'],
+  // ElevenLabs, Deepgram, AssemblyAI
+  ['GET', '/v1/convai/conversation/get-signed-url'],
+  ['POST', '/v1/single-use-token/realtime_scribe'],
+  ['POST', '/v1/auth/grant'],
+  ['GET', '/v3/token'],
 ])('%s %s is refused at a server of unknown kind', (method, path) => {
   for (const provider of ANY_OF_THEM) expect(isRefused(provider, method, path)).toBe(true)
 })
@@ -89,6 +109,20 @@ test.each([
   ['POST', '/v1/files'],
   ['POST', '/v1/rerank'],
   ['POST', '/v1/fine_tuning/jobs/ftjob-1/resume'],
+  ['POST', '/v1/prompts/p-1/completions'],
+  ['POST', '/v1/vector_stores'],
+  ['POST', '/guardrails/apply_guardrail'],
 ])('%s %s passes at a server of unknown kind', (method, path) => {
   for (const provider of ANY_OF_THEM) expect(isRefused(provider, method, path)).toBe(false)
+})
+
+test.each([
+  ['azure-openai', 'POST', '/openai/realtimeapi/sessions'],
+  ['openai', 'POST', '/v1/realtime/translations/calls'],
+  ['mistral', 'POST', '/v1/observability/chat-completion-events/search'],
+  ['mistral', 'GET', '/v1/observability/chat-completion-events/event-1'],
+  ['ollama', 'POST', '/api/signout'],
+  ['llamacpp', 'GET', '/slots'],
+] as const)('at %s %s %s is refused', (provider, method, path) => {
+  expect(isRefused(provider, method, path)).toBe(true)
 })

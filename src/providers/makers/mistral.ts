@@ -87,6 +87,12 @@ export const mistral: HostedProvider = {
       reportedBy: 'GET of the job, or of the file that it leaves',
     },
   ],
+  refusedPaths: [
+    {
+      patterns: ['* **/v1/observability/**'],
+      why: 'reads what all clients of the account asked and were answered',
+    },
+  ],
   collections: {
     'batch/jobs': 'batch',
     libraries: 'library',

@@ -82,7 +82,7 @@ export function openAiEndpoints(overrides: OpenAiOverrides): readonly Endpoint[]
 
 /** Makes a credential, or a call whose media go past the gateway. */
 const PASSING_BY =
-  /\/realtime\/(?:client_secrets|sessions|transcription_sessions|translations\/client_secrets|calls(?:\/[^/]+\/accept)?)$|\/(?:chatkit|live)\/sessions$|\/auth_tokens$/
+  /\/realtime\/(?:(?:translations\/)?client_secrets|sessions|transcription_sessions|(?:translations\/)?calls(?:\/[^/]+\/accept)?)$|\/(?:chatkit|live|realtimeapi)\/sessions$|\/auth_tokens$/
 
 /** A film that is made of another runs that one's model. */
 export const VIDEO_ENDPOINTS: readonly Endpoint[] = [

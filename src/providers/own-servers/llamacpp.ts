@@ -1,7 +1,7 @@
 import type { Dialect } from '../dialect.ts'
 import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
-import { LLAMACPP_REFUSED } from '../paths/refused-paths.ts'
+import { LLAMACPP_REFUSED, RUNNING_CALLS_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
 import { bodyFormat, carriesError } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
@@ -110,5 +110,5 @@ export const llamaCpp: OwnServer = {
     endpoint('POST', /\/(?:completion|infill)$|(?<!\/v1|\/chat)\/completions$/, llamaCppCompletion),
   ],
   freePaths: [{ patterns: ['POST **/apply-template'], why: 'writes a prompt out, generates nothing' }],
-  refusedPaths: [LLAMACPP_REFUSED],
+  refusedPaths: [LLAMACPP_REFUSED, RUNNING_CALLS_REFUSED],
 }

@@ -15,6 +15,8 @@ export const REFUSED_EVERYWHERE: readonly PathGroup[] = [
       '* **/realtime/sessions',
       '* **/realtime/transcription_sessions',
       '* **/realtime/translations/client_secrets',
+      // Azure's, before its sessions were OpenAI's.
+      '* **/realtimeapi/sessions',
       '* **/chatkit/sessions',
       '* **/auth_tokens',
       '* **/auth_tokens/**',
@@ -25,6 +27,8 @@ export const REFUSED_EVERYWHERE: readonly PathGroup[] = [
     patterns: [
       '* **/realtime/calls',
       '* **/realtime/calls/**',
+      '* **/realtime/translations/calls',
+      '* **/realtime/translations/calls/**',
       '* **/chatkit/sessions/**',
       '* **/live/sessions',
       '* **/live/sessions/**',
@@ -93,6 +97,8 @@ export const OLLAMA_REFUSED: PathGroup = {
     'DELETE **/api/delete',
     'POST **/api/copy',
     '* **/api/blobs/*',
+    'POST **/api/signout',
+    'DELETE **/api/user/keys/*',
   ],
   why: SERVER,
 }
@@ -138,6 +144,25 @@ export const LLAMACPP_REFUSED: PathGroup = {
     'POST **/models/unload',
   ],
   why: SERVER,
+}
+
+/** Credentials of speech services that may stand behind any address: ElevenLabs, Deepgram, AssemblyAI. */
+export const SPEECH_REFUSED: PathGroup = {
+  patterns: [
+    '* **/convai/conversation/get-signed-url',
+    '* **/convai/conversation/get_signed_url',
+    '* **/convai/conversation/token',
+    '* **/single-use-token/*',
+    '* **/v1/auth/grant',
+    '* **/v3/token',
+  ],
+  why: MINTS,
+}
+
+/** Shows what other clients' calls hold while they run: llama.cpp, KoboldCpp. */
+export const RUNNING_CALLS_REFUSED: PathGroup = {
+  patterns: ['GET **/slots', '* **/api/extra/generate/check', '* **/api/extra/last_logprobs'],
+  why: "shows other clients' calls",
 }
 
 /**
