@@ -253,4 +253,6 @@ export interface AnswerForm {
   readonly parameters: ReadonlyMap<string, RegExp | null>
   /** Headers in lower case, which are dropped. */
   readonly headers: readonly string[]
+  /** The members of its body that may not be there; absent: none. */
+  readonly members?: Projection
 }

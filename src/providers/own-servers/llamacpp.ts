@@ -1,5 +1,6 @@
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
+import { ANSWER_COUNTS, endpoint, postTo } from '../dialect.ts'
+import { openAiChat } from '../openai/openai-chat.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { LLAMACPP_REFUSED, RUNNING_CALLS_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
@@ -9,6 +10,7 @@ import { type CountedUsage, countUsage, createUsageSum, observe, parseCount } fr
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { ifCounted } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 
 const FORMAT = bodyFormat({
   fields: {
@@ -23,6 +25,9 @@ const FORMAT = bodyFormat({
   prefilter: ['tokens_evaluated', 'error'],
 })
 
+/** It takes all else out of an answer, counts and text alike: what is left may be ids of tokens alone. */
+const TAKEN_OUT = compileProjection({ response_fields: 'length' })
+
 /**
  * llama.cpp's own `/completion` and `/infill`: `tokens_evaluated` is the whole prompt, of which `timings.cache_n` came
  * from the cache, `tokens_predicted` what was generated. A stream's chunks may carry them as running counts, the
@@ -35,6 +40,7 @@ const llamaCppCompletion: Dialect = {
   answers: ANSWER_COUNTS.llamaCpp,
   readsRequest: true,
   takesIncludeUsage: false,
+  answerForm: { parameters: new Map(), headers: [], members: TAKEN_OUT },
   modelInPath: () => null,
   createReader: (request, head) =>
     createBodyReader(head, {
@@ -105,9 +111,10 @@ export const llamaCpp: OwnServer = {
   catalog: null,
   apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
-  // `/completions` is its own only outside `/v1`.
+  // `/completions` is its own only outside `/v1`, and `/api/chat` is chat in OpenAI's format.
   endpoints: [
     endpoint('POST', /\/(?:completion|infill)$|(?<!\/v1|\/chat)\/completions$/, llamaCppCompletion),
+    postTo('/api/chat', openAiChat(USAGE_IF_ASKED)),
   ],
   freePaths: [{ patterns: ['POST **/apply-template'], why: 'writes a prompt out, generates nothing' }],
   refusedPaths: [LLAMACPP_REFUSED, RUNNING_CALLS_REFUSED],

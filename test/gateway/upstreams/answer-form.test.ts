@@ -15,7 +15,16 @@ beforeAll(async () => {
   upstream = await startUpstream((_request, response) => json(response, 200, {}))
   folder = await mkdtemp(join(tmpdir(), 'tallygate-test-'))
   const file = join(folder, 'tallygate.yaml')
-  const servers = ['gemini', 'vertex', 'openai-compatible', 'litellm-proxy', 'vllm', 'openai', 'perplexity']
+  const servers = [
+    'gemini',
+    'vertex',
+    'openai-compatible',
+    'litellm-proxy',
+    'vllm',
+    'openai',
+    'perplexity',
+    'llamacpp',
+  ]
   const entries = servers.map(
     (name) => `  - { name: ${name}, url: ${upstream.url}, provider: ${name}, path_prefix: /${name} }`,
   )
@@ -179,6 +188,22 @@ test.each([
   for (const { body } of upstream.requests) {
     expect(JSON.parse(body.toString()).stream_options?.include_usage === true).toBe(asksForStream)
   }
+})
+
+test.each([
+  '"response_fields":["tokens"]',
+  '"response\\u005ffields":["tokens"]',
+  '"response_fields":null',
+  '"a":1,"Response_Fields":[]',
+])('%s, which takes the counts out of llama.cpp’s answers: 400, and nothing goes upstream', async (member) => {
+  for (const path of ['/completion', '/completions', '/infill']) {
+    const { status, error } = await post(`/llamacpp${path}`, `{"prompt":"x",${member}}`)
+    expect([status, error]).toMatchObject([400, { param: 'response_fields' }])
+  }
+  expect(upstream.requests).toEqual([])
+  expect((await post('/llamacpp/completion', '{"prompt":{"response_fields":1},"n_predict":1}')).status).toBe(
+    200,
+  )
 })
 
 test('where usage comes unasked, or on other paths, a stream may be written as it likes', async () => {

@@ -1,9 +1,11 @@
 import type { CallRefusal } from '../../../http/errors.ts'
 import type { AnswerForm } from '../../../providers/dialect.ts'
 import { entryOf } from '../../../providers/registry.ts'
+import type { Projection } from '../../../providers/wires/json.ts'
 import { HELD, howToRead } from '../../bodies/body-reading.ts'
 import { asksForUsage, oddStreamMember } from '../../bodies/include-usage.ts'
 import { signsRequests } from '../../credentials/fetched-credential.ts'
+import { readRequestFields } from '../../proxy/prepare-body.ts'
 import type { Route } from '../../routing/route.ts'
 import type { Upstream } from '../../routing/upstream-table.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
@@ -74,17 +76,52 @@ const ENCODED = /(?:%[0-9a-f]{2})+/gi
 const UNREADABLE_TYPE = /proto/i
 
 /** Refuses a call whose answer would come in a form in which its usage is not found. */
-export function checkAnswerForm(admission: Admission): CallRefusal | null {
+export function checkAnswerForm(admission: Admission): CallRefusal | null | Promise<CallRefusal | null> {
   const { route, candidates } = admission
   for (const other of candidates) {
     const found = other === route ? null : refuseFormAt(other, admission)
     if (found !== null) return found
   }
-  return refuseFormAt(route, admission)
+  const found = refuseFormAt(route, admission)
+  if (found !== null) return found
+  for (const other of candidates)
+    if (formOf(other)?.members !== undefined) return refuseMember(other, admission)
+  return formOf(route)?.members === undefined ? null : refuseMember(route, admission)
+}
+
+function formOf({ dialect, upstream }: Route): AnswerForm | undefined {
+  return dialect?.answerForm ?? entryOf(upstream.provider).answerForm
+}
+
+/** A member that a body may not have, read as the server reads it; a body that servers read differently may have it. */
+function refuseMember(
+  route: Route,
+  { body, caller, client }: Admission,
+): CallRefusal | null | Promise<CallRefusal | null> {
+  const members = formOf(route)?.members
+  const { plain } = body
+  if (members === undefined || plain === null) return null
+  return new Promise((resolve) => {
+    readRequestFields(
+      caller.clientId,
+      plain,
+      members,
+      () => !client.destroyed,
+      (fields) => {
+        const [member] = fields === null || fields === 'gone' ? [] : Object.keys(fields)
+        if (fields !== null) resolve(member === undefined ? null : refusal(member))
+        else resolve(refusal(nameOf(members)))
+      },
+    )
+  })
+}
+
+function nameOf(members: Projection): string {
+  return members.kind === 'members' ? members.members.map(({ key }) => key).join(', ') : ''
 }
 
 function refuseFormAt(route: Route, { body, request }: Admission): CallRefusal | null {
-  const form = route.dialect?.answerForm ?? entryOf(route.upstream.provider).answerForm
+  const form = formOf(route)
   if (form !== undefined) {
     const parameter = findParameter(form, route.target.pathAndQuery)
     if (parameter !== null) return refusal(parameter)
