@@ -23,6 +23,7 @@ import {
   MAX_DOCUMENT_BYTES,
   MAX_ELEMENTS,
   memberOfKey,
+  namesInOtherLetters,
   type Projection,
   type ScanFrame,
 } from './plans/json-projection.ts'
@@ -80,7 +81,7 @@ export class JsonScanner {
   readonly #onText: OnText | null
 
   /**
-   * @param isStrict notices keys that stand there twice, which servers read differently.
+   * @param isStrict notices keys that servers read differently: those that stand there twice, or in other letters.
    * @param onText gets the texts of a `PathWalk`, all of a member that stands there twice.
    */
   constructor(projection: Projection | PathWalk, isStrict = false, onText: OnText | null = null) {
@@ -89,7 +90,7 @@ export class JsonScanner {
     this.#onText = onText
   }
 
-  /** A strict scan met a wanted key twice in one object: what it means depends on who reads it. */
+  /** A strict scan met a wanted key twice in one object, or in other letters: what it means depends on who reads it. */
   get isAmbiguous(): boolean {
     return this.#isAmbiguous
   }
@@ -305,6 +306,8 @@ export class JsonScanner {
         : null
     this.#projection = wanted?.projection ?? null
     if (frame !== undefined && wanted !== null) frame.key = wanted.key
+    else if (this.#isStrict && frame?.projection.kind === 'members')
+      this.#isAmbiguous ||= namesInOtherLetters(frame.projection, this.#capture.finish(bytes, from, to))
   }
 
   #passOn(walk: PathWalk, bytes: Buffer, from: number, to: number): void {

@@ -37,6 +37,17 @@ describe('what an endpoint wants to know of its request', () => {
     expect(await fieldsOf(`{"seconds":4,"x":"${'x'.repeat(400_000)}","seconds":12}`)).toBeNull()
   })
 
+  test.each([
+    'Seconds',
+    'SECONDS',
+    'seconds',
+    '\u017feconds',
+    '\\u0053econds',
+    'ſeconds',
+  ])('a wanted field that a server written in Go takes as well is in doubt: %s', async (name) => {
+    expect(await fieldsOf(`{"seconds":4,"${name}":12}`)).toBeNull()
+  })
+
   test('a body is not read on for wanted fields when its client has left', async () => {
     expect(await fieldsOf(`{"x":"${'x'.repeat(400_000)}","seconds":12}`, () => false)).toBe('gone')
   })

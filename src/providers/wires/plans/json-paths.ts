@@ -203,7 +203,7 @@ function byName<Tag extends string>(steps: readonly Step<Tag>[]): ReadonlyMap<st
 }
 
 /** A name as servers compare it that ignore case. Two letters beyond ASCII fold into it. */
-function fold(name: string): string {
+export function fold(name: string): string {
   return name.replaceAll('\u017f', 's').toLowerCase()
 }
 

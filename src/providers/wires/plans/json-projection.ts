@@ -1,5 +1,5 @@
 import { includesBackslash, parsed, type TextCapture } from '../json-text.ts'
-import type { PathWalk } from './json-paths.ts'
+import { fold, type PathWalk } from './json-paths.ts'
 
 /**
  * The parts of a JSON document to keep, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
@@ -110,6 +110,14 @@ export function memberOfKey(
   const text = capture.finish(bytes, from, to)
   const key = text === null ? null : parsed(`"${text}"`)
   return projection.members.find((member) => member.key === key) ?? null
+}
+
+/** Whether a key that names none of the members, as JSON has it between quotes, does so to servers that ignore case. */
+export function namesInOtherLetters({ members }: MembersProjection, written: string | null): boolean {
+  const key = written === null ? null : parsed(`"${written}"`)
+  if (typeof key !== 'string') return false
+  const folded = fold(key)
+  return members.some((member) => fold(member.key) === folded)
 }
 
 /** The wanted member whose key stands unescaped in `bytes` from `from` to `to`; `null`: none does. */
