@@ -3,7 +3,7 @@ import { PassThrough, type Readable, Transform, type TransformCallback } from 'n
 import { setReadIdleTimeout, setUploadIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { RequestScan } from '../bodies/request-body.ts'
 import { MultipartFields, type PartSink } from './multipart-fields.ts'
-import { SoundFile } from './sound-length.ts'
+import { SoundFiles } from './sound-length.ts'
 
 /** The upload was cut: the form leaves in doubt which model it is for, or asks for more than was taken of limits. */
 export class FormInDoubt extends Error {}
@@ -20,15 +20,15 @@ export class FormUpload {
   readonly #held: readonly Buffer[]
   /** The whole form is held. */
   readonly isWhole: boolean
-  /** The file in it that is sound; `null`: it is not for that. */
-  readonly sound: SoundFile | null
+  /** The files in it, as sound; `null`: it is not for that. */
+  readonly sound: SoundFiles | null
 
   constructor(
     request: IncomingMessage,
     fields: MultipartFields,
     held: readonly Buffer[],
     isWhole: boolean,
-    sound: SoundFile | null,
+    sound: SoundFiles | null,
   ) {
     this.sound = sound
     this.#request = request
@@ -98,7 +98,7 @@ export function readFormStart(
   holdsSmall: boolean,
   done: (form: FormUpload | null) => void,
 ): void {
-  const sound = hasSound ? new SoundFile() : null
+  const sound = hasSound ? new SoundFiles() : null
   const fields = new MultipartFields(boundary, sound === null ? null : partsTo(sound))
   const held: Buffer[] = []
   let bytes = 0
@@ -127,12 +127,12 @@ export function readFormStart(
   request.on('close', onClose)
 }
 
-/** Of several files the last is listened to: servers take one. */
-function partsTo(sound: SoundFile): PartSink {
+function partsTo(sound: SoundFiles): PartSink {
   let isFile = false
   return {
     begin(part) {
       isFile = part.isFile
+      if (isFile) sound.begin()
     },
     bytes(bytes) {
       if (isFile) sound.push(bytes)

@@ -64,6 +64,35 @@ export class SoundFile {
   }
 }
 
+/** The files of one form. Servers differ in which one they take, and the client chooses their names. */
+export class SoundFiles {
+  #current: SoundFile | null = null
+  #longestMs: number | null = null
+  #isUnknown = false
+
+  begin(): void {
+    this.#current = new SoundFile()
+  }
+
+  /** Of the file that began last. Borrowed. */
+  push(bytes: Buffer): void {
+    this.#current?.push(bytes)
+  }
+
+  end(): void {
+    this.#current?.end()
+    const lengthMs = this.#current?.lengthMs ?? null
+    this.#current = null
+    if (lengthMs === null) this.#isUnknown = true
+    else this.#longestMs = Math.max(this.#longestMs ?? 0, lengthMs)
+  }
+
+  /** That of the longest; `null`: there is none, one is not whole, or one does not say. */
+  get lengthMs(): number | null {
+    return this.#isUnknown || this.#current !== null ? null : this.#longestMs
+  }
+}
+
 /** The last bytes of what passes. Older ones are moved out once in as many bytes, not at each piece. */
 class LastBytes {
   #room: Buffer = Buffer.alloc(0)
@@ -122,7 +151,7 @@ function wavSeconds(head: Buffer, bytes: number): number | null {
   for (let at = 12; at + 8 <= head.length; ) {
     const size = head.readUInt32LE(at + 4)
     const name = head.toString('latin1', at, at + 4)
-    if (name === 'fmt ') bytesPerSecond = head.readUInt32LE(at + 16)
+    if (name === 'fmt ') bytesPerSecond = wavBytesPerSecond(head, at + 8)
     // What is recorded as it is sent has no size yet, or the largest.
     if (name === 'data') {
       const rest = bytes - at - 8
@@ -132,6 +161,15 @@ function wavSeconds(head: Buffer, bytes: number): number | null {
     at += 8 + size + (size % 2)
   }
   return null
+}
+
+/** Of samples as they are it follows from what decoders go by. They pass over the figure beside it, so it may be any. */
+const SAMPLES: ReadonlySet<number> = new Set([1, 3, 0xfffe])
+
+function wavBytesPerSecond(head: Buffer, format: number): number {
+  const ofSamples =
+    (head.readUInt32LE(format + 4) * head.readUInt16LE(format + 2) * head.readUInt16LE(format + 14)) / 8
+  return SAMPLES.has(head.readUInt16LE(format)) ? ofSamples : head.readUInt32LE(format + 8)
 }
 
 /** Source: RFC 9639, 8.2. */

@@ -27,6 +27,9 @@ type Services = {
   readonly ratios?: LearnedRatios
 }
 
+/** Four words of English are 24, as many letters of Hindi 60; times stand between the lines of subtitles. */
+const MOST_BYTES_SPOKEN_A_SECOND = 64
+
 /**
  * The answer of one call, read while its bytes pass: its dialect's reader looks for usage, a sample of it
  * is kept for an estimate. Reading never fails the call: what cannot be read is recorded as such.
@@ -150,14 +153,21 @@ export class ObservedAnswer implements Estimates {
     }
   }
 
-  /** Of sound that was written down, where no one says how long it was: what the file says. */
+  /** Of sound that was written down, where no one says how long it was: what the file says, and what it takes to speak. */
   #withSound(observed: Observation): Observation {
     const { usageSource, units, failed } = observed
     const isServed = this.#status !== null && this.#status >= 200 && this.#status < 300 && !failed
     if (!isServed || usageSource !== 'none' || units.audioMs !== null) return observed
     const audioMs = this.#context.soundMs?.() ?? null
     if (audioMs === null) return observed
-    return { ...observed, units: { ...units, audioMs }, hasEstimatedUnits: true }
+    const longest = Math.max(audioMs, this.#spokenMs())
+    return { ...observed, units: { ...units, audioMs: longest }, hasEstimatedUnits: true }
+  }
+
+  /** How long speaking the text of the answer takes at least: a file may say that it is shorter than it is. */
+  #spokenMs(): number {
+    const isText = this.#contentType.startsWith('text/') && !this.#contentType.includes('event-stream')
+    return isText ? Math.floor((this.#bytes * 1_000) / MOST_BYTES_SPOKEN_A_SECOND) : 0
   }
 
   /** Estimates of what the answer did not report; `null`: none are made of answers of this endpoint. */

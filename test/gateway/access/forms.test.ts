@@ -111,6 +111,35 @@ test('where no answer says how long the sound was, the file does, and the call i
   ])
 })
 
+const PCM = '\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0\x10\0'
+/** The same, with a rate of bytes that no decoder looks at. */
+const LYING_PCM = '\x01\0\x01\0\x80\x3e\0\0\xff\xff\xff\x7f\x02\0\x10\0'
+
+function wavOf(seconds: number, format = PCM): string {
+  const size = seconds * 32_000
+  const said = String.fromCharCode(size & 0xff, (size >> 8) & 0xff, (size >> 16) & 0xff, size >> 24)
+  return `RIFF\0\0\0\0WAVEfmt \x10\0\0\0${format}data${said}${'\0'.repeat(size)}`
+}
+
+const file = (sound: string, name = 'file') => part(`name="${name}"; filename="a.wav"`, sound)
+
+test.each([
+  ['a file whose head has another rate of bytes', [file(wavOf(4, LYING_PCM))], 'Four seconds.'],
+  ['a short file in front of the other', [file(wavOf(1), 'x'), file(wavOf(4))], 'Four seconds.'],
+  ['a short file behind the other', [file(wavOf(4)), file(wavOf(1), 'x')], 'Four seconds.'],
+  ['a file that says less than its words take to speak', [file(wavOf(1))], 'x'.repeat(4 * 64)],
+])('%s is not cheaper', async (_, files, text) => {
+  openai.answer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' }).end(text)
+  })
+  const path = '/alone/v1/audio/transcriptions'
+  await send(form(model('whisper-1'), part('name="response_format"', 'text'), ...files), path)
+  await stack.usageOf(client, 1)
+  expect(await stack.calls(client)).toMatchObject([
+    { usage_source: 'estimated', audio_ms: '4000', cost_pico: FOUR_SECONDS_OF_WHISPER_1 },
+  ])
+})
+
 test('the model in a form says where the call goes', async () => {
   await send(form(model('whisper-large-v3'), FILE))
   expect([openai.requests.length, groq.requests.length]).toEqual([0, 1])
