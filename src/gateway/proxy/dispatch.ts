@@ -187,6 +187,7 @@ function exchangeContext(
     dialect: route.dialect,
     requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
     requestBytes,
+    askedTiers: asked.tiers,
     soundMs: body.form?.sound ? () => body.form?.sound?.lengthMs ?? null : undefined,
     upperUse:
       limits === null || route.dialect?.responseUse === 'fetched'

@@ -59,6 +59,8 @@ export interface CallContext {
   readonly requestBytes: number
   /** How long the sound in it plays, in milliseconds, once all of it has passed; `null`: not known. Absent: it has none. */
   readonly soundMs?: (() => number | null) | undefined
+  /** The service tiers that the request asks for, as written; `null`, absent: none. */
+  readonly askedTiers?: readonly string[] | null
   /** What limits take it to use at most; `null`: no one estimates that. */
   readonly upperUse: (() => UpperUse) | null
   /** Of a call by one of the `routes`: which attempt it is; absent: there is one. */

@@ -32,6 +32,9 @@ type Services = {
 /** Four words of English are 24, as many letters of Hindi 60; times stand between the lines of subtitles. */
 const MOST_BYTES_SPOKEN_A_SECOND = 64
 
+/** Those of OpenAI and of all that took them over, and of Anthropic. */
+const DEARER_TIERS: ReadonlySet<string> = new Set(['priority', 'fast'])
+
 /**
  * The answer of one call, read while its bytes pass: its dialect's reader looks for usage, a sample of it
  * is kept for an estimate. Reading never fails the call: what cannot be read is recorded as such.
@@ -148,11 +151,19 @@ export class ObservedAnswer implements Estimates {
     try {
       const observed = isWhole ? this.#reader.end() : this.#reader.peek()
       if (observed.usageSource === 'reported' && !saysZero(observed)) this.#learnFrom(observed)
-      return this.#withSound(observed)
+      return this.#withSound(this.#atAskedTier(observed))
     } catch (error) {
       this.#fail(error)
       return null
     }
+  }
+
+  /** An answer that ends before it says at which tier it was served: at the dearer one that was asked for. */
+  #atAskedTier(observed: Observation): Observation {
+    const isSaid = observed.serviceTier !== null && observed.serviceTier !== 'auto'
+    if (observed.usageSource === 'reported' || isSaid) return observed
+    const asked = this.#context.askedTiers?.find((tier) => DEARER_TIERS.has(tier))
+    return asked === undefined ? observed : { ...observed, serviceTier: asked }
   }
 
   /** Of sound that was written down, where no one says how long it was: what the file says, and what it takes to speak. */

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { dial, requestText } from '../raw-http.ts'
 
 let upstream: TestUpstream
 let stack: TestStack
@@ -58,4 +60,45 @@ test('zeros of an answer without words stand', async () => {
   upstream.answer((_request, response) => json(response, 200, answerOf('', NOTHING)))
   await ask(CHAT, HELLO)
   expect(await record()).toMatchObject({ usage_source: 'reported', input_tokens: '0', cost_pico: '0' })
+})
+
+/** What a stream of `count` words costs whose client leaves before its end. */
+async function costOfLeft(fields: object): Promise<number> {
+  clients += 1
+  client = await stack.addClient(`doubted ${clients}`)
+  const left = Promise.withResolvers<void>()
+  upstream.answer(async (_request, response) => {
+    const begun = {
+      id: 'resp_1',
+      object: 'response',
+      model: 'gpt-4.1',
+      status: 'in_progress',
+      service_tier: 'auto',
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`data: ${JSON.stringify({ type: 'response.created', response: begun })}\n\n`)
+    for (let word = 0; word < 100; word += 1) {
+      response.write(`data: ${JSON.stringify({ type: 'response.output_text.delta', delta: ' wave' })}\n\n`)
+    }
+    await left.promise
+    response.destroy()
+  })
+  const body = JSON.stringify({ model: 'gpt-4.1', input: 'Write.', stream: true, ...fields })
+  const headers = [`Authorization: Bearer ${client.key}`, `Content-Length: ${body.length}`]
+  const socket = dial(stack.url)
+  socket.write(requestText('/v1/responses', headers, 'POST', body))
+  let heard = ''
+  while (heard.split('wave').length < 101) heard += String((await once(socket, 'data'))[0])
+  socket.destroy()
+  const row = await record()
+  left.resolve()
+  expect(row).toMatchObject({ outcome: 'client_aborted', usage_source: 'estimated', unpriced_reason: null })
+  return Number(row?.cost_pico)
+}
+
+test('a stream that is left before it says its tier is at the dearer one that was asked for', async () => {
+  const usual = await costOfLeft({})
+  expect(await costOfLeft({ service_tier: 'priority' })).toBe(1.75 * usual)
+  expect(await costOfLeft({ service_tier: 'flex' })).toBe(usual)
+  expect(await costOfLeft({ service_tier: 'made-up' })).toBe(usual)
 })
