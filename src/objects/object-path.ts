@@ -169,6 +169,7 @@ function decoded(text: string): string {
 // Which calls end a job, or read what it made where its use is not reported.
 /** The jobs that a call would end. */
 export interface EndedJobs {
+  /** Their ids, or those of files that tell what the jobs used that left them. */
   readonly ids: readonly string[]
   /** Jobs that were submitted to this path go with it, in lower case; '': none. */
   readonly below: string
@@ -182,7 +183,8 @@ export function jobsEndedBy(method: string, canonicalPath: string): EndedJobs | 
   const path = readObjectPath(canonicalPath)
   const isDeleted = method === 'DELETE'
   if (!(isDeleted ? endsInJob(path) : path.verb === 'cancel')) return null
-  const ids = path.names.flatMap((name) => (mayBeJob(name, path) ? [name.id] : []))
+  const isFile = isDeleted && path.names.length === 1 && path.names[0]?.kind === 'file'
+  const ids = path.names.flatMap((name) => (isFile || mayBeJob(name, path) ? [name.id] : []))
   if (ids.length === 0) return null
   const isEval = isDeleted && path.names.length === 1 && path.names[0]?.kind === 'eval'
   return { ids, below: isEval ? `${canonicalPath}/runs`.toLowerCase() : '', isDeleted }

@@ -142,7 +142,8 @@ export function jobFrom(row: JobRow): KeptJob {
 }
 
 /**
- * The objects of these names, at any of these upstreams, and the jobs below `path`, each with whether its use is not known.
+ * The objects of these names, at any of these upstreams, the jobs that left files of these names, and those below
+ * `path`, each with whether its use is not known.
  *
  * @param path In lower case; '': none.
  */
@@ -155,6 +156,10 @@ export async function selectJobs(
   const { rows } = await pool.query<JobRow & { is_untold: boolean }>(
     `select ${JOB_COLUMNS}, ${UNSETTLED} as is_untold from ${SCHEMA}.objects o
      where o.upstream = any($1) and o.folded_id = any($2)
+     union all
+     select ${JOB_COLUMNS}, true from ${SCHEMA}.objects o
+     where ${UNSETTLED} and (o.upstream, o.folded_id) in
+       (select f.upstream, f.left_by from ${SCHEMA}.objects f where f.upstream = any($1) and f.folded_id = any($2))
      union all
      select ${JOB_COLUMNS}, true from ${SCHEMA}.objects o
      where $3 <> '' and ${UNSETTLED} and o.upstream = any($1) and lower(o.path) = $3

@@ -102,3 +102,31 @@ test('a stream that is left before it says its tier is at the dearer one that wa
   expect(await costOfLeft({ service_tier: 'flex' })).toBe(usual)
   expect(await costOfLeft({ service_tier: 'made-up' })).toBe(usual)
 })
+
+test('a file is read before its client deletes it, where a batch that left it says nothing of what it used', async () => {
+  const batch = {
+    id: 'batch_left0001',
+    object: 'batch',
+    status: 'completed',
+    output_file_id: 'file-left0001',
+  }
+  const line = {
+    response: { status_code: 200, body: { model: 'gpt-4.1', usage: { ...NOTHING, prompt_tokens: 1_000 } } },
+  }
+  upstream.answer((request, response) => {
+    if (request.url.endsWith('/content')) response.end(`${JSON.stringify(line)}\n`)
+    else if (request.method === 'POST') json(response, 200, { ...batch, status: 'validating' })
+    else json(response, 200, request.method === 'GET' ? batch : { id: 'file-left0001', deleted: true })
+  })
+  await ask('/v1/batches', { input_file_id: 'file-in000001' })
+  const send = (method: string, path: string) =>
+    fetch(`${stack.url}${path}`, { method, headers: { authorization: `Bearer ${client.key}` } })
+  await (await send('GET', '/v1/batches/batch_left0001')).arrayBuffer()
+  expect((await stack.usageOf(client, 2)).cost_usd).toBe(0)
+  upstream.requests.length = 0
+  expect((await send('DELETE', '/v1/files/file-left0001')).status).toBe(200)
+  const asked = upstream.requests.map(({ method, url }) => `${method} ${url}`)
+  expect(asked.slice(-2)).toEqual(['GET /v1/files/file-left0001/content', 'DELETE /v1/files/file-left0001'])
+  // 1,000 tokens at half of $2 a million.
+  expect((await stack.usageOf(client, 3)).cost_usd).toBe(0.001)
+})
