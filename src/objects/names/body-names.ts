@@ -9,6 +9,8 @@ import { type NamedPaths, type NameTag, type NameWalk, namedPaths, readsWholeAcc
 export interface BodyNames {
   readonly ids: readonly string[]
   readonly models: readonly string[]
+  /** A tool of it runs a model of the provider's choice. */
+  readonly runsUnnamedModel: boolean
   /** It reads what other clients made without naming it. */
   readonly readsWholeAccount: boolean
 }
@@ -24,7 +26,15 @@ export interface TopLevel {
 /** `unreadable`: servers could read it differently, or it names more than anybody needs. */
 export type NamesFound = BodyNames | 'unreadable'
 
-export const NO_NAMES: BodyNames = { ids: [], models: [], readsWholeAccount: false }
+export const NO_NAMES: BodyNames = {
+  ids: [],
+  models: [],
+  runsUnnamedModel: false,
+  readsWholeAccount: false,
+}
+
+/** The tool that runs a model of its own, and need not name it. */
+const DRAWS = 'image_generation'
 
 /** Ids or models of one body; a store takes some hundred files at once. */
 const MAX_NAMES = 2_048
@@ -120,6 +130,8 @@ export class NameCollector {
   #ids = new Set<string>()
   readonly #models = new Set<string>()
   #readsWholeAccount = false
+  /** Tools that run a model, less the models that tools name. */
+  #unnamedModels = 0
 
   constructor(walk: NameWalk) {
     this.#walk = walk
@@ -153,7 +165,12 @@ export class NameCollector {
 
   /** The names that were found so far. */
   get found(): BodyNames {
-    return { ids: [...this.#ids], models: [...this.#models], readsWholeAccount: this.#readsWholeAccount }
+    return {
+      ids: [...this.#ids],
+      models: [...this.#models],
+      runsUnnamedModel: this.#unnamedModels > 0,
+      readsWholeAccount: this.#readsWholeAccount,
+    }
   }
 
   /** The ids that were found since this was asked last. Models are dropped: an upload of any length may name some. */
@@ -187,6 +204,12 @@ export class NameCollector {
       case 'model':
         this.#models.add(text)
         if (TUNED_MODEL.test(text)) this.#ids.add(text)
+        return
+      case 'tool':
+        if (text === DRAWS) this.#unnamedModels += 1
+        return
+      case 'tool_model':
+        this.#unnamedModels -= 1
         return
       case 'tuned':
         if (TUNED_MODEL.test(text)) this.#ids.add(text)

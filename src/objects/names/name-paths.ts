@@ -7,9 +7,19 @@ import { NameHints } from './name-hints.ts'
 /**
  * `id`: of an object. `item`: of a part of a response or conversation, which has no owner, where an object's id fits.
  * `model`: a model that the call runs, or lets run later. `tuned`: one that is checked elsewhere, and may have an
- * owner. The others are types of what is read: see `WHOLE_ACCOUNT`.
+ * owner. `tool`, `tool_model`: the type of a tool, and the model that it names. The others are types of what is read:
+ * see `WHOLE_ACCOUNT`.
  */
-export type NameTag = 'id' | 'item' | 'model' | 'tuned' | 'data_source' | 'eval_source' | 'upload_purpose'
+export type NameTag =
+  | 'id'
+  | 'item'
+  | 'model'
+  | 'tuned'
+  | 'tool'
+  | 'tool_model'
+  | 'data_source'
+  | 'eval_source'
+  | 'upload_purpose'
 
 export type NameWalk = PathWalk<NameTag>
 
@@ -134,6 +144,10 @@ const ENDPOINTS: readonly Endpoint[] = [
     items: ['input.id'],
     models: ['model'],
     modelsBeside: BESIDE,
+    types: [
+      { path: 'tools.type', tag: 'tool' },
+      { path: 'tools.model', tag: 'tool_model' },
+    ],
   },
   { path: /\/conversations(?:\/[^/]+(?:\/items)?)?$/, ids: ALL, items: ['items.id'], models: ['model'] },
   { path: /:(?:stream)?generatecontent$|:count(?:text|message)?tokens$/, ids: GOOGLES },

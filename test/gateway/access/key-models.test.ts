@@ -68,6 +68,29 @@ test('calls for the models of a key go upstream untouched', async () => {
   }
 })
 
+test('a tool that draws by a model of the provider’s choice is refused, and one that names its model is not', async () => {
+  const respond = (tools: object[], headers: Record<string, string> = {}) =>
+    send(JSON.stringify({ model: 'gpt-4o-mini', input: 'x', tools }), { path: '/v1/responses', headers })
+  const deployment = (name: string) => ({ 'x-ms-oai-image-generation-deployment': name })
+  const draws = { type: 'image_generation' }
+  expect(await respond([draws])).toEqual(NOT_ALLOWED)
+  expect(await respond([{ ...draws, model: 'gpt-image-1' }])).toEqual(NOT_ALLOWED)
+  expect(await respond([{ ...draws, model: 'o3' }, draws])).toEqual(NOT_ALLOWED)
+  expect(await respond([draws], deployment('gpt-image-1'))).toEqual(NOT_ALLOWED)
+  expect(await respond([{ ...draws, model: 'o3' }], deployment('gpt-image-1'))).toEqual(NOT_ALLOWED)
+  expect(upstream.requests).toEqual([])
+  expect(
+    await respond([
+      { ...draws, model: 'o3' },
+      { type: 'function', name: 'f' },
+    ]),
+  ).toEqual([200, null])
+  expect(await respond([draws], deployment('o3'))).toEqual([200, null])
+  expect(upstream.requests.pop()?.headers).toMatchObject(deployment('o3'))
+  await respond([], { 'azureml-model-deployment': 'gpt-5', 'x-ms-model-mesh-model-name': 'gpt-5' })
+  expect(Object.values(upstream.requests.pop()?.headers ?? {})).not.toContain('gpt-5')
+})
+
 test('a call for another model, or for one that two readers could read differently, is refused', async () => {
   const bodies = [
     '{"model":"gpt-4o"}',

@@ -26,6 +26,9 @@ const UNREADABLE: Doubt = { why: 'unreadable' }
  */
 const REALTIME = /\/realtime$/i
 
+/** Azure takes the deployment from here with which a response draws, whatever the tool names. */
+const DRAWS_WITH = 'x-ms-oai-image-generation-deployment'
+
 /** Refuses a call of a key with a list of models, unless its model is on the list and beyond doubt. */
 export function checkModel(admission: Admission): CallRefusal | null {
   const { models } = admission.caller
@@ -44,6 +47,11 @@ function doubtOf(models: readonly string[], admission: Admission): Doubt | null 
   for (const model of admission.names.models) {
     if (!matchesModel(models, model.replace(/^(?:.*\/)?models\//, ''))) return { why: 'off_list', model }
   }
+  const drawing = admission.request.headers[DRAWS_WITH]
+  if (drawing !== undefined && !matchesModel(models, String(drawing))) {
+    return { why: 'off_list', model: String(drawing) }
+  }
+  if (admission.names.runsUnnamedModel && drawing === undefined) return UNREADABLE
   const modelInPath = findModelInPath(admission)
   if (modelInPath !== null && !matchesModel(models, modelInPath)) {
     return { why: 'off_list', model: modelInPath }
