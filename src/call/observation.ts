@@ -79,6 +79,8 @@ export interface UsagePart {
   readonly units?: BilledUnits | undefined
   /** Of several requests: how long the shortest and the longest of their prompts were. */
   readonly prompts?: PromptLengths | undefined
+  /** The tier that it was served at, as written; absent: that of the call. */
+  readonly serviceTier?: string | null | undefined
   /** In a session, beside the model that answers: without a price it is a gap in the cost, not the end of it. */
   readonly isBeside?: true | undefined
   /** It was used, and how much could not be read: a gap in the cost. */

@@ -134,6 +134,7 @@ describe('a realtime session', () => {
         model: 'gpt-4o-transcribe',
         isBeside: true,
         usage: { ...NO_USAGE, inputTokens: 52, outputTokens: 18 },
+        prompts: { shortest: 26, longest: 26 },
       },
       { model: 'gpt-realtime', usage: { ...NO_USAGE, inputTokens: 5, outputTokens: 2 } },
     ])
@@ -528,10 +529,16 @@ describe('a Responses session', () => {
     expect(units).toEqual({ ...NO_UNITS, fileSearches: 2, codeRuns: 2 })
     expect(usage).toEqual({ ...NO_USAGE, inputTokens: 18, outputTokens: 105 })
     expect(parts).toEqual([
-      { model: 'gpt-5', usage: { ...NO_USAGE, inputTokens: 13, outputTokens: 5 } },
+      {
+        model: 'gpt-5',
+        usage: { ...NO_USAGE, inputTokens: 13, outputTokens: 5 },
+        prompts: { shortest: 3, longest: 10 },
+        serviceTier: null,
+      },
       {
         model: 'gpt-image-1',
         usage: { ...NO_USAGE, inputTokens: 5, outputTokens: 100 },
+        serviceTier: null,
         isBeside: true,
       },
     ])

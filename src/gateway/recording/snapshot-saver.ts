@@ -2,7 +2,7 @@ import type { CallLedger } from '../../call/call-ports.ts'
 import type { OpenCall, ResponseUse } from '../../call/call-record.ts'
 import { isObject } from '../../call/codec/json-checks.ts'
 import { serialiseJobUses } from '../../call/codec/record-codec.ts'
-import type { Observation, UsagePart } from '../../call/observation.ts'
+import type { Observation, PromptLengths, UsagePart } from '../../call/observation.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 import type { UsageReader } from '../../providers/dialect.ts'
 import { endpointContextOf } from '../routing/route.ts'
@@ -233,11 +233,19 @@ function partsOrNull(value: unknown): readonly UsagePart[] | null {
       model,
       usage: countsBy(TOKEN_CLASSES, (name) => numberOrNull(usage[name])),
       units: isObject(units) ? countsBy(BILLED_UNITS, (name) => numberOrNull(units[name])) : undefined,
+      prompts: promptsOrNone(part.prompts),
+      serviceTier: part.serviceTier === undefined ? undefined : textOrNull(part.serviceTier),
       isBeside: part.isBeside === true ? true : undefined,
       isUnread: part.isUnread === true ? true : undefined,
     })
   }
   return parts
+}
+
+function promptsOrNone(value: unknown): PromptLengths | undefined {
+  if (!isObject(value)) return undefined
+  const { shortest, longest } = value
+  return typeof shortest === 'number' && typeof longest === 'number' ? { shortest, longest } : undefined
 }
 
 function numberOrNull(value: unknown): number | null {

@@ -150,9 +150,13 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
       provider,
       upstream,
       factor: factorOf(clientName, upstream, atMs),
-      serviceTier: tiers(tierAt(provider, serviceTierOf(serviceTier), place)),
+      serviceTier: tierIn(provider, serviceTier, place),
       atMs,
     }
+  }
+
+  function tierIn(provider: string, serviceTier: string | null, place: string | null): string | null {
+    return tiers(tierAt(provider, serviceTierOf(serviceTier), place))
   }
 
   function reportedPrice(provider: string, { text }: Factor): FixedPrice {
@@ -164,8 +168,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
 
   function priceCall(call: CallToPrice): PriceOfCall {
     const { provider, upstream, clientName, serviceTier, arrivedAtMs: atMs } = call
-    const place = call.place ?? placeOfCall(places.get(upstream), call.requestedModel)
-    const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs }, place)
+    const scope = scopeOf({ provider, upstream, clientName, serviceTier, atMs }, placeOf(call))
     const own = keepTier(scope.serviceTier, priceParts(call, scope))
     if (scope.factor.value.digits === 0n)
       return { ...own, reported: { ownCostPico: listCost(call, scope), differs: false } }
@@ -173,6 +176,10 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
     const said = takeReported(reportedPrice(provider, scope.factor), scope.factor, call.reportedCostPico)
     const isBelieved = trusted.has(upstream) && (call.reportedCostPico > 0n || mayBeFree(own))
     return { ...(isBelieved ? said : own), reported: compare(own, said.costPico) }
+  }
+
+  function placeOf({ place, upstream, requestedModel }: CallToPrice): string | null {
+    return place ?? placeOfCall(places.get(upstream), requestedModel)
   }
 
   /** Of a call that is not charged: what it would have been at list price. */
@@ -185,7 +192,8 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
   function priceParts(call: CallToPrice, scope: CallScope): PriceOfCall {
     const { parts } = call
     const isCall = findEntry(scope.provider)?.billsCalls === true
-    const priceHere = (use: Use) => priceUse(answer(scope, use.model, use.requestedModel), use, isCall)
+    const priceHere = (use: Use, at = scope) =>
+      priceUse(answer(at, use.model, use.requestedModel), use, isCall)
     if (parts === null || parts.length === 0) return priceHere(call)
     const costOfPart = (part: UsagePart): PartCost => {
       const isOwn = part.model === null || part.model === call.model
@@ -193,7 +201,12 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
       const requestedModel = isOwn ? call.requestedModel : null
       const { usage, units = NO_UNITS, prompts } = part
       const use = { model, requestedModel, usage, units, prompts }
-      return { part, cost: priceHere(use) }
+      const { provider } = scope
+      const at =
+        part.serviceTier === undefined
+          ? scope
+          : { ...scope, serviceTier: tierIn(provider, part.serviceTier, placeOf(call)) }
+      return { part, cost: priceHere(use, at) }
     }
     // Units that belong to no part are at the price of the model that answered.
     const rest = { model: null, usage: NO_USAGE, units: restOfUnits(call.units, parts) }

@@ -11,6 +11,7 @@ import {
 } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, objectsIn } from '../reading/json-value.ts'
+import { promptSizeOf } from '../reading/prompt-sizes.ts'
 import { createUpdateAccumulator, type UsageAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
 import type { ProjectionSpec } from '../wires/plans/json-projection.ts'
 
@@ -81,9 +82,6 @@ interface SizeSum {
   prompts: PromptLengths
 }
 
-/** Over these numbers of tokens prices change, at some model. */
-const SIZES = [32_000, 100_000, 128_000, 200_000, 256_000, 272_000]
-
 /** @param areSums What is added are sums themselves, of whose prompts nothing is known. */
 export function createJobSums(areSums = false): JobSums {
   const models = new Map<string | null, ModelSum>()
@@ -119,7 +117,7 @@ export function createJobSums(areSums = false): JobSums {
 
 function addBySize(bySize: Map<number, SizeSum>, counted: CountedUsage): void {
   const prompt = counted.usage.inputTokens ?? 0
-  const size = SIZES.findLast((above) => prompt > above) ?? 0
+  const size = promptSizeOf(prompt)
   const sum = bySize.get(size) ?? {
     usage: createUsageSum(),
     prompts: { shortest: prompt, longest: prompt },

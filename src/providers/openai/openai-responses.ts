@@ -55,7 +55,9 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       }
       const { usage, parts, totalMismatch } = observed
       const invalid = observed.usageSource === 'invalid'
-      sum.add({ model, usage, parts, totalMismatch, invalid, raw: observed.raw })
+      // The next response may be served at another tier.
+      const tier = { serviceTier: observed.serviceTier }
+      sum.add({ model, usage, ...tier, parts, totalMismatch, invalid, raw: observed.raw })
       contextTokens = (observed.usage.inputTokens ?? 0) + (observed.usage.outputTokens ?? 0)
       units = addUnits(units, observed.units)
       current = new ResponsesAccumulator(overrides)
@@ -69,7 +71,14 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
     asked() {
       asked += 1
     },
-    peek: () => observe({ ...sum.observed(model, !current.isRunning), model, serviceTier, failed, units }),
+    peek: () =>
+      observe({
+        ...sum.observed(model, !current.isRunning, serviceTier),
+        model,
+        serviceTier,
+        failed,
+        units,
+      }),
     get revision() {
       return revision
     },

@@ -1,4 +1,4 @@
-import type { Observation, UsagePart } from '../../call/observation.ts'
+import type { Observation, PromptLengths, UsagePart } from '../../call/observation.ts'
 import {
   type BilledUnits,
   NO_UNITS,
@@ -10,6 +10,7 @@ import {
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { addUnits } from './billed-units.ts'
 import { addCounts, createUsageSum, sumUsage } from './counts.ts'
+import { promptSizeOf } from './prompt-sizes.ts'
 
 /** The use that one response of a session reports, or other work in it. */
 export interface SessionUse extends UsagePart {
@@ -23,7 +24,8 @@ export interface SessionUse extends UsagePart {
 }
 
 /**
- * Usage added up over one session, by model. An impossible count costs the response that reported it, not the others.
+ * Usage added up over one session, by what prices depend on: model, tier, and how long a prompt was. An impossible
+ * count costs the response that reported it, not the others.
  */
 export interface SessionSum {
   add(use: SessionUse): void
@@ -34,14 +36,16 @@ export interface SessionSum {
    *
    * @param own the model that the session's other figures belong to
    * @param isFinal no response is under way
+   * @param tier that of the call; absent: no part has one of its own
    */
   observed(
     own: string | null,
     isFinal: boolean,
+    tier?: string | null,
   ): Pick<Observation, 'usageSource' | 'usage' | 'units' | 'raw' | 'totalMismatch' | 'parts'>
 }
 
-/** Models that are kept apart; further ones have no price. */
+/** Kept apart; further ones have no price. */
 const MAX_PARTS = 32
 
 export function createSessionSum(): SessionSum {
@@ -71,14 +75,17 @@ export function createSessionSum(): SessionSum {
       // The tokens of a session are those of the model that answers; others' are in its parts, and in its cost.
       sum.add({ usage: part.isBeside ? NO_USAGE : usage, invalid: false }, totalMismatch, raw)
       total = sumUsage([total, usage])
+      const { serviceTier } = part
       if (within === null || isOdd) addPart({ ...part, usage })
-      else for (const one of within) addPart(one.model === part.model ? one : { ...one, isBeside: true })
+      else
+        for (const one of within)
+          addPart({ ...one, serviceTier, ...(one.model === part.model ? {} : { isBeside: true }) })
     },
     unread(model, isBeside) {
       const part: UsagePart = { model, usage: NO_USAGE, isBeside, isUnread: true }
       unread.set(keyOf(part), part)
     },
-    observed(own, isFinal) {
+    observed(own, isFinal, tier = null) {
       const all = [...parts.values(), ...unread.values()]
       const observed = sum.observed(isFinal)
       const isOdd = !isSound && unread.size > 0
@@ -86,7 +93,7 @@ export function createSessionSum(): SessionSum {
         ...observed,
         usageSource: isOdd ? 'invalid' : observed.usageSource,
         units: unitsOfParts(all),
-        parts: all.every((part) => isPlain(part, own)) ? null : all,
+        parts: all.length < 2 && all.every((part) => isPlain(part, own, tier)) ? null : all,
       }
     },
   }
@@ -95,32 +102,55 @@ export function createSessionSum(): SessionSum {
 
 /** Adds `more` of the same to what was observed of a session: estimates of what was not reported. */
 export function withParts(observed: Observation, more: readonly UsagePart[]): Observation {
-  const { model, usage, units, parts } = observed
-  const isOwn = parts === null && more.every((part) => isPlain(part, model))
+  const { model, usage, units, parts, serviceTier } = observed
+  const whole = sumUsage([usage, ...more.filter((part) => part.isBeside !== true).map((part) => part.usage)])
+  const isOwn =
+    parts === null &&
+    more.every((part) => isPlain(part, model, serviceTier) && sizeOf(part.usage) === sizeOf(whole))
   return {
     ...observed,
-    usage: sumUsage([usage, ...more.filter((part) => part.isBeside !== true).map((part) => part.usage)]),
+    usage: whole,
     units: addUnits(units, unitsOfParts(more)),
     parts: isOwn ? null : [...(parts ?? [{ model, usage }]), ...more],
   }
 }
 
-function keyOf({ model, isBeside, isUnread }: UsagePart): string {
-  return JSON.stringify([model, isBeside === true, isUnread === true])
+function keyOf(part: UsagePart): string {
+  const { model, isBeside, isUnread, serviceTier, usage, prompts } = part
+  const size = prompts === undefined ? sizeOf(usage) : promptSizeOf(prompts.longest)
+  return JSON.stringify([model, isBeside === true, isUnread === true, serviceTier, size])
 }
 
-/** Tells whether nothing but a session's own model is in it, so that no parts are needed. */
-function isPlain({ model, isBeside, isUnread }: UsagePart, own: string | null): boolean {
-  return model === own && isBeside !== true && isUnread !== true
+function sizeOf({ inputTokens }: TokenUsage): number {
+  return promptSizeOf(inputTokens ?? 0)
+}
+
+/**
+ * Tells whether nothing but a session's own model at its tier is in it, and the sum costs what one prompt of its length
+ * would, so that no parts are needed.
+ */
+function isPlain(part: UsagePart, own: string | null, tier: string | null): boolean {
+  const { model, isBeside, isUnread, usage, prompts, serviceTier = tier } = part
+  if (model !== own || isBeside === true || isUnread === true || serviceTier !== tier) return false
+  return prompts === undefined || promptSizeOf(prompts.longest) === sizeOf(usage)
 }
 
 function sumParts(one: UsagePart, other: UsagePart): UsagePart {
   const units = unitsOfParts([one, other])
+  const [first, second] = [promptsOf(one), promptsOf(other)]
   return {
     ...one,
     usage: sumUsage([one.usage, other.usage]),
+    prompts: {
+      shortest: Math.min(first.shortest, second.shortest),
+      longest: Math.max(first.longest, second.longest),
+    },
     ...(units === NO_UNITS ? {} : { units }),
   }
+}
+
+function promptsOf({ prompts, usage: { inputTokens } }: UsagePart): PromptLengths {
+  return prompts ?? { shortest: inputTokens ?? 0, longest: inputTokens ?? 0 }
 }
 
 function unitsOfParts(parts: readonly UsagePart[]): BilledUnits {
