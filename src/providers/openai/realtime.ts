@@ -48,6 +48,9 @@ const COMMITTED = 'input_audio_buffer.committed'
 const TRANSCRIBING = 'conversation.item.input_audio_transcription.delta'
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 const NOT_TRANSCRIBED = 'conversation.item.input_audio_transcription.failed'
+/** vLLM's, whose sessions do nothing but write down: docs.vllm.ai, "Realtime API". */
+const WRITING = 'transcription.delta'
+const WRITTEN = 'transcription.done'
 
 /** Reads a realtime session: its responses under its own model, transcriptions of its input under theirs. */
 function createRealtimeReader(): MessageReader {
@@ -83,7 +86,10 @@ function createRealtimeReader(): MessageReader {
     const response = member(event, 'response')
     model = textIn(response?.model) ?? model
     const usage = [member(response, 'usage'), member(event, 'usage')].find(saysCounts)
-    if (usage === undefined || usage === null) return
+    if (usage === undefined || usage === null) {
+      if (event.type === WRITTEN) sum.unread(model)
+      return
+    }
     const { usage: counted, invalid, total } = responsesUsage(usage)
     const totalMismatch = totalDisagrees(total, counted)
     sum.add({ model, usage: counted, invalid, totalMismatch, raw })
@@ -121,7 +127,8 @@ function createRealtimeReader(): MessageReader {
       else if (type === 'response.created') {
         asked = Math.max(0, asked - 1)
         open += 1
-      } else if (type === 'response.done') addResponse(event, raw)
+      } else if (type === WRITING) open = Math.max(1, open)
+      else if (type === 'response.done' || type === WRITTEN) addResponse(event, raw)
       else if (type === COMMITTED) transcriptions.begin(textIn(event.item_id))
       else if (type === TRANSCRIBING) transcriptions.goOn(textIn(event.item_id), bytes)
       else if (type === TRANSCRIBED) addTranscription(event, raw)

@@ -114,6 +114,14 @@ describe('the responses of a session', () => {
   })
 })
 
+test('a transcript of a realtime session of vLLM costs its tokens', async () => {
+  const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 }
+  const transcript = { type: 'transcription.done', text: 'hello', usage }
+  const path = '/vllm/v1/realtime?model=voxtral'
+  const created = { type: 'session.created', id: 'sess-1', created: 1 }
+  expect(await costOf(path, [created, transcript, transcript])).toBe(2 * (1_000 * 2 + 100 * 4) * 1_000_000)
+})
+
 describe('under a hard budget', () => {
   async function limited(): Promise<void> {
     clients += 1
