@@ -7,6 +7,7 @@ import { unitsIn } from '../reading/billed-units.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
+import type { ReadCost } from '../reading/reported-cost.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { compileProjection, JsonScanner } from '../wires/json.ts'
 import {
@@ -26,7 +27,7 @@ const ENDED = new Set(['completed', 'expired', 'cancelled', 'failed'])
  * final and does not count. Every fetch reports it again, which is what `responseId` is for.
  * Source: OpenAI's API reference, "The batch object".
  */
-const BATCH: JobFormat = {
+const batchFormat = (readCost: ReadCost | undefined): JobFormat => ({
   name: 'openai.batch',
   wanted: {
     id: 'value',
@@ -52,17 +53,23 @@ const BATCH: JobFormat = {
       pending: counted === null && textIn(batch.status) !== null,
       serviceTier: 'batch',
       madeAtMs: madeAtMs(batch.created_at),
+      reportedCostPico: usage === null ? null : (readCost?.(usage) ?? null),
     }
   },
-}
+})
 
 /** Those that failed used nothing. */
 function hasOneRequest(counts: JsonObject | null): boolean {
   return counts?.completed === 1 || counts?.total === 1
 }
 
-export const openAiBatch: Dialect = { ...jobDialect(BATCH), countsTokens: false }
-export const openAiBatches = jobListDialect(BATCH)
+export function openAiBatch(readCost?: ReadCost): Dialect {
+  return { ...jobDialect(batchFormat(readCost)), countsTokens: false }
+}
+
+export function openAiBatches(readCost?: ReadCost): Dialect {
+  return jobListDialect(batchFormat(readCost))
+}
 
 /**
  * A fine-tuning job, fetched by its id or in a list: `trained_tokens` is there once it has ended, and is what training

@@ -58,8 +58,8 @@ export function openAiEndpoints(overrides: OpenAiOverrides): readonly Endpoint[]
     fetching('POST', /\/responses\/[^/]+\/cancel$/, responses),
     // The WebSocket mode.
     endpoint('GET', /\/responses$/, responses),
-    fetching('GET', /(?<!\/messages)\/batches\/[^/]+$/, openAiBatch),
-    fetching('GET', /(?<!\/messages)\/batches$/, openAiBatches),
+    fetching('GET', /(?<!\/messages)\/batches\/[^/]+$/, openAiBatch(overrides.readCost)),
+    fetching('GET', /(?<!\/messages)\/batches$/, openAiBatches(overrides.readCost)),
     fetching('GET', /\/fine_tuning\/jobs\/[^/]+$/, fineTuningJob),
     fetching('GET', /\/fine_tuning\/jobs$/, fineTuningJobs),
     fetching('GET', /\/evals\/[^/]+\/runs\/[^/]+$/, evalRun),

@@ -42,6 +42,7 @@ beforeAll(async () => {
   - { name: mistral, url: '${upstream.url}/m', provider: mistral, path_prefix: /mistral }
   - { name: google, url: '${upstream.url}/g', provider: gemini, path_prefix: /google }
   - { name: claude, url: '${upstream.url}/c', provider: anthropic, path_prefix: /claude }
+  - { name: router, url: '${upstream.url}/r', provider: openrouter, path_prefix: /router, trust_reported_cost: true }
 default_upstream: openai
 `,
   )
@@ -109,6 +110,22 @@ test('a batch counts once at the price of batches, in a list or by itself, and i
   const settlements = (await stack.calls(client)).filter(({ told_by }) => told_by !== null)
   expect(settlements).toMatchObject([{ model: 'gpt-5', service_tier: 'batch', path: '/v1/batches' }])
   await expectSound()
+})
+
+test('a batch whose usage says what it cost is at that cost', async () => {
+  const batch = { id: 'batch_cost1', object: 'batch', status: 'validating', created_at: Date.now() / 1_000 }
+  answers.set('POST /r/v1/batches', batch)
+  answers.set('GET /r/v1/batches/batch_cost1', {
+    ...batch,
+    status: 'completed',
+    model: 'openai/gpt-5',
+    usage: { ...usage, cost: 0.0123 },
+  })
+  await ask('POST', '/router/v1/batches', { input_file_id: 'file_in' })
+  await stack.usageOf(client, 1)
+  await ask('GET', '/router/v1/batches/batch_cost1')
+  expect(await stack.usageOf(client, 2)).toMatchObject({ input_tokens: 1_000, cost_usd: 0.0123 })
+  expect(await unpriced()).toBe(0)
 })
 
 test('an answer that breaks off before the use of a job leaves the job waiting', async () => {
