@@ -87,10 +87,22 @@ export const anthropicBatchResults: Dialect = {
   textOf: () => '',
 }
 
+/** No batch is served at more; further ones are counted with the last. */
+const MAX_TIERS = 16
+
+/** Where it was served is said of each message; that it was of a batch, not of all. */
+function tierOfBatch(served: string | null): string {
+  const others = (served ?? '')
+    .split('+')
+    .filter((part) => part !== '' && part !== 'standard' && part !== 'batch')
+  return ['batch', ...others].join('+')
+}
+
 class BatchAccumulator implements UsageAccumulator {
   readonly wantsEvery = false
   readonly #batchId: string | null
-  readonly #sums = createJobSums()
+  /** By service tier: a request may have been served in another place than those beside it. */
+  readonly #byTier = new Map<string, ReturnType<typeof createJobSums>>()
 
   constructor(batchId: string | null) {
     this.#batchId = batchId
@@ -101,20 +113,33 @@ class BatchAccumulator implements UsageAccumulator {
     const usage = member(message, 'usage')
     if (usage === null) return false
     const model = textIn(message?.model) ?? '(unknown)'
-    const { parts, units, ...counted } = anthropicUsage(usage, model)
+    const { parts, units, serviceTier, ...counted } = anthropicUsage(usage, model)
     const [first, ...others] = parts ?? [{ model, usage: counted.usage }]
+    const sums = this.#sumsAt(tierOfBatch(serviceTier))
     // Units that were billed beside tokens are the message's, and count once.
     if (first !== undefined) {
-      this.#sums.add(first.model, { usage: first.usage, invalid: counted.invalid }, units, raw)
+      sums.add(first.model, { usage: first.usage, invalid: counted.invalid }, units, raw)
     }
-    for (const part of others) this.#sums.add(part.model, { usage: part.usage, invalid: false }, null, null)
+    for (const part of others) sums.add(part.model, { usage: part.usage, invalid: false }, null, null)
     return true
   }
 
   snapshot(ended: boolean) {
-    const jobs = this.#sums.jobs({ responseId: this.#batchId, serviceTier: 'batch' })
+    const jobs = [...this.#byTier].flatMap(([serviceTier, sums]) =>
+      sums.jobs({ responseId: this.#batchId, serviceTier }),
+    )
     const [first] = jobs
     if (!ended || first === undefined) return observeJobs()
     return jobs.length === 1 ? first : observeJobs(jobs)
+  }
+
+  #sumsAt(tier: string): ReturnType<typeof createJobSums> {
+    let sums = this.#byTier.get(tier)
+    if (sums === undefined && this.#byTier.size >= MAX_TIERS) sums = [...this.#byTier.values()].at(-1)
+    if (sums === undefined) {
+      sums = createJobSums()
+      this.#byTier.set(tier, sums)
+    }
+    return sums
   }
 }

@@ -263,4 +263,30 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     ],
     truth: { unpriced: ['no_reader', 'no_figures', 'no_price', 'no_model'] }, // by the second, at each machine's price
   },
+  {
+    name: 'Anthropic batch, one of two requests in the United States',
+    provider: 'anthropic',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/messages/batches',
+        body: { requests: [] },
+        answer: { id: 'msgbatch_01Ab23Cd45', type: 'message_batch', processing_status: 'in_progress' },
+      },
+      {
+        method: 'GET',
+        path: '/v1/messages/batches/msgbatch_01Ab23Cd45/results',
+        headers: { 'content-type': 'application/x-jsonl' },
+        answer: ['us', 'global']
+          .map((inference_geo) => {
+            const usage = { input_tokens: 1_000_000, output_tokens: 0, service_tier: 'batch', inference_geo }
+            return JSON.stringify({
+              result: { type: 'succeeded', message: { model: 'claude-opus-4-8', usage } },
+            })
+          })
+          .join('\n'),
+      },
+    ],
+    truth: { usd: '5.25' }, // half of 5, once times 1.1
+  },
 ]
