@@ -76,7 +76,13 @@ export function mergeAnthropicUsage(earlier: JsonObject | null, later: JsonObjec
   }
   // The split of cache writes comes with the first event only; when a later one moves the total it is outdated.
   const movesTotal = merged.cache_creation_input_tokens !== earlier.cache_creation_input_tokens
-  return movesTotal && objectIn(later.cache_creation) === null ? { ...merged, cache_creation: null } : merged
+  if (!movesTotal || objectIn(later.cache_creation) !== null) return merged
+  // What was written for an hour stays so; how long the rest is kept is not known.
+  const forAnHour = parseCount(member(earlier, 'cache_creation')?.ephemeral_1h_input_tokens)
+  const total = parseCount(merged.cache_creation_input_tokens)
+  const isPart =
+    typeof forAnHour === 'number' && forAnHour > 0 && typeof total === 'number' && forAnHour <= total
+  return { ...merged, cache_creation: isPart ? { ephemeral_1h_input_tokens: forAnHour } : null }
 }
 
 function countsOf(usage: JsonObject): Counts {

@@ -289,4 +289,39 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     ],
     truth: { usd: '5.25' }, // half of 5, once times 1.1
   },
+  {
+    name: 'Claude writes to its cache for an hour, and its search writes more',
+    provider: 'anthropic',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/messages',
+        body: { model: 'claude-opus-4-8', stream: true, messages: [] },
+        headers: { 'content-type': 'text/event-stream' },
+        answer: [
+          {
+            type: 'message_start',
+            message: {
+              model: 'claude-opus-4-8',
+              usage: {
+                input_tokens: 10,
+                output_tokens: 1,
+                cache_creation_input_tokens: 1_000_000,
+                cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 1_000_000 },
+              },
+            },
+          },
+          {
+            type: 'message_delta',
+            delta: { stop_reason: 'end_turn' },
+            usage: { output_tokens: 10, cache_creation_input_tokens: 1_000_100 },
+          },
+          { type: 'message_stop' },
+        ]
+          .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+          .join(''),
+      },
+    ],
+    truth: { usd: '10.000925' }, // 1 M x 10 / M + 100 x 6.25 / M + 10 x 5 / M + 10 x 25 / M
+  },
 ]
