@@ -22,7 +22,6 @@ import {
 import { cleanModel, cleanText } from '../../domain/clean-text.ts'
 import { NO_MODEL, UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { objectsOfInterrupted } from '../../objects/record-objects.ts'
-import { saysZero } from '../../providers/reading/counts.ts'
 import { endpointContextOfCut } from '../routing/route.ts'
 import type { CallResult } from './call-result.ts'
 import { priceResult, wasServed } from './price-result.ts'
@@ -184,17 +183,14 @@ export function finalizeCall(result: CallResult, pricing: Pricing): CallRecord {
  */
 export async function finalizeWithEstimate(result: CallResult, pricing: Pricing): Promise<CallRecord> {
   const { estimates } = result
-  const said = result.observation ?? NOTHING_OBSERVED
-  const isZero = saysZero(said)
-  const observed: Observation = isZero ? { ...said, usageSource: 'none', usage: NO_USAGE } : said
+  const observed = result.observation ?? NOTHING_OBSERVED
   const [input, output] = await Promise.all([
     estimates?.estimateInput(observed.usage.inputTokens) ?? observed.usage.inputTokens,
     estimates?.estimateOutput() ?? 0,
   ])
   if (output === null) return finalizeUnreadable(result, input, pricing)
-  // An error in the place of an answer used nothing; one in the middle of it ended what had been delivered. Zeros are
-  // believed of an answer without words.
-  if ((observed.failed || isZero) && output === 0) return finalizeCall(result, pricing)
+  // An error in the place of an answer used nothing; one in the middle of it ended what had been delivered.
+  if (observed.failed && output === 0) return finalizeCall(result, pricing)
   // Speech, images, moderations: no token could be counted, so none is claimed.
   if (input === null && output === 0 && observed.usageSource === 'none') return finalizeCall(result, pricing)
   // Running counts (vLLM's continuous usage) may be ahead of an estimate; the first ones of Anthropic's are
@@ -237,8 +233,7 @@ function withoutPassingFigures(observed: Observation): Observation {
 export function needsEstimate({ estimates, observation, status, outcome }: CallResult): boolean {
   if (estimates === null) return false
   const source = observation?.usageSource ?? 'none'
-  if (source === 'invalid') return false
-  if (source === 'reported' && (observation === null || !saysZero(observation))) return false
+  if (source === 'reported' || source === 'invalid') return false
   if (observation !== null && isBilledWithoutTokens(observation.units)) return false
   // The provider sends these counts with a later request; an estimate now would count them twice.
   if (observation?.pending === true) return false

@@ -4,8 +4,6 @@ import { MAX_COUNT } from '../../call/usage.ts'
 import { type BodyDecoder, createDecoder, mayBeCoded } from '../../http/codings/decode.ts'
 import type { UpperUse } from '../../limits/engine/limiter.ts'
 import type { ResponseHead, UsageReader } from '../../providers/dialect.ts'
-import { saysZero } from '../../providers/reading/counts.ts'
-import { deferredWork } from '../../providers/reading.ts'
 import { answerHasEnded } from '../estimation/answer-end.ts'
 import { forcesCall } from '../estimation/called-tools.ts'
 import {
@@ -150,7 +148,7 @@ export class ObservedAnswer implements Estimates {
     if (this.#reader === null) return null
     try {
       const observed = isWhole ? this.#reader.end() : this.#reader.peek()
-      if (observed.usageSource === 'reported' && !saysZero(observed)) this.#learnFrom(observed)
+      if (observed.usageSource === 'reported') this.#learnFrom(observed)
       return this.#withSound(this.#atAskedTier(observed))
     } catch (error) {
       this.#fail(error)
@@ -187,8 +185,6 @@ export class ObservedAnswer implements Estimates {
   get estimates(): Estimates | null {
     const { dialect } = this.#context
     if (dialect === null || dialect.isFree === true || reportsNoTokens(dialect)) return null
-    // Work that has only begun may say zeros, which are not what it will have used.
-    if (dialect === deferredWork) return null
     // What a fetch shows was generated for another call, whose prompt is not at hand.
     return dialect.responseUse === 'fetched' ? null : this
   }

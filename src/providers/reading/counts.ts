@@ -1,5 +1,5 @@
 import { NOTHING_OBSERVED, type Observation } from '../../call/observation.ts'
-import { MAX_COUNT, NO_UNITS, TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../../call/usage.ts'
+import { MAX_COUNT, TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../../call/usage.ts'
 
 /** An untrusted number read as a count. `null`: not reported; `'invalid'`: reported, but no possible count. */
 export type Count = number | null | 'invalid'
@@ -98,12 +98,6 @@ export function sumUsage(usages: readonly TokenUsage[]): TokenUsage {
 /** Tells whether the usage says anything about input or output at all. */
 export function saysTokens(usage: TokenUsage): boolean {
   return usage.inputTokens !== null || usage.outputTokens !== null
-}
-
-/** Whether what was observed says of tokens that there were none, and of its cost and of other units nothing. */
-export function saysZero({ usageSource, usage, units, reportedCostPico }: Observation): boolean {
-  if (usageSource !== 'reported' || reportedCostPico !== null || units !== NO_UNITS) return false
-  return TOKEN_CLASSES.every((name) => (usage[name] ?? 0) === 0)
 }
 
 /** A total that the provider wrote and that is not our sum: `false` where it wrote none. */
