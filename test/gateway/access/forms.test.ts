@@ -174,14 +174,16 @@ test('a form whose file comes first has its model and price where nothing else d
 test.each([
   ['twice before the file', form(model('whisper-1'), model('gpt-4o-transcribe'), FILE)],
   ['again behind the file', form(model('whisper-1'), FILE, model('gpt-4o-transcribe'))],
-  [
-    'behind a boundary that not all servers see',
-    form(model('whisper-1'), FILE.replace('RIFF', `\n--${BOUNDARY}\r\n`)),
-  ],
 ])('a call whose form names a model %s has no model and no price, never a cheap one', async (_what, body) => {
   expect(await send(body, '/alone/v1/audio/transcriptions')).toEqual({ status: 200, error: null })
   await stack.usageOf(client, 1)
   expect(await stack.calls(client)).toMatchObject([{ requested_model: null, cost_pico: null }])
+})
+
+test('a form with a boundary that not all servers see is refused, and no server has it whole', async () => {
+  const body = form(model('whisper-1'), FILE.replace('RIFF', `\n--${BOUNDARY}\r\n`))
+  expect(await send(body, '/alone/v1/audio/transcriptions')).toMatchObject({ status: 400 })
+  for (const { body: received } of openai.requests) expect(received).toHaveLength(0)
 })
 
 test('a key with a model list may send forms for its models, and no others', async () => {
