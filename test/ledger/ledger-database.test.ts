@@ -24,7 +24,7 @@ function queries(database: LedgerDatabase): Promise<unknown>[] {
 }
 
 test('a Postgres that is silent for five seconds counts as unreachable, whatever it is asked', async () => {
-  vi.useFakeTimers()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const asked = queries(withDeadlines(SILENT, new AbortController().signal))
   const refused = asked.map((answer) => expect(answer).rejects.toThrow('no answer in 5000 ms'))
   await vi.advanceTimersByTimeAsync(5_000)
