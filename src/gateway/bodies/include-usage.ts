@@ -2,6 +2,11 @@ import type { Route } from '../routing/route.ts'
 import type { RequestScan, StreamOptions } from './request-body.ts'
 
 const MEMBER = '"include_usage":true'
+const OPTIONS_MEMBER = Buffer.from(`,"stream_options":{${MEMBER}}`)
+const OPTIONS_OBJECT = Buffer.from(`{${MEMBER}}`)
+const ONLY_MEMBER = Buffer.from(MEMBER)
+const FIRST_MEMBER = Buffer.from(`${MEMBER},`)
+const TRUE = Buffer.from('true')
 
 /** Whether a stream of this endpoint reports its usage only where it is asked for, and the gateway asks. */
 export function asksForUsage({ upstream, dialect }: Route): boolean {
@@ -21,12 +26,12 @@ export function oddStreamMember(scan: RequestScan): 'stream' | 'stream_options' 
   return options.kind === 'other' || options.includeUsage?.value === 'other' ? 'stream_options' : null
 }
 
-/** A change of a body: the bytes from `start` to `end` are replaced by `text`. */
+/** A change of a body: the bytes from `start` to `end` are replaced by `bytes`. */
 export interface BodyEdit {
   readonly start: number
   /** Exclusive. */
   readonly end: number
-  readonly text: string
+  readonly bytes: Buffer
 }
 
 const byPlace = (a: BodyEdit, b: BodyEdit) => a.start - b.start
@@ -34,13 +39,13 @@ const byPlace = (a: BodyEdit, b: BodyEdit) => a.start - b.start
 /** `body` with `edits` made, which do not overlap. Every other byte stays. */
 export function editedBody(body: Buffer, edits: readonly BodyEdit[]): Buffer {
   let size = body.length
-  for (const { start, end, text } of edits) size += Buffer.byteLength(text) - (end - start)
+  for (const { start, end, bytes } of edits) size += bytes.length - (end - start)
   const edited = Buffer.allocUnsafe(size)
   let read = 0
   let written = 0
-  for (const { start, end, text } of edits.length > 1 ? edits.toSorted(byPlace) : edits) {
+  for (const { start, end, bytes } of edits.length > 1 ? edits.toSorted(byPlace) : edits) {
     written += body.copy(edited, written, read, start)
-    written += edited.write(text, written)
+    written += bytes.copy(edited, written)
     read = end
   }
   body.copy(edited, written, read)
@@ -51,8 +56,8 @@ export function editedBody(body: Buffer, edits: readonly BodyEdit[]): Buffer {
 export function editedParts(body: Buffer, edits: readonly BodyEdit[]): Buffer[] {
   const parts: Buffer[] = []
   let at = 0
-  for (const { start, end, text } of edits.toSorted(byPlace)) {
-    parts.push(body.subarray(at, start), Buffer.from(text))
+  for (const { start, end, bytes } of edits.toSorted(byPlace)) {
+    parts.push(body.subarray(at, start), bytes)
     at = end
   }
   parts.push(body.subarray(at))
@@ -72,11 +77,11 @@ export function includeUsageEdit(scan: RequestScan): BodyEdit | null {
   if (!scan.readable || scan.stream !== true || scan.duplicateStream) return null
   const options = scan.streamOptions
   if (options === null) {
-    return { start: scan.streamEnd, end: scan.streamEnd, text: `,"stream_options":{${MEMBER}}` }
+    return { start: scan.streamEnd, end: scan.streamEnd, bytes: OPTIONS_MEMBER }
   }
   switch (options.kind) {
     case 'null':
-      return { start: options.start, end: options.end, text: `{${MEMBER}}` }
+      return { start: options.start, end: options.end, bytes: OPTIONS_OBJECT }
     case 'object':
       return editInObject(options)
     case 'other':
@@ -90,8 +95,8 @@ function editInObject(options: StreamOptions): BodyEdit | null {
   const asked = options.includeUsage
   if (asked === null) {
     const afterBrace = options.start + 1
-    return { start: afterBrace, end: afterBrace, text: options.empty ? MEMBER : `${MEMBER},` }
+    return { start: afterBrace, end: afterBrace, bytes: options.empty ? ONLY_MEMBER : FIRST_MEMBER }
   }
   if (asked.value === true || asked.value === 'other') return null
-  return { start: asked.start, end: asked.end, text: 'true' }
+  return { start: asked.start, end: asked.end, bytes: TRUE }
 }

@@ -173,7 +173,7 @@ function exchangeContext(
   const asked = scan?.asked ?? NOTHING_ASKED
   const requestBytes = plain?.length ?? 0
   const costShownTo = costInAnswers?.() ?? null
-  const context: ExchangeContext = {
+  return {
     call: open,
     request: {
       method,
@@ -208,8 +208,8 @@ function exchangeContext(
     attemptSpan,
     endedUses: admission.reported?.uses ?? NONE,
     onEnd: () => admission.release(),
+    attempt: gate?.state,
   }
-  return gate === null ? context : { ...context, attempt: gate.state }
 }
 
 function shownCall(

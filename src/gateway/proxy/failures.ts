@@ -62,7 +62,7 @@ interface FailedCall {
   readonly call: CallContext['call']
   readonly errorShape: () => ErrorShape
   readonly rates: AnswerRates | null
-  readonly attempt?: AttemptState
+  readonly attempt?: AttemptState | undefined
 }
 
 /** Tells the client of a call why its upstream answered nothing, in the error shape of its client library. */

@@ -45,11 +45,16 @@ export function prepareBody(admission: Admission, done: Done): void {
 /** Writes the model's name at its target; `null`: the body does not name it, or it is called the same there. */
 function modelEdit(
   { model, modelStart, modelEnd }: RequestScan,
-  { asked, model: sent }: RouteChoice,
+  { asked, model: sent, written }: RouteChoice,
 ): BodyEdit | null {
   if (model === null || sent === asked) return null
-  const named = model === asked ? sent : model === GOOGLE_PREFIX + asked ? GOOGLE_PREFIX + sent : null
-  return named === null ? null : { start: modelStart, end: modelEnd, text: JSON.stringify(named) }
+  const bytes =
+    model === asked
+      ? written
+      : model === GOOGLE_PREFIX + asked
+        ? Buffer.from(JSON.stringify(GOOGLE_PREFIX + sent))
+        : null
+  return bytes === null ? null : { start: modelStart, end: modelEnd, bytes }
 }
 
 /** Google's libraries write it before names in bodies. */

@@ -64,5 +64,5 @@ export interface CallContext {
   /** What limits take it to use at most; `null`: no one estimates that. */
   readonly upperUse: (() => UpperUse) | null
   /** Of a call by one of the `routes`: which attempt it is; absent: there is one. */
-  readonly attempt?: AttemptState
+  readonly attempt?: AttemptState | undefined
 }

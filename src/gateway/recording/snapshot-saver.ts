@@ -137,7 +137,7 @@ export interface UsageSnapshot {
   readonly clientName: string | null
   readonly responseUse: ResponseUse
   /** The attempt under way; absent: it is the first, which the open call itself tells. */
-  readonly attempt?: SnapshotAttempt
+  readonly attempt?: SnapshotAttempt | undefined
 }
 
 /** An attempt after the first, as it differs from the open call. */

@@ -20,9 +20,9 @@ const FAILURE_WEIGHT = 20
 
 interface Health {
   /** Until the first bytes of its answers. */
-  readonly tookMs: number
+  tookMs: number
   /** The share of calls that fail, 0 to 1. */
-  readonly failing: number
+  failing: number
 }
 
 function mixed(before: number, now: number): number {
@@ -77,12 +77,14 @@ export class Circuits {
 
   /** It answered, whatever: the status of a refusal is an answer too. @param tookMs until its first bytes. */
   served(upstream: string, tookMs: number): void {
-    if (this.#circuits.has(upstream)) this.#circuits.delete(upstream)
+    if (this.#circuits.size > 0) this.#circuits.delete(upstream)
     const known = this.#health.get(upstream)
-    this.#health.set(upstream, {
-      tookMs: known === undefined ? tookMs : mixed(known.tookMs, tookMs),
-      failing: mixed(known?.failing ?? 0, 0),
-    })
+    if (known === undefined) {
+      this.#health.set(upstream, { tookMs, failing: 0 })
+      return
+    }
+    known.tookMs = mixed(known.tookMs, tookMs)
+    known.failing = mixed(known.failing, 0)
   }
 
   /** The lower, the sooner and the surer it answers; 0: nothing is known of it. */
@@ -100,7 +102,7 @@ export class Circuits {
   failed(upstream: string, clientId: string, kind: FailureKind): void {
     const nowMs = this.#now()
     const known = this.#health.get(upstream)
-    if (known !== undefined) this.#health.set(upstream, { ...known, failing: mixed(known.failing, 1) })
+    if (known !== undefined) known.failing = mixed(known.failing, 1)
     const circuit = this.#circuits.get(upstream) ?? newCircuit()
     this.#circuits.set(upstream, circuit)
     if (circuit.openUntilMs !== null) {

@@ -171,7 +171,8 @@ function targetsOf(
     // An ARN has the name that is read of it as a part. A path that names a model itself runs that one, whatever
     // stands elsewhere, and neither a key's list nor a model's limits were asked for it.
     if (place === 'path' ? !model.includes(modelInPath ?? ' ') : modelInPath !== null) return []
-    return [{ ...route, choice: { rules, asked: rules.model, model, place: at } }]
+    const written = Buffer.from(JSON.stringify(model))
+    return [{ ...route, choice: { rules, asked: rules.model, model, written, place: at } }]
   })
   return first === undefined ? null : [first, ...others]
 }

@@ -220,6 +220,8 @@ export interface RouteChoice {
   /** The name that the client wrote. */
   readonly asked: string
   readonly model: string
+  /** `model`, as it stands in a body. */
+  readonly written: Buffer
   /** The place in the configuration, from 0. */
   readonly place: number
 }

@@ -124,3 +124,21 @@ test('an answer of JSON is shown as soon as it begins as no error does', () => {
   expect(startOf('application/json').push(Buffer.from(' {"type":"message'))).toBe('fine')
   expect(startOf('application/json').push(Buffer.from(' {"type":"e'))).toBeNull()
 })
+
+test.each([
+  ['{"id":"chatcmpl-1"', 'fine', 3],
+  [' \r\n{ \t"id"', 'fine', 8],
+  ['{"error":{"type":"server_error"}}', null, null],
+  ['{ "type" : "error"', null, null],
+  ['{"typo":1}', 'fine', 6],
+  ['{"Error":1}', 'fine', 3],
+  [`${' '.repeat(200)}{"id"`, 'fine', 203],
+  ['[1]', 'fine', 1],
+] as const)('JSON that begins with %j is %s as soon as it tells', (text, verdict, length) => {
+  const head = startOf('application/json')
+  let after: number | null = null
+  for (const [at, byte] of [...Buffer.from(text)].entries()) {
+    if (head.push(Buffer.of(byte)) === 'fine' && after === null) after = at + 1
+  }
+  expect([after === null ? null : 'fine', after]).toEqual([verdict, length])
+})

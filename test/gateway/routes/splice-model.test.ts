@@ -57,7 +57,7 @@ test('a body gets its model and its wish for usage in one go, at every place of 
     const scan = scanRequestBody(body)
     const usage = includeUsageEdit(scan)
     expect(scan.model).toBe('fast')
-    const model = { start: scan.modelStart, end: scan.modelEnd, text: '"gpt-4o-eu"' }
+    const model = { start: scan.modelStart, end: scan.modelEnd, bytes: Buffer.from('"gpt-4o-eu"') }
     const edits = usage === null ? [model] : [model, usage]
     expect(Buffer.concat(editedParts(body, edits)).equals(editedBody(body, edits))).toBe(true)
     expect(editedBody(body, edits).toString()).toBe(

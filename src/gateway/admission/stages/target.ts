@@ -3,7 +3,7 @@ import type { CallRefusal } from '../../../http/errors.ts'
 import { lacksHost, NO_HOST } from '../../../http/listener.ts'
 import { googleModelInPath } from '../../../providers/google/google-path.ts'
 import { isOwnOperation, readCallTarget } from '../../routing/call-target.ts'
-import { queryNamesOther, routeCall, routeToModel, type Targets } from '../../routing/route.ts'
+import { queryNamesOther, type Route, routeCall, routeToModel, type Targets } from '../../routing/route.ts'
 import type { UpstreamTable } from '../../routing/upstream-table.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
@@ -70,10 +70,12 @@ export function checkPath(
   const { route, caller, method, hasBody, candidates } = admission
   if (admission.isPathAllowed || route.needsModel) return null
   if (candidates.length > 0) {
-    const permitted = candidates.filter((one) => pathPolicy.permits(caller, method, hasBody, one))
-    const [first, ...others] = permitted
+    const isPermitted = (one: Route) => pathPolicy.permits(caller, method, hasBody, one)
+    admission.isPathAllowed = candidates.every(isPermitted)
+    if (admission.isPathAllowed) return null
+    const [first, ...others] = candidates.filter(isPermitted)
     if (first === undefined) return PATH_NOT_ALLOWED
-    if (permitted.length < candidates.length) takeTargets(admission, [first, ...others])
+    takeTargets(admission, [first, ...others])
     admission.isPathAllowed = true
     return null
   }

@@ -123,6 +123,31 @@ function ofJson(bytes: Buffer, isWhole: boolean): StartVerdict {
 
 /** Most answers tell by their first bytes that they are none. */
 function mayBeError(bytes: Buffer): boolean {
+  return !beginsOtherwise(bytes) && beginsAsErrors(bytes)
+}
+
+const BRACE = 0x7b
+const QUOTE = 0x22
+const SMALL_E = 0x65
+const SMALL_T = 0x74
+
+/** Whether it is an object whose first name is another letter's than those of errors. A text is not made for it. */
+function beginsOtherwise(bytes: Buffer): boolean {
+  const brace = afterBlanks(bytes, 0)
+  const quote = bytes[brace] === BRACE ? afterBlanks(bytes, brace + 1) : -1
+  if (bytes[quote] !== QUOTE) return false
+  const letter = bytes[quote + 1] ?? 0
+  return letter > 0x60 && letter < 0x7b && letter !== SMALL_E && letter !== SMALL_T
+}
+
+function afterBlanks(bytes: Buffer, from: number): number {
+  let at = from
+  for (let byte = bytes[at]; byte === 0x20 || (byte !== undefined && byte > 8 && byte < 14); byte = bytes[at])
+    at += 1
+  return at
+}
+
+function beginsAsErrors(bytes: Buffer): boolean {
   const start = bytes.toString('utf8', 0, BEGINNING_BYTES).trimStart()
   const isLong = start.length >= LONGEST_BEGINNING || bytes.length <= BEGINNING_BYTES
   const trimmed = isLong ? start : bytes.toString('utf8').trimStart()
