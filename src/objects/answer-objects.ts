@@ -32,18 +32,26 @@ const PROJECTION = compileProjection({
     output: { responsesFile: 'value' },
   },
   invocationArn: 'value',
+  jobArn: 'value',
   thread_id: 'value',
   conversation_id: 'value',
   output_file: 'value',
   error_file: 'value',
   output_file_id: 'value',
   error_file_id: 'value',
+  output_dataset_id: 'value',
   fine_tuned_model: 'value',
   result_files: ['value'],
   file: OBJECT,
   response: { ...OBJECT, responsesFile: 'value' },
   interaction: OBJECT,
+  // Cohere's.
+  batch: { ...OBJECT, output_dataset_id: 'value' },
+  finetuned_model: OBJECT,
 })
+
+/** The members in which an object stands inside its answer. */
+const INNER = ['response', 'interaction', 'batch', 'finetuned_model'] as const
 
 /** How much of a stream is looked at for the beginning of its first event. */
 const MAX_BEFORE_EVENT_BYTES = 256 * 1024
@@ -99,7 +107,7 @@ export class AnswerReader {
   /** The objects that were read until now. */
   get objects(): AnswerObjects {
     const whole = objectIn(this.#scanner.extracted.value) ?? {}
-    const inner = member(whole, 'response') ?? member(whole, 'interaction') ?? whole
+    const inner = INNER.map((name) => member(whole, name)).find((found) => found !== null) ?? whole
     return {
       names: (kind) =>
         inner === whole ? namesOf(kind, whole) : [...namesOf(kind, whole), ...namesOf(kind, inner)],
@@ -143,7 +151,8 @@ function namesOf(kind: ObjectKind, document: JsonObject): readonly ObjectName[] 
   const names: ObjectName[] = ids.filter((id) => !id.includes('/')).map((id) => ({ kind, id }))
   // Google's objects are called by their names. Elsewhere a name is the client's to choose, another object's too.
   const called = ids.length > 0 ? [document.id] : [document.name, member(document, 'metadata')?.name]
-  for (const text of [...called, document.invocationArn]) names.push(...namesIn(textIn(text) ?? ''))
+  for (const text of [...called, document.invocationArn, document.jobArn])
+    names.push(...namesIn(textIn(text) ?? ''))
   const thread = textIn(document.thread_id)
   if (kind === 'thread' && thread !== null) names.push({ kind, id: thread })
   const conversation = textIn(document.conversation_id)
@@ -164,13 +173,18 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
   // Google's, which has no id. Elsewhere what stands there is what the client wrote.
   const metadata = textIn(job.id) === null ? member(job, 'metadata') : null
   const tuned = textIn(metadata?.tunedModel)
-  const responses = [member(job, 'response')?.responsesFile, member(metadata, 'output')?.responsesFile]
+  const response = member(job, 'response')
+  const responses = [response?.responsesFile, member(metadata, 'output')?.responsesFile]
+  // What an operation of Google's has made.
+  if (textIn(job.id) === null) responses.push(response?.name)
+  const dataset = textIn(job.output_dataset_id ?? member(job, 'batch')?.output_dataset_id)
   return [
     ...files.flatMap((text): ObjectName[] => {
       const id = textIn(text)
       return id === null ? [] : [{ kind: 'file', id }]
     }),
     ...(model === null ? [] : [{ kind: 'model' as const, id: model }]),
+    ...(dataset === null ? [] : [{ kind: 'dataset' as const, id: dataset }]),
     ...namesIn(tuned ?? ''),
     ...responses.flatMap((name) => namesIn(textIn(name) ?? '')),
   ]

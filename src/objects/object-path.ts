@@ -76,8 +76,10 @@ function parse(canonicalPath: string): ObjectPath {
       // Objects made below a verb are the collection's: `videos/generations`, `threads/runs`.
       if (at === segments.length) collection = found.kind
     } else {
-      endsInName = addName(names, found, segments, at)
-      at += found.segments[0] === 'async-invoke' ? segments.length : 1
+      // AWS takes an ARN, or its last part in its place.
+      if (next.startsWith('arn:') && at + 1 < segments.length) at += 1
+      endsInName = addName(names, found.kind, segments[at] ?? '')
+      at += 1
       endsInName = endsInName && at >= segments.length
     }
   }
@@ -97,17 +99,10 @@ function collectionAt(lower: readonly string[], at: number): Collection | null {
 }
 
 /**
- * Adds the id that stands at `at`. Google's have their method behind a colon (`batches/1:cancel`), which others' ids
- * may hold, so both readings are names. Gives whether the path could end in the object itself.
+ * Adds an id. Google's have their method behind a colon (`batches/1:cancel`), which others' ids may hold, so both
+ * readings are names. Gives whether the path could end in the object itself.
  */
-function addName(
-  names: ObjectName[],
-  { kind, segments: own }: Collection,
-  segments: readonly string[],
-  at: number,
-): boolean {
-  // ARNs hold slashes, which are encoded on their way and not distinguished here.
-  const id = own[0] === 'async-invoke' ? segments.slice(at).join('/') : (segments[at] ?? '')
+function addName(names: ObjectName[], kind: ObjectKind, id: string): boolean {
   names.push({ kind, id })
   const colon = id.lastIndexOf(':')
   if (colon <= 0 || !/^[a-z]+$/i.test(id.slice(colon + 1))) return true
@@ -115,11 +110,12 @@ function addName(
   return false
 }
 
-const NAME_PATH = /^(?:https?:\/\/[^/]+)?\/?([\w.~/:%@-]+)$/
+const NAME_PATH = /^(?:https?:\/\/[^/]+|arn:(?:[^:/]*:){4})?\/?([\w.~/:%@-]+)$/
 
 /**
  * The objects that a name or address of Google's means (`files/abc`, `https://…/v1beta/files/abc`,
- * `tunedModels/a/operations/b`); none where the text is not one.
+ * `tunedModels/a/operations/b`), or an ARN of AWS's (`arn:aws:bedrock:eu-west-1:1:async-invoke/abc`); none where the
+ * text is not one.
  */
 export function namesIn(text: string): readonly ObjectName[] {
   if (!text.includes('/') || text.length > 1_024) return []

@@ -124,7 +124,8 @@ export class Objects {
     if (method === 'DELETE' && path.collection !== null && path.names.length === 0) return 'hidden'
     const model = MODEL_PATH.exec(canonicalPath)?.[1]
     // Tuned models alone have an owner, and can be deleted.
-    if (model !== undefined && (method === 'DELETE' || isTunedModel(model))) ids = [...ids, model]
+    if (model !== undefined && (method === 'DELETE' || isTunedModel(model)))
+      ids = [...ids, ...readings(model)]
     if (inBody.length > 0) ids = [...ids, ...inBody.flatMap(readings)]
     return this.#judgeIds(upstream, clientId, ids)
   }
@@ -332,9 +333,12 @@ function verdictOn(owners: Owners, clientId: string): Verdict {
   return 'pass'
 }
 
-/** An id as written, and what it names where it is an address or a name with its collection. */
+/**
+ * An id as written, and what it names where it is an address, a name with its collection, or Cohere's of a model that
+ * was tuned.
+ */
 function readings(text: string): readonly string[] {
-  if (!text.includes('/')) return [text]
+  if (!text.includes('/')) return /-ft$/i.test(text) ? [text, text.slice(0, -3)] : [text]
   const names = readObjectPath(`/${text.replace(/^https?:\/\/[^/]*/, '').split(/[?#]/)[0] ?? ''}`).names
   return [text, ...names.map(({ id }) => id)].filter((id) => foldObjectId(id) !== '')
 }

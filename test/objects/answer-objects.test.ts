@@ -25,7 +25,7 @@ test.each([
   ['cached_content', { name: 'cachedContents/c1' }, ['cached_content c1']],
   ['batch', { name: 'batches/b1', metadata: { name: 'batches/b1' } }, ['batch b1', 'batch b1']],
   ['file', { file: { name: 'files/f1' } }, ['file f1']],
-  ['operation', { invocationArn: 'arn:aws:bedrock:eu:1:async-invoke/x1' }, []],
+  ['prediction', { invocationArn: 'arn:aws:bedrock:eu:1:async-invoke/x1' }, ['prediction x1']],
 ] as const)('a %s without an id is what its name says', (kind, document, names) => {
   expect(namesIn(kind, JSON.stringify(document))).toEqual(names)
 })

@@ -23,11 +23,9 @@ test.each([
   ['/v1/chat/completions', [], 'completion'],
   ['/v1/chat/completions/chatcmpl-1', ['chatcmpl-1'], null],
   ['/openai/deployments/gpt-4o/chat/completions', [], 'completion'],
-  [
-    '/async-invoke/arn:aws:bedrock:us-east-1:1:async-invoke/x',
-    ['arn:aws:bedrock:us-east-1:1:async-invoke/x'],
-    null,
-  ],
+  ['/async-invoke/arn:aws:bedrock:us-east-1:1:async-invoke/x', ['x'], null],
+  ['/model-invocation-job/arn:aws:bedrock:us-east-1:1:model-invocation-job/x/stop', ['x'], null],
+  ['/model-invocation-job/x', ['x'], null],
   ['/v1/anything/file-abc123', ['file-abc123'], null],
   ['/v1/video-generation/synthesis', [], null],
 ] as const)('%s names %j and ends in the collection %s', (path, ids, collection) => {

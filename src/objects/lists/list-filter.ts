@@ -60,8 +60,15 @@ interface ListPage {
   readonly ownId: string | null
   /** There are further pages. */
   readonly hasMore: boolean
-  /** Google's word for where they begin. */
-  readonly nextPageToken: string | null
+  /** Where they begin, as the next request has to say it; `null`: the list names no such place. */
+  readonly next: { readonly parameter: string; readonly token: string } | null
+}
+
+/** The members that say where the next page begins, and the parameters that take it: Google's, Cohere's, AWS's. */
+const NEXT_PAGE: Readonly<Record<string, string>> = {
+  nextPageToken: 'pageToken',
+  next_page_token: 'page_token',
+  nextToken: 'nextToken',
 }
 
 /** Members of a list's top level; none has more than ten. */
@@ -80,7 +87,7 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
   const spans: { start: number; end: number }[] = []
   const cursors: Cursor[] = []
   let hasMore = false
-  let nextPageToken: string | null = null
+  let next: ListPage['next'] = null
   let hides = false
   let ownId: string | null = null
   if (body[root] === OPEN_BRACKET) {
@@ -97,7 +104,11 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
         cursors.push({ end: key === 'first_id' ? 'first' : 'last', from, to })
       } else if (key === 'id') ownId = textAt(body, from, to)
       else if (key === 'has_more') hasMore = body.toString('latin1', from, to) === 'true'
-      else if (key === 'nextPageToken' || key === 'next_page_token') nextPageToken = textAt(body, from, to)
+      else {
+        const parameter = NEXT_PAGE[key]
+        const token = parameter === undefined ? null : textAt(body, from, to)
+        if (parameter !== undefined && token !== null) next = { parameter, token }
+      }
     })
     for (let to = TURN_BYTES; ; to += TURN_BYTES) {
       walk.advance(body.subarray(0, to))
@@ -106,7 +117,7 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
     }
     if (!walk.isWhole(body) || walk.hasTooManyMembers) return null
   }
-  if (ownId !== null) return { body, arrays: [], cursors: [], ownId, hasMore: false, nextPageToken: null }
+  if (ownId !== null) return { body, arrays: [], cursors: [], ownId, hasMore: false, next: null }
   if (hides) return null
   const arrays: ElementArray[] = []
   for (const { start, end: arrayEnd } of spans) {
@@ -114,7 +125,7 @@ export async function readListPage(body: Buffer): Promise<ListPage | null> {
     if (elements === null) return null
     arrays.push({ start, end: arrayEnd, elements })
   }
-  return { body, arrays, cursors, ownId, hasMore: hasMore || nextPageToken !== null, nextPageToken }
+  return { body, arrays, cursors, ownId, hasMore: hasMore || next !== null, next }
 }
 
 async function readElements(body: Buffer, start: number): Promise<Element[] | null> {
@@ -163,10 +174,9 @@ function idsOf(element: unknown): readonly string[] {
   if (typeof element === 'string') return [element, ...namesIn(element).map(({ id }) => id)]
   const document = objectIn(element)
   if (document === null) return []
-  const ids = [document.id, document.request_id, document.job_id, document.invocationArn].flatMap(
-    (id) => textIn(id) ?? [],
-  )
-  if (ids.length > 0) return ids.flatMap((id) => [id, ...namesIn(id).map((name) => name.id)])
+  const { id, request_id, job_id, invocationArn, jobArn } = document
+  const ids = [id, request_id, job_id, invocationArn, jobArn].flatMap((text) => textIn(text) ?? [])
+  if (ids.length > 0) return ids.flatMap((text) => [text, ...namesIn(text).map((name) => name.id)])
   return namesIn(textIn(document.name) ?? '').map(({ id }) => id)
 }
 
@@ -295,8 +305,9 @@ function nextPage({ provider }: ListFilterQuery, pathAndQuery: string, page: Lis
   const queryStart = pathAndQuery.indexOf('?')
   const path = queryStart === -1 ? pathAndQuery : pathAndQuery.slice(0, queryStart)
   const query = new URLSearchParams(queryStart === -1 ? '' : pathAndQuery.slice(queryStart))
-  if (page.nextPageToken !== null) {
-    query.set(query.has('page_token') ? 'page_token' : 'pageToken', page.nextPageToken)
+  if (page.next !== null) {
+    // Google takes its own in both spellings.
+    query.set(query.has('page_token') ? 'page_token' : page.next.parameter, page.next.token)
     return `${path}?${query}`
   }
   const isAnthropic = provider === 'anthropic' || /\/messages\/batches/i.test(path)

@@ -74,6 +74,8 @@ const GOOGLES = [
   'operation_name',
   'previous_interaction_id',
   'tuned_model',
+  'rag_corpus',
+  'rag_corpora',
 ] as const
 /** The paths for a body that is short, or of whose endpoint nothing is known. */
 const ALL = [
@@ -106,6 +108,7 @@ const ALL = [
   'environment_id',
   'memory_store_id',
   'dataset_id',
+  'input_dataset_id',
   'message_batch_id',
 ] as const
 
@@ -150,7 +153,10 @@ const ENDPOINTS: readonly Endpoint[] = [
     ],
   },
   { path: /\/conversations(?:\/[^/]+(?:\/items)?)?$/, ids: ALL, items: ['items.id'], models: ['model'] },
-  { path: /:(?:stream)?generatecontent$|:count(?:text|message)?tokens$/, ids: GOOGLES },
+  {
+    path: /:(?:stream)?generatecontent$|:count(?:text|message)?tokens$|:(?:retrievecontexts|augmentprompt)$/,
+    ids: GOOGLES,
+  },
   { path: /:predictlongrunning$/, ids: GOOGLES, at: ['instances.video.uri'] },
   { path: /:fetchpredictoperation$/, ids: GOOGLES },
   { path: /:generateanswer$/, ids: GOOGLES, at: ['semantic_retriever.source', 'semanticRetriever.source'] },

@@ -54,8 +54,11 @@ export const bedrock: HostedProvider = {
   tierHeaders: ['x-amzn-bedrock-service-tier', 'x-amzn-bedrock-performanceconfig-latency'],
   endpoints: [...BEDROCK_ENDPOINTS, postTo('/rerank', bedrockRerank)],
   freePaths: [{ patterns: ['POST /model/*/count-tokens'], why: COUNTS_TOKENS }],
+  // Nothing that is read of these later tells what they used.
   collections: {
-    'async-invoke': 'operation',
+    'async-invoke': 'prediction',
+    'model-invocation-job': 'prediction',
+    'model-invocation-jobs': 'prediction',
   },
 }
 

@@ -72,6 +72,8 @@ export const vertex: HostedProvider = {
   refusedPaths: [GOOGLE_REFUSED],
   collections: {
     batchpredictionjobs: 'batch',
+    ragcorpora: 'file_search_store',
+    tuningjobs: 'tuned_model',
   },
 }
 

@@ -153,5 +153,6 @@ export const cohere: HostedProvider = {
   collections: {
     datasets: 'dataset',
     'embed-jobs': 'batch',
+    'finetuning/finetuned-models': 'tuned_model',
   },
 }

@@ -123,7 +123,7 @@ function notFoundBody(provider: Provider, canonicalPath: string): object {
   if (provider === 'gemini' || provider === 'vertex') {
     return { error: { code: 404, message: 'Requested entity was not found.', status: 'NOT_FOUND' } }
   }
-  if (provider === 'bedrock') return { message: 'The resource was not found.' }
+  if (provider === 'bedrock' || provider === 'cohere') return { message: 'The resource was not found.' }
   if (provider === 'mistral') return { detail: 'Not found' }
   return {
     error: {

@@ -1,0 +1,283 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
+
+/** What one kind of objects looks like at its provider, by the number of the one that is made. */
+interface Sample {
+  readonly at: string
+  readonly make: string
+  readonly made: (nr: string) => object
+  /** The paths of one, its own first. */
+  readonly paths: (nr: string) => readonly [string, ...string[]]
+  readonly list: string
+  readonly listed: (nrs: readonly string[]) => object
+  /** Bodies that use it, with their paths. */
+  readonly uses?: (nr: string) => readonly (readonly [path: string, body: object])[]
+  readonly notFound: object
+}
+
+const AWS_NOT_FOUND = { message: 'The resource was not found.' }
+const GOOGLE_NOT_FOUND = {
+  error: { code: 404, message: 'Requested entity was not found.', status: 'NOT_FOUND' },
+}
+const PLACE = '/v1/projects/p/locations/eu'
+const reelArn = (nr: string) => `arn:aws:bedrock:us-east-1:123456789012:async-invoke/${nr}`
+const jobArn = (nr: string) => `arn:aws:bedrock:us-east-1:123456789012:model-invocation-job/${nr}`
+const named = (collection: string, nr: string) => ({ name: `${PLACE.slice(4)}/${collection}/${nr}` })
+const generate = `${PLACE}/publishers/google/models/gemini-2.5-flash:generateContent`
+const uuid = (nr: string) => `00000000-0000-0000-0000-00000000${nr.slice(-4)}`
+
+function vertexs(collection: string, uses?: Sample['uses']): Sample {
+  return {
+    at: '/vertex',
+    make: `${PLACE}/${collection}`,
+    made: (nr) => ({ ...named(collection, nr), state: 'JOB_STATE_PENDING' }),
+    paths: (nr) => [`${PLACE}/${collection}/${nr}`, `${PLACE}/${collection}/${nr}:cancel`],
+    list: `${PLACE}/${collection}`,
+    listed: (nrs) => ({ [collection]: nrs.map((nr) => named(collection, nr)) }),
+    notFound: GOOGLE_NOT_FOUND,
+    ...(uses === undefined ? {} : { uses }),
+  }
+}
+
+const SAMPLES: Readonly<Record<string, Sample>> = {
+  "Bedrock's asynchronous invocation": {
+    at: '/bedrock',
+    make: '/async-invoke',
+    made: (nr) => ({ invocationArn: reelArn(nr) }),
+    paths: (nr) => [`/async-invoke/${encodeURIComponent(reelArn(nr))}`, `/async-invoke/${reelArn(nr)}`],
+    list: '/async-invoke',
+    listed: (nrs) => ({ asyncInvokeSummaries: nrs.map((nr) => ({ invocationArn: reelArn(nr) })) }),
+    notFound: AWS_NOT_FOUND,
+  },
+  "Bedrock's invocation job": {
+    at: '/bedrock',
+    make: '/model-invocation-job',
+    made: (nr) => ({ jobArn: jobArn(nr) }),
+    paths: (nr) => [
+      `/model-invocation-job/${encodeURIComponent(jobArn(nr))}`,
+      `/model-invocation-job/${nr}`,
+      `/model-invocation-job/${encodeURIComponent(jobArn(nr))}/stop`,
+      `/model-invocation-job/${nr}/stop`,
+    ],
+    list: '/model-invocation-jobs',
+    listed: (nrs) => ({ invocationJobSummaries: nrs.map((nr) => ({ jobArn: jobArn(nr), jobName: 'a' })) }),
+    notFound: AWS_NOT_FOUND,
+  },
+  "Vertex's corpus": vertexs('ragCorpora', (nr) =>
+    [
+      { ragResources: [{ ragCorpus: named('ragCorpora', nr).name }] },
+      { ragCorpora: [named('ragCorpora', nr).name] },
+    ].flatMap(
+      (vertexRagStore) =>
+        [
+          [generate, { contents: [], tools: [{ retrieval: { vertexRagStore } }] }],
+          [`${PLACE}:retrieveContexts`, { query: { text: 'a' }, vertexRagStore }],
+        ] as const,
+    ),
+  ),
+  "Vertex's tuning job": vertexs('tuningJobs'),
+  "Vertex's batch": vertexs('batchPredictionJobs'),
+  "Vertex's cached content": vertexs('cachedContents', (nr) => [
+    [generate, { contents: [], cachedContent: named('cachedContents', nr).name }],
+  ]),
+  "Cohere's dataset": {
+    at: '/cohere',
+    make: '/v1/datasets',
+    made: (nr) => ({ id: uuid(nr) }),
+    paths: (nr) => [`/v1/datasets/${uuid(nr)}`],
+    list: '/v1/datasets',
+    listed: (nrs) => ({ datasets: nrs.map((nr) => ({ id: uuid(nr), name: 'a' })) }),
+    uses: (nr) => [
+      ['/v1/embed-jobs', { model: 'embed-v4.0', dataset_id: uuid(nr) }],
+      ['/v2/batches', { model: 'command-a', input_dataset_id: uuid(nr) }],
+      ['/v1/finetuning/finetuned-models', { name: 'a', settings: { dataset_id: uuid(nr) } }],
+    ],
+    notFound: AWS_NOT_FOUND,
+  },
+  "Cohere's embed job": {
+    at: '/cohere',
+    make: '/v1/embed-jobs',
+    made: (nr) => ({ job_id: uuid(nr), meta: { api_version: { version: '1' } } }),
+    paths: (nr) => [`/v1/embed-jobs/${uuid(nr)}`, `/v1/embed-jobs/${uuid(nr)}/cancel`],
+    list: '/v1/embed-jobs',
+    listed: (nrs) => ({ embed_jobs: nrs.map((nr) => ({ job_id: uuid(nr), status: 'processing' })) }),
+    notFound: AWS_NOT_FOUND,
+  },
+  "Cohere's batch": {
+    at: '/cohere',
+    make: '/v2/batches',
+    made: (nr) => ({ batch: { id: uuid(nr), name: 'a', status: 'BATCH_STATUS_QUEUED' } }),
+    paths: (nr) => [`/v2/batches/${uuid(nr)}`, `/v2/batches/${uuid(nr)}:cancel`],
+    list: '/v2/batches',
+    listed: (nrs) => ({ batches: nrs.map((nr) => ({ id: uuid(nr), name: 'a' })) }),
+    notFound: AWS_NOT_FOUND,
+  },
+  "Cohere's tuned model": {
+    at: '/cohere',
+    make: '/v1/finetuning/finetuned-models',
+    made: (nr) => ({ finetuned_model: { id: uuid(nr), name: 'a', status: 'STATUS_QUEUED' } }),
+    paths: (nr) => [
+      `/v1/finetuning/finetuned-models/${uuid(nr)}`,
+      `/v1/finetuning/finetuned-models/${uuid(nr)}/events`,
+      `/v1/models/${uuid(nr)}-ft`,
+    ],
+    list: '/v1/finetuning/finetuned-models',
+    listed: (nrs) => ({ finetuned_models: nrs.map((nr) => ({ id: uuid(nr), name: 'a' })) }),
+    uses: (nr) => [
+      ['/v2/chat', { model: `${uuid(nr)}-ft`, messages: [] }],
+      ['/v1/chat', { model: `${uuid(nr)}-ft`, message: 'a' }],
+      ['/v2/rerank', { model: `${uuid(nr)}-ft`, query: 'a', documents: ['b'] }],
+    ],
+    notFound: AWS_NOT_FOUND,
+  },
+}
+
+let folder: string
+let server: Server
+let stack: TestStack
+let acme: TestClient
+let beta: TestClient
+/** What the upstream was asked for, and what it answers next. */
+const asked: string[] = []
+let answer: (path: string) => object = () => ({})
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    request.resume()
+    request.on('end', () => {
+      const path = request.url ?? ''
+      const isList = path === '/v1/models'
+      if (!isList) asked.push(`${request.method} ${path}`)
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(isList ? { data: [] } : answer(path)))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-objects-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `upstreams:
+${['bedrock', 'vertex', 'cohere'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
+`,
+  )
+  stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file } })
+  ;[acme, beta] = await Promise.all([stack.addClient('acme'), stack.addClient('beta')])
+})
+
+afterAll(async () => {
+  await stack?.stop()
+  server?.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+  await rm(folder, { recursive: true })
+})
+
+async function ask(client: TestClient, method: string, path: string, body?: object) {
+  const got = await fetch(stack.url + path, {
+    method,
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await got.text()
+  return { status: got.status, json: text === '' ? null : (JSON.parse(text) as unknown), text }
+}
+
+let made = 0
+
+/** Has a client make one, and gives its number. */
+async function make(client: TestClient, { at, make: path, made: document }: Sample): Promise<string> {
+  made += 1
+  const nr = `made0000${String(made).padStart(4, '0')}`
+  answer = () => document(nr)
+  expect((await ask(client, 'POST', at + path, {})).status).toBe(200)
+  answer = () => document(nr)
+  return nr
+}
+
+describe.each(Object.entries(SAMPLES))('%s', (_name, sample) => {
+  test('is read and used by the client that made it; another gets the 404 of its provider', async () => {
+    const nr = await make(acme, sample)
+    const calls = [
+      ...sample.paths(nr).flatMap(
+        (path) =>
+          [
+            ['GET', path],
+            ['DELETE', path],
+            ['POST', path, {}],
+          ] as const,
+      ),
+      ...(sample.uses?.(nr) ?? []).map(([path, body]) => ['POST', path, body] as const),
+    ]
+    const before = asked.length
+    for (const [method, path, body] of calls) {
+      const refused = await ask(beta, method, sample.at + path, body)
+      expect([method, path, refused.status, refused.json]).toEqual([method, path, 404, sample.notFound])
+    }
+    expect(asked.length).toBe(before)
+    expect((await ask(acme, 'GET', sample.at + sample.paths(nr)[0])).status).toBe(200)
+    for (const [path, body] of sample.uses?.(nr) ?? []) {
+      expect((await ask(acme, 'POST', sample.at + path, body)).status).toBe(200)
+    }
+  })
+
+  test('is listed to its client alone', async () => {
+    const mine = await make(acme, sample)
+    const theirs = await make(beta, sample)
+    answer = () => sample.listed([mine, theirs, 'operator0001'])
+    expect((await ask(acme, 'GET', sample.at + sample.list)).json).toEqual(sample.listed([mine]))
+    expect((await ask(beta, 'GET', sample.at + sample.list)).json).toEqual(sample.listed([theirs]))
+  })
+})
+
+test.each([
+  ["AWS's", "Bedrock's invocation job", 'nextToken', 'nextToken'],
+  ["Google's", "Vertex's tuning job", 'nextPageToken', 'pageToken'],
+  ["Cohere's", "Cohere's tuned model", 'next_page_token', 'page_token'],
+])('a list of %s that begins with others’ objects is followed to the next page', async (_name, kind, member, parameter) => {
+  const sample = SAMPLES[kind] as Sample
+  const mine = await make(acme, sample)
+  const theirs = await make(beta, sample)
+  answer = (path) =>
+    new URL(path, 'http://upstream').searchParams.get(parameter) === 'two'
+      ? sample.listed([mine])
+      : { ...sample.listed([theirs]), [member]: 'two' }
+  expect((await ask(acme, 'GET', sample.at + sample.list)).json).toEqual(sample.listed([mine]))
+})
+
+test("a corpus of Vertex's that its operation names when it is done is its client's", async () => {
+  const operation = `${PLACE}/operations/op00000001`
+  answer = () => ({ name: operation.slice(4), metadata: {} })
+  await ask(acme, 'POST', `/vertex${PLACE}/ragCorpora`, { displayName: 'a' })
+  expect((await ask(beta, 'GET', `/vertex${operation}`)).status).toBe(404)
+  answer = () => ({ name: operation.slice(4), done: true, response: named('ragCorpora', 'left00000001') })
+  await ask(acme, 'GET', `/vertex${operation}`)
+  expect((await ask(beta, 'GET', `/vertex${PLACE}/ragCorpora/left00000001`)).status).toBe(404)
+  expect((await ask(acme, 'GET', `/vertex${PLACE}/ragCorpora/left00000001`)).status).toBe(200)
+})
+
+test.each([
+  [
+    "Cohere's embed job",
+    (nr: string, out: string) => ({ job_id: uuid(nr), status: 'complete', output_dataset_id: out }),
+  ],
+  [
+    "Cohere's batch",
+    (nr: string, out: string) => ({
+      batch: { id: uuid(nr), status: 'BATCH_STATUS_COMPLETED', output_dataset_id: out },
+    }),
+  ],
+])('the dataset that %s leaves is its client’s', async (kind, ended) => {
+  const sample = SAMPLES[kind] as Sample
+  const nr = await make(acme, sample)
+  const left = `left-of-${nr}`
+  answer = () => ended(nr, left)
+  await ask(acme, 'GET', sample.at + sample.paths(nr)[0])
+  expect((await ask(beta, 'GET', `/cohere/v1/datasets/${left}`)).status).toBe(404)
+  expect((await ask(acme, 'GET', `/cohere/v1/datasets/${left}`)).status).toBe(200)
+})
