@@ -5,13 +5,16 @@ import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
+import { millisecondsIn, unitsIn } from '../reading/billed-units.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
+import { ifCounted } from '../reading/usage-update.ts'
 
 /**
  * DashScope's own generation API (`/api/v1/services/aigc/...`): `usage` with `input_tokens` and `output_tokens`
- * at the root of the body or of each event, cumulative until a `finish_reason` other than the text `null`.
+ * at the root of the body or of each event, cumulative until a `finish_reason` other than the text `null`. Pictures, speech
+ * and transcriptions are billed by what they are, and have no tokens, or zeros.
  * Source: Alibaba Cloud Model Studio, "DashScope API reference".
  */
 const alibabaGeneration: Dialect = jsonDialect({
@@ -24,14 +27,20 @@ const alibabaGeneration: Dialect = jsonDialect({
     output: { finish_reason: 'value', choices: [{ finish_reason: 'value' }] },
   },
   prefilter: ['usage', 'error'],
-  read: (document) => {
+  read: (document, raw) => {
     const usage = member(document, 'usage')
     if (usage === null) return null
     const counted = responsesUsage(usage)
     const output = member(document, 'output')
     const reasons = [output, ...objectsIn(output?.choices)].map((choice) => textIn(choice?.finish_reason))
     return {
-      usage: { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) },
+      usage: ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+      units: {
+        images: unitsIn(usage.image_count) || null,
+        characters: unitsIn(usage.characters) || null,
+        audioMs: millisecondsIn(usage.seconds) || null,
+      },
+      raw,
       isFinal: reasons.some((reason) => reason !== null && reason !== 'null'),
     }
   },

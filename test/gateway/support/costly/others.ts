@@ -324,4 +324,36 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     ],
     truth: { usd: '10.000925' }, // 1 M x 10 / M + 100 x 6.25 / M + 10 x 5 / M + 10 x 25 / M
   },
+  ...(
+    [
+      ['picture', 'qwen-image-2.0', { image_count: 2, width: 1_024, height: 1_024 }, { usd: '0.07' }], // 2 x 0.035
+      // 195 x 10 / M
+      [
+        'speech',
+        'qwen3-tts-flash',
+        { input_tokens: 0, output_tokens: 0, characters: 195 },
+        { usd: '0.00195' },
+      ],
+      [
+        'transcription',
+        'qwen3-asr-flash',
+        { input_tokens_details: { text_tokens: 0 }, output_tokens_details: { text_tokens: 6 }, seconds: 1 },
+        { unpriced: ['no_price'] }, // no list has one
+      ],
+    ] as const
+  ).map(
+    ([medium, model, usage, truth]): CostlyEndpoint => ({
+      name: `Alibaba ${medium}, whose usage counts no tokens`,
+      provider: 'alibaba',
+      calls: [
+        {
+          method: 'POST',
+          path: '/api/v1/services/aigc/multimodal-generation/generation',
+          body: { model, input: { messages: [{ role: 'user', content: [{ text: 'A cat.' }] }] } },
+          answer: { output: { choices: [{ finish_reason: 'stop', message: { content: [] } }] }, usage },
+        },
+      ],
+      truth,
+    }),
+  ),
 ]
