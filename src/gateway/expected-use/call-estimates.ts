@@ -223,13 +223,17 @@ export class CallEstimates {
     const rates = this.#ratesOf(admission, model, tiersAsked(admission, asked))
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
-    const { textTokens: usual, mediaTokens: media } = promptSize(bodyBytes(admission), asked, rates, dialect)
+    const bytes = bodyBytes(admission)
+    const { textTokens: usual, mediaTokens: media } = promptSize(bytes, asked, rates, dialect)
     // Its own calls tell more, once there are some.
     const textTokens = learned === null ? this.#beyondUsual(admission, model, asked, usual) : usual
     const output = this.#outputOf(dialect, asked, learned)
     const tier = tierFor(rates, textTokens + media)
-    const plainPico =
+    let plainPico =
       tier === null ? 0 : tier.request + textTokens * tier.input + media * tier.media + output * tier.output
+    // Paid by the picture or the character, where others are paid by the token.
+    if (tier !== null && tier.input + tier.output === 0)
+      plainPico += unitsCost(tier, { bytes, promptTokens: textTokens, answers: answersAsked(dialect, asked) })
     return build(plainPico, textTokens + media, output, admission, rates, subject, learned)
   }
 
@@ -305,7 +309,7 @@ export class CallEstimates {
           prompt.textTokens * tier.input +
           (prompt.mediaTokens + heard) * tier.media +
           made * tier.output +
-          unitsCost(tier, requested.units, size)
+          unitsCost(tier, size, requested.units)
     return build(plainPico, promptTokens + heard, made, admission, rates, subject, learned)
   }
 

@@ -62,8 +62,12 @@ export interface MediaSize {
   readonly answers: number
 }
 
-/** What its units may cost: pico-USD. */
-export function unitsCost({ units: rates }: RatesOfTier, said: BilledUnits, size: MediaSize): number {
+/**
+ * What its units may cost: pico-USD.
+ *
+ * @param said the units that the request itself tells.
+ */
+export function unitsCost({ units: rates }: RatesOfTier, size: MediaSize, said = NO_UNITS): number {
   let cost = 0
   for (const { name, each } of rates) cost += each * (said[name] ?? assumedUnits(name, size))
   return cost

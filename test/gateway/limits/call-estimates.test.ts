@@ -430,6 +430,9 @@ describe('what is billed by other than tokens', () => {
     expect(cost(ask({}))).toBeCloseTo(0.04, 6)
     expect(cost(ask({ n: 3, size: '1792x1024' }))).toBeCloseTo(0.24, 6)
     expect(cost(ask({ quality: 'hd', size: '1024x1792' }))).toBeCloseTo(0.12, 6)
+    const body = { model: 'qwen-image-2.0', input: { messages: [] }, parameters: { n: 3 } }
+    const generation = '/api/v1/services/aigc/multimodal-generation/generation'
+    expect(cost({ provider: 'alibaba', path: generation, body })).toBeCloseTo(3 * 0.035, 6)
     // GPT Image is paid by the token: some 6,200 of them at high quality.
     const gpt = cost({ path, body: { model: 'gpt-image-1', prompt: 'a cat', n: 2 } })
     expect(gpt).toBeGreaterThan(2 * 0.25)
