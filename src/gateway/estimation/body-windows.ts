@@ -15,9 +15,11 @@ const LATER_PENDING_CHUNKS = 16
 const PENDING_MEMORY = 64 * 1024
 const LATER_PENDING_MEMORY = 16 * 1024
 
-/** Windows of bodies that are over, for the next: making one costs as much as filling it. 2 MiB in all. */
-const MAX_SPARE_WINDOWS = 64
-const spareWindows: Buffer[] = []
+/** Memory of bodies that are over, for the next, by its size: making some costs as much as filling it. 4 MiB in all. */
+const MAX_SPARE = 64
+const spare: ReadonlyMap<number, Buffer[]> = new Map(
+  [FIRST_HEAD_BYTES, 2 * FIRST_HEAD_BYTES, 4 * FIRST_HEAD_BYTES, WINDOW_BYTES].map((bytes) => [bytes, []]),
+)
 
 const EMPTY = Buffer.alloc(0)
 
@@ -118,14 +120,16 @@ export class BodyWindows {
   #growHead(wanted: number): void {
     const needed = Math.min(wanted, WINDOW_BYTES)
     if (needed <= this.#head.length) return
-    const grown = Math.max(FIRST_HEAD_BYTES, this.#head.length * 2, needed)
-    const head = grown > WINDOW_BYTES / 2 ? takeWindow() : Buffer.allocUnsafeSlow(grown)
+    let bytes = FIRST_HEAD_BYTES
+    while (bytes < needed) bytes *= 2
+    const head = take(bytes)
     this.#head.copy(head, 0, 0, this.#headBytes)
+    giveBack(this.#head)
     this.#head = head
   }
 
   #copyToTail(chunk: Uint8Array): void {
-    if (this.#tail.length === 0) this.#tail = takeWindow()
+    if (this.#tail.length === 0) this.#tail = take(WINDOW_BYTES)
     const kept = chunk.length > WINDOW_BYTES ? chunk.subarray(chunk.length - WINDOW_BYTES) : chunk
     const at = (this.#tailBytes + chunk.length - kept.length) % WINDOW_BYTES
     const untilEdge = WINDOW_BYTES - at
@@ -145,10 +149,11 @@ export class BodyWindows {
   }
 }
 
-function takeWindow(): Buffer {
-  return spareWindows.pop() ?? Buffer.allocUnsafeSlow(WINDOW_BYTES)
+function take(bytes: number): Buffer {
+  return spare.get(bytes)?.pop() ?? Buffer.allocUnsafeSlow(bytes)
 }
 
-function giveBack(window: Buffer): void {
-  if (window.length === WINDOW_BYTES && spareWindows.length < MAX_SPARE_WINDOWS) spareWindows.push(window)
+function giveBack(memory: Buffer): void {
+  const same = spare.get(memory.length)
+  if (same !== undefined && same.length < MAX_SPARE) same.push(memory)
 }
