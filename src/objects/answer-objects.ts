@@ -48,10 +48,12 @@ const PROJECTION = compileProjection({
   // Cohere's.
   batch: { ...OBJECT, output_dataset_id: 'value' },
   finetuned_model: OBJECT,
+  // Together's, of the call that makes one.
+  job: OBJECT,
 })
 
 /** The members in which an object stands inside its answer. */
-const INNER = ['response', 'interaction', 'batch', 'finetuned_model'] as const
+const INNER = ['response', 'interaction', 'batch', 'finetuned_model', 'job'] as const
 
 /** How much of a stream is looked at for the beginning of its first event. */
 const MAX_BEFORE_EVENT_BYTES = 256 * 1024

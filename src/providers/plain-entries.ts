@@ -1,6 +1,7 @@
 import { listedAs, madeAndListedAs } from './catalog-lists.ts'
 import { COHERE_V2_ENDPOINTS } from './makers/cohere.ts'
 import { USAGE_IF_ASKED, USAGE_UNASKED } from './openai/openai-overrides.ts'
+import { BEGINS_WORK } from './paths/free-paths.ts'
 import { KEYS_REFUSED, VLLM_REFUSED } from './paths/refused-paths.ts'
 import { BEARER, type HostedProvider, type OwnServer } from './provider.ts'
 
@@ -36,6 +37,13 @@ export const together: HostedProvider = {
   isBelowV1: true,
   openAi: USAGE_UNASKED,
   endpoints: [],
+  freePaths: [
+    {
+      patterns: ['POST **/v1/batches'],
+      why: BEGINS_WORK,
+      reportedBy: 'GET of the file that the batch leaves',
+    },
+  ],
   refusedPaths: [KEYS_REFUSED],
 }
 

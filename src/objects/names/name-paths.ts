@@ -141,6 +141,8 @@ const ENDPOINTS: readonly Endpoint[] = [
     stems: ['file_id', 'ill_id', '"conta'],
   },
   { path: /\/messages\/batches$/, ids: MESSAGES, models: ['requests.params.model'] },
+  // The second is Together's.
+  { path: /\/batches$/, ids: ALL, models: ['model', 'model_id'] },
   {
     path: /\/responses(?:\/input_tokens|\/compact)?$/,
     ids: RESPONSES,

@@ -120,6 +120,16 @@ export const TIER_PRICES: readonly TierPrice[] = [
     units: ['audioMs'],
     source: 'https://console.groq.com/docs/batch',
   },
+  {
+    providers: ['together'],
+    models: /./,
+    tier: 'batch',
+    factor: '1',
+    // Half of it for some models, which no list names.
+    isPartly: true,
+    source: 'https://docs.together.ai/docs/inference/batch/overview',
+    seen: '2026-11-26',
+  },
 
   // Flex: cheaper, slower.
   {

@@ -1,0 +1,156 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { loadJobFetchConfig } from '../../../src/config/config.ts'
+import { verifyLedger } from '../../../src/corrections/verify.ts'
+import { countUnsettledJobs } from '../../../src/objects/table/jobs-table.ts'
+import { createCallDays } from '../../../src/rollup/call-days.ts'
+import { createRollUp } from '../../../src/rollup/roll-up.ts'
+import { createJobFetcher, type JobFetcher } from '../../../workers/job-fetcher.ts'
+import { quiet } from '../../rollup/records.ts'
+import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+
+let folder: string
+let upstream: TestUpstream
+let stack: TestStack
+let client: TestClient
+let fetcher: JobFetcher | null = null
+let clients = 0
+/** What the upstream answers, by method, path and query. */
+const answers = new Map<string, unknown>()
+
+beforeAll(async () => {
+  upstream = await startUpstream(({ method, url }, response) => {
+    const answer = answers.get(`${method} ${url}`)
+    if (answer === undefined) json(response, 404, { error: { message: 'no such object' } })
+    else if (typeof answer === 'string') {
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(answer)
+    } else json(response, 200, answer)
+  })
+  folder = await mkdtemp(join(tmpdir(), 'tallygate-other-batches-'))
+  const file = join(folder, 'tallygate.yaml')
+  await writeFile(
+    file,
+    `upstreams:
+  - { name: openai, url: '${upstream.url}', provider: openai }
+  - { name: together, url: '${upstream.url}/t', provider: together, path_prefix: /together }
+default_upstream: openai
+`,
+  )
+  stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file, FETCH_JOBS: 'true' } })
+})
+afterAll(async () => {
+  await stack?.stop()
+  await upstream?.close()
+  await rm(folder, { recursive: true })
+})
+beforeEach(async () => {
+  answers.clear()
+  upstream.requests.length = 0
+  clients += 1
+  client = await stack.addClient(`client-${clients}`)
+  await stack.pool.query('update tallygate.objects set settled_at = now()')
+})
+afterEach(async () => {
+  await fetcher?.close()
+  fetcher = null
+})
+
+async function ask(method: string, path: string, body?: object): Promise<unknown> {
+  const answer = await fetch(`${stack.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  expect(answer.status).toBe(200)
+  return await answer.json().catch(() => null)
+}
+
+/** Lets a worker fetch what it may until no job of anyone's waits. */
+async function fetchAll(minAgeSeconds = 0): Promise<void> {
+  const { pool } = stack
+  const config = loadJobFetchConfig(stack.env)
+  if (config === null) throw new Error('jobs are not to be fetched')
+  const rollUp = createRollUp({ pool, callDays: createCallDays(pool, 35, quiet) })
+  const worker = createJobFetcher({ pool, rollUp, config, log: quiet, minAgeSeconds })
+  fetcher = worker
+  await expect
+    .poll(async () => {
+      await worker.run()
+      return (await countUnsettledJobs(pool)).jobs
+    })
+    .toBe(0)
+}
+
+/** Calls without a cost in the client's totals. */
+async function unpriced(): Promise<number> {
+  const { rows } = await stack.pool.query(
+    'select coalesce(sum(unpriced), 0)::int as unpriced from tallygate.daily_usage where client_id = $1',
+    [client.id],
+  )
+  return rows[0]?.unpriced
+}
+
+async function expectSound(): Promise<void> {
+  const { differences, proof } = await verifyLedger(stack.pool, '2020-01-01')
+  expect(differences).toEqual([])
+  expect(proof.totals).toBe(proof.counted)
+}
+
+describe('a batch of Together’s', () => {
+  const MODEL = 'meta-llama/Llama-3.3-70B-Instruct-Turbo'
+  const line = (prompt_tokens: number, completion_tokens: number) =>
+    `${JSON.stringify({ custom_id: 'a', response: { status_code: 200, body: { model: MODEL, choices: [], usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens } } } })}\n`
+  const job = { status: 'VALIDATING', input_file_id: 'file-in-1', endpoint: '/v1/chat/completions' }
+
+  async function submit(id: string): Promise<void> {
+    const outputId = `file-out-${id}`
+    answers.set('POST /t/v1/batches', { job: { ...job, id }, warning: '' })
+    answers.set(`GET /t/v1/batches/${id}`, { ...job, id, status: 'COMPLETED', output_file_id: outputId })
+    answers.set(`GET /t/v1/files/${outputId}/content`, line(1_000, 100) + line(2_000, 200))
+    await ask('POST', '/together/v1/batches', { input_file_id: 'file-in-1' })
+    await stack.usageOf(client, 1)
+    expect(await unpriced()).toBe(1)
+  }
+
+  test('counts with the file that it left, read by its client', async () => {
+    await submit('11111111-aaaa')
+    await ask('GET', '/together/v1/batches/11111111-aaaa')
+    await ask('GET', '/together/v1/files/file-out-11111111-aaaa/content')
+    const summary = await stack.usageOf(client, 3)
+    expect(summary).toMatchObject({ input_tokens: 3_000, output_tokens: 300 })
+    expect(summary.cost_usd).toBeGreaterThan(0)
+    expect(await unpriced()).toBe(0)
+    await expectSound()
+  })
+
+  test('counts with the file that it left, read by a worker', async () => {
+    await submit('22222222-bbbb')
+    await fetchAll()
+    const summary = await stack.usage(client)
+    expect(summary).toMatchObject({ requests: 1, input_tokens: 3_000, output_tokens: 300 })
+    expect(summary.cost_usd).toBeGreaterThan(0)
+    expect(await unpriced()).toBe(0)
+    await expectSound()
+  })
+
+  test('is at the list price, in part, as not all of its models are cheaper in batches', async () => {
+    await submit('33333333-cccc')
+    await fetchAll()
+    const [settlement] = (await stack.calls(client)).filter(({ told_by }) => told_by !== null)
+    expect(settlement).toMatchObject({ service_tier: 'batch', partly_unpriced: true })
+    // 0.88 USD per million tokens of either kind.
+    expect((await stack.usage(client)).cost_usd).toBeCloseTo((3_300 * 0.88) / 1e6, 12)
+  })
+
+  test('is in the list of its client alone', async () => {
+    await submit('44444444-dddd')
+    answers.set('GET /t/v1/batches', [
+      { ...job, id: '44444444-dddd' },
+      { ...job, id: '55555555-eeee' },
+    ])
+    expect(await ask('GET', '/together/v1/batches')).toMatchObject([{ id: '44444444-dddd' }])
+  })
+})
