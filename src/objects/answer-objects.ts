@@ -177,7 +177,7 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
   const tuned = textIn(metadata?.tunedModel)
   const response = member(job, 'response')
   const responses = [response?.responsesFile, member(metadata, 'output')?.responsesFile]
-  // What an operation of Google's has made.
+  // An operation of Google's names what it has made.
   if (textIn(job.id) === null) responses.push(response?.name)
   const dataset = textIn(job.output_dataset_id ?? member(job, 'batch')?.output_dataset_id)
   return [

@@ -4,7 +4,8 @@ import type { AnswerHandler } from '#http-client/answer-handler.ts'
 import { foldObjectId, MAX_OBJECT_ID_BYTES, type ObjectEvent } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
 import { GatewayError } from '../http/errors.ts'
-import type { Provider } from '../providers/registry.ts'
+import { textIn } from '../providers/reading/json-value.ts'
+import { entryOf, type Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
 import { WatchedAnswer } from './answer-objects.ts'
 import { CallEvents } from './call-events.ts'
@@ -28,6 +29,7 @@ import {
   idsInQuery,
   isUploadPath,
   jobsReadBy,
+  type ObjectName,
   type ObjectPath,
   readObjectPath,
   uploadIdsIn,
@@ -67,6 +69,8 @@ export interface ObjectCall {
 }
 
 const NONE: readonly string[] = []
+/** The kind of answers that can be read again, whatever they are of. */
+const ANSWER_KIND = 'completion'
 const MODEL_PATH = /\/models\/(.+)$/i
 
 /** The objects of all upstreams: one for a process. */
@@ -160,7 +164,8 @@ export class Objects {
   }
 
   /** Tells whether the answer of such a call may say something of objects: what to ask of every call before `watch`. */
-  concerns(method: string, canonicalPath: string, body: Buffer | null): boolean {
+  concerns(upstream: ObjectUpstream, method: string, canonicalPath: string, body: Buffer | null): boolean {
+    if (method === 'POST' && answerIdHeader(upstream) !== null) return true
     const { names, collection, verb } = readObjectPath(canonicalPath)
     if (collection === 'completion' && method === 'POST') return body === null || isKept(body)
     if (verb === 'messages' && method === 'POST' && names.length === 0) return makesContainer(body)
@@ -175,7 +180,7 @@ export class Objects {
     for (const event of call.found) this.#record(call, event)
     switch (call.method) {
       case 'POST':
-        return this.#watchMaking(this.#watchUpload(handler, call), call, path)
+        return this.#watchMaking(this.#watchUpload(this.#watchAnswer(handler, call), call), call, path)
       case 'PUT':
       case 'PATCH':
         return this.#watchList(this.#watchMaking(this.#watchUpload(handler, call), call, path), call, path)
@@ -256,6 +261,18 @@ export class Objects {
     })
   }
 
+  /** An answer that can be read again by its id is its client's. */
+  #watchAnswer(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
+    const header = answerIdHeader(call.upstream)
+    if (header === null) return handler
+    return new WatchedAnswer(handler, (objects, _isWhole, headers) => {
+      const id = textIn(headers[header])
+      const names: readonly ObjectName[] =
+        id === null ? objects.names(ANSWER_KIND) : [{ id, kind: ANSWER_KIND }]
+      for (const name of names) this.#record(call, { ...name, is: 'created', job: false })
+    })
+  }
+
   #watchMaking(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
     const { names, verb } = path
     const kind = kindMade(call, path)
@@ -326,6 +343,11 @@ export class Objects {
     const made = { upstream: upstream.name, foldedId: foldObjectId(kept.id), createdAtMs: Date.now() }
     this.#events.addJob({ ...made, id: kept.id, kind: event.kind, path, clientName })
   }
+}
+
+/** `null`: the upstream keeps no answers, or all clients may see them. */
+function answerIdHeader({ provider, objects }: ObjectUpstream): string | null {
+  return objects === 'shared' ? null : (entryOf(provider).answerIdHeader ?? null)
 }
 
 function verdictOn(owners: Owners, clientId: string): Verdict {

@@ -4,6 +4,7 @@
 import type { CallLedger } from '../call/call-ports.ts'
 import type { CallRecord } from '../call/call-record.ts'
 import type { ObjectEvent } from '../call/object-event.ts'
+import { findEntry } from '../providers/registry.ts'
 import { readObjectPath } from './object-path.ts'
 import type { Objects } from './objects.ts'
 
@@ -52,11 +53,14 @@ function isMadeJob({ is, job }: ObjectEvent): boolean {
   return is === 'created' && job
 }
 
-/** The object that a call which a crash cut has made, as far as its usage snapshot names it: a response. */
+/** The objects that a call which a crash cut has made, as far as its usage snapshot names them. */
 export function objectsOfInterrupted(record: CallRecord): readonly ObjectEvent[] | null {
-  const { method, path, responseId } = record
-  if (method !== 'POST' || responseId === null) return null
+  const { method, path, provider, responseId, answerId = null } = record
+  if (method !== 'POST') return null
   const { names, collection } = readObjectPath(path)
-  if (names.length > 0 || (collection !== 'response' && collection !== 'interaction')) return null
-  return [{ id: responseId, kind: collection, is: 'created', job: false }]
+  const isResponse = names.length === 0 && (collection === 'response' || collection === 'interaction')
+  if (isResponse && responseId !== null)
+    return [{ id: responseId, kind: collection, is: 'created', job: false }]
+  if (answerId === null || findEntry(provider)?.answerIdHeader === undefined) return null
+  return [{ id: answerId, kind: 'completion', is: 'created', job: false }]
 }

@@ -77,6 +77,11 @@ interface ProviderFields {
    * Where one begins another, the longer one is meant.
    */
   readonly collections?: Readonly<Record<string, ObjectKind>>
+  /**
+   * Every answer can be read again by its id, which this header of it has, in lower case, or else the answer. Absent:
+   * only what stands in `collections`.
+   */
+  readonly answerIdHeader?: string
   /** Absent: it costs the same wherever it is served. */
   readonly place?: PlaceRules
 }

@@ -144,7 +144,8 @@ let acme: TestClient
 let beta: TestClient
 /** What the upstream was asked for, and what it answers next. */
 const asked: string[] = []
-let answer: (path: string) => object = () => ({})
+let answer: (path: string) => object | string = () => ({})
+let answerHeaders: Readonly<Record<string, string>> = {}
 
 beforeAll(async () => {
   server = createServer((request, response) => {
@@ -153,8 +154,10 @@ beforeAll(async () => {
       const path = request.url ?? ''
       const isList = path === '/v1/models'
       if (!isList) asked.push(`${request.method} ${path}`)
-      response.writeHead(200, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(isList ? { data: [] } : answer(path)))
+      const body = isList ? { data: [] } : answer(path)
+      const type = typeof body === 'string' ? 'text/event-stream' : 'application/json'
+      response.writeHead(200, { 'content-type': type, ...answerHeaders })
+      response.end(typeof body === 'string' ? body : JSON.stringify(body))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -164,7 +167,7 @@ beforeAll(async () => {
   await writeFile(
     file,
     `upstreams:
-${['bedrock', 'vertex', 'cohere'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
+${['bedrock', 'vertex', 'cohere', 'openrouter'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
 `,
   )
   stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file } })
@@ -185,7 +188,8 @@ async function ask(client: TestClient, method: string, path: string, body?: obje
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const text = await got.text()
-  return { status: got.status, json: text === '' ? null : (JSON.parse(text) as unknown), text }
+  const isJson = got.headers.get('content-type')?.includes('json') === true
+  return { status: got.status, json: isJson ? (JSON.parse(text) as unknown) : null, text }
 }
 
 let made = 0
@@ -280,4 +284,40 @@ test.each([
   await ask(acme, 'GET', sample.at + sample.paths(nr)[0])
   expect((await ask(beta, 'GET', `/cohere/v1/datasets/${left}`)).status).toBe(404)
   expect((await ask(acme, 'GET', `/cohere/v1/datasets/${left}`)).status).toBe(200)
+})
+
+const USAGE = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.001 }
+
+test.each([
+  ['an answer', '/v1/chat/completions', (id: string) => ({ id, choices: [], usage: USAGE }), false],
+  ['an answer whose id a header has', '/v1/messages', () => ({ id: 'msg_1', type: 'message' }), true],
+  ['vectors', '/v1/embeddings', (id: string) => ({ id, data: [], usage: USAGE }), false],
+  [
+    'a stream',
+    '/v1/chat/completions',
+    (id: string) =>
+      `: OPENROUTER PROCESSING\n\ndata: ${JSON.stringify({ id, choices: [] })}\n\ndata: [DONE]\n\n`,
+    false,
+  ],
+  ['sound', '/v1/audio/speech', () => 'sound', true],
+])("what OpenRouter keeps of %s is its client's to read", async (name, path, body, isInHead) => {
+  const id = `gen-${1_700_000_000}-${name.replaceAll(' ', '')}`
+  answer = () => body(id)
+  answerHeaders = isInHead ? { 'x-generation-id': id } : {}
+  await ask(acme, 'POST', `/openrouter${path}`, { model: 'openai/gpt-4o-mini', messages: [], input: 'a' })
+  answerHeaders = {}
+  answer = () => ({ data: { id } })
+  const before = asked.length
+  for (const query of [
+    `generation?id=${id}`,
+    `generation/content?id=${id}`,
+    `generation?%69d=${id.toUpperCase()}`,
+  ]) {
+    const refused = await ask(beta, 'GET', `/openrouter/v1/${query}`)
+    expect([refused.status, refused.json]).toEqual([404, { error: { message: 'Not found', code: 404 } }])
+  }
+  expect(asked.length).toBe(before)
+  for (const query of [`generation?id=${id}`, `generation/content?id=${id}`]) {
+    expect((await ask(acme, 'GET', `/openrouter/v1/${query}`)).json).toEqual({ data: { id } })
+  }
 })

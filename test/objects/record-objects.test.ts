@@ -17,6 +17,14 @@ test.each([
   expect(objectsOfInterrupted(aRecord({ method, path, responseId, outcome: 'interrupted' }))).toEqual(events)
 })
 
+test.each([
+  ['openrouter', [{ id: 'gen-1', kind: 'completion', is: 'created', job: false }]],
+  ['openai', null],
+] as const)('a crash-cut chat at %s, whose answer has an id, made %j', (provider, events) => {
+  const record = aRecord({ method: 'POST', path: '/v1/chat/completions', provider, answerId: 'gen-1' })
+  expect(objectsOfInterrupted({ ...record, responseId: null, outcome: 'interrupted' })).toEqual(events)
+})
+
 const JOB: ObjectEvent = { id: 'batch_1', kind: 'batch', is: 'created', job: true }
 const FILE: ObjectEvent = { id: 'file_1', kind: 'file', is: 'created', job: false }
 

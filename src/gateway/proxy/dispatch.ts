@@ -99,13 +99,14 @@ export function dispatch(
   }
   // By itself: what keeps the call's closures would otherwise keep its body.
   const sentBytes = body.sent?.length ?? null
-  const taker: AnswerHandler = options.objects.concerns(method, route.target.canonicalPath, body.plain)
+  const { canonicalPath } = route.target
+  const taker: AnswerHandler = options.objects.concerns(upstream, method, canonicalPath, body.plain)
     ? options.objects.watch(reader, {
         callId: open.callId,
         owner: admission.caller,
         upstream,
         method,
-        canonicalPath: route.target.canonicalPath,
+        canonicalPath,
         pathAndQuery: route.target.pathAndQuery,
         body: body.plain,
         found: admission.reported?.events ?? NONE,

@@ -60,7 +60,7 @@ interface ListPage {
   readonly ownId: string | null
   /** There are further pages. */
   readonly hasMore: boolean
-  /** Where they begin, as the next request has to say it; `null`: the list names no such place. */
+  /** The place where they begin, as the next request has to say it; `null`: the list names no such place. */
   readonly next: { readonly parameter: string; readonly token: string } | null
 }
 

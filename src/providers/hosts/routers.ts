@@ -28,6 +28,8 @@ export const openrouter: HostedProvider = {
   endpoints: [],
   reportsCost: true,
   refusedPaths: [KEYS_REFUSED],
+  // `GET /generation?id=` and `/generation/content?id=`: openrouter.ai/docs/api/api-reference/generations.
+  answerIdHeader: 'x-generation-id',
 }
 
 /**

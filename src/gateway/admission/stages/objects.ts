@@ -124,6 +124,7 @@ function notFoundBody(provider: Provider, canonicalPath: string): object {
     return { error: { code: 404, message: 'Requested entity was not found.', status: 'NOT_FOUND' } }
   }
   if (provider === 'bedrock' || provider === 'cohere') return { message: 'The resource was not found.' }
+  if (provider === 'openrouter') return { error: { message: 'Not found', code: 404 } }
   if (provider === 'mistral') return { detail: 'Not found' }
   return {
     error: {
