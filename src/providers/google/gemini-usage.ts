@@ -122,6 +122,7 @@ export function answerDetailsOf(metadata: JsonObject | null): unknown {
 export const GROUNDING = {
   webSearchQueries: ['value'],
   imageSearchQueries: ['value'],
+  retrievalQueries: ['value'],
   googleMapsWidgetContextToken: 'value',
   groundingChunks: [{ web: {}, maps: {} }],
 } as const satisfies ProjectionSpec
@@ -145,7 +146,7 @@ interface Grounding {
  */
 export function createGrounding(): Grounding {
   const web = new Set<string>()
-  const pictures = new Set<string>()
+  const others = new Set<string>()
   const maps = new Set<string>()
   let hasMaps = false
   return {
@@ -157,17 +158,18 @@ export function createGrounding(): Grounding {
       hasMaps ||= isOfMaps
       const isOnlyOfMaps = isOfMaps && !chunks.some((chunk) => objectIn(chunk.web) !== null)
       addQueries(metadata.webSearchQueries, isOnlyOfMaps ? maps : web)
-      addQueries(metadata.imageSearchQueries, pictures)
+      addQueries(metadata.imageSearchQueries, others)
+      addQueries(metadata.retrievalQueries, others)
     },
     units(model) {
-      if (web.size === 0 && pictures.size === 0 && !hasMaps) return null
+      if (web.size === 0 && others.size === 0 && !hasMaps) return null
       const isByPrompt = isBilledByPrompt(model)
       const fees = (queries: number) => (queries === 0 ? null : isByPrompt ? 1 : queries)
       return {
         webSearches: fees(web.size),
         mapSearches: fees(hasMaps ? Math.max(1, maps.size) : 0),
-        // The price of a search for pictures is not published apart.
-        otherToolCalls: pictures.size === 0 ? null : pictures.size,
+        // The price of a search for pictures is not published apart. One in the operator's data costs as its store does.
+        otherToolCalls: others.size === 0 ? null : others.size,
       }
     },
   }

@@ -204,4 +204,27 @@ export const GOOGLE: readonly CostlyEndpoint[] = [
     // 100 × 0.50 / M + 1,000 × 10 / M, on any day: the prices of newer models rise in 2027.
     truth: { usd: '0.01005' },
   },
+  {
+    name: 'Gemini at Vertex, grounded in data of one’s own',
+    provider: 'vertex',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/projects/p/locations/global/publishers/google/models/gemini-2.5-flash:generateContent',
+        body: { contents: [], tools: [{ retrieval: { vertexAiSearch: { datastore: 'd' } } }] },
+        answer: {
+          candidates: [
+            {
+              content: { parts: [{ text: 'Yes.' }] },
+              finishReason: 'STOP',
+              groundingMetadata: { retrievalQueries: ['a'], groundingChunks: [{ retrievedContext: {} }] },
+            },
+          ],
+          modelVersion: 'gemini-2.5-flash',
+          usageMetadata: { promptTokenCount: 1_000_000, candidatesTokenCount: 0, totalTokenCount: 1_000_000 },
+        },
+      },
+    ],
+    truth: { partlyUsd: '0.30' }, // 1 M x 0.30 / M, and the query, whose price depends on the data
+  },
 ]
