@@ -36,6 +36,8 @@ export function readable(step: Step | undefined): string {
     .replace(/\b20\d\d-\d\d-\d\d\b/g, 'DAY')
     .replace(/\b[\d.]+ USD/g, 'N USD')
     .replace(/\s+/g, ' ')
+    // Codex says first how it was started.
+    .replace(/^Reading additional input.* -{8} user hi .*?(?=ERROR)/, '')
     .trim()
   return text.length > TEXT_CHARACTERS ? `${text.slice(0, TEXT_CHARACTERS)}…` : text
 }

@@ -1,6 +1,9 @@
-import Chromium from '@sparticuz/chromium'
 import { chromium } from 'playwright-core'
 import { BASE, BREAK, CONTROL, HI, KEY, refusals, step } from './steps.mjs'
+
+// The package unpacks its browser into the temporary folder, which programs that run at once must not share.
+process.env.TMPDIR = process.env.HOME
+const { default: Chromium } = await import('@sparticuz/chromium')
 
 // Flags of the package are for functions without a graphics card; without the others it asks servers of its maker.
 const browser = await chromium.launch({
