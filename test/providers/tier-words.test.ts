@@ -3,13 +3,18 @@ import { serviceTierOf } from '../../src/pricing/catalog/catalog-service-tiers.t
 import type { Provider } from '../../src/providers/registry.ts'
 import { selectDialect } from '../../src/providers/registry.ts'
 
-function tierOf(provider: Provider, path: string, answer: object): string | null {
+function tierOf(
+  provider: Provider,
+  path: string,
+  answer: object,
+  inHead: Readonly<Record<string, string>> = {},
+): string | null {
   const dialect = selectDialect(provider, 'POST', path)
   if (dialect === null) throw new Error(`nothing is metered at ${provider} ${path}`)
   const request = { method: 'POST', path, model: null, stream: null }
   const reader = dialect.createReader(request, {
     status: 200,
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...inHead },
   })
   reader.push(Buffer.from(JSON.stringify(answer)))
   return reader.end().serviceTier
@@ -32,6 +37,25 @@ test.each<[object, string | null]>([
 ])('a tier of Google’s that is unknown keeps its name: %j', (said, tier) => {
   const path = '/v1/projects/p/locations/l/publishers/google/models/gemini-2.5-pro:generateContent'
   expect(tierOf('vertex', path, { usageMetadata: { ...COUNTS, ...said } })).toBe(tier)
+})
+
+test.each<[string, object, string | null]>([
+  ['priority', {}, 'priority'],
+  ['PRIORITY', {}, 'priority'],
+  ['flex', {}, 'flex'],
+  ['standard', {}, 'standard'],
+  // Its body says it itself.
+  ['standard', { serviceTier: 'PRIORITY' }, 'priority'],
+  // No tier: Google has words for whole accounts, too.
+  ['paid', {}, null],
+])('a tier %s of Gemini’s that only a header says is the call’s, where the body says %j', (word, said, tier) => {
+  const head = { 'x-gemini-service-tier': word }
+  const answer = { usageMetadata: { ...COUNTS, ...said } }
+  expect(tierOf('gemini', '/v1beta/models/gemini-3-flash-preview:generateContent', answer, head)).toBe(tier)
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+  const chat = { id: 'c', choices: [], usage }
+  const expected = Object.keys(said).length === 0 ? tier : 'standard'
+  expect(tierOf('gemini', '/v1beta/openai/chat/completions', chat, head)).toBe(expected)
 })
 
 test.each<[object, string | null]>([

@@ -43,6 +43,13 @@ const INNER_NAMES = ['message', 'response', 'interaction', 'result'] as const
 
 /** Bedrock's answers have no id but that of their request, which AWS's own logs have too. */
 const REQUEST_ID_HEADER = 'x-amzn-requestid'
+/**
+ * The tier at which Gemini has served a call, where it is not in the body, and Google's words for tiers.
+ * https://ai.google.dev/gemini-api/docs/priority-inference
+ */
+const TIER_HEADER = 'x-gemini-service-tier'
+const TIER_WORDS = /^(?:standard|flex|priority)$/i
+
 /** More than any id has; what is kept of a call is bounded further. */
 const MAX_ID_CHARACTERS = 512
 
@@ -98,6 +105,14 @@ function idOf(fields: Readonly<Record<string, unknown>> | null): string | null {
 /** The id that the head of an answer names; `null`: none. */
 export function answerIdInHead(head: ResponseHead): string | null {
   return textIn(head.headers[REQUEST_ID_HEADER])?.slice(0, MAX_ID_CHARACTERS) ?? null
+}
+
+/** The observation at the tier that the head says; that of the body comes first. */
+function withTierOfHead(observation: Observation, head: ResponseHead): Observation {
+  if (observation.serviceTier !== null) return observation
+  const word = head.headers[TIER_HEADER]
+  if (typeof word !== 'string' || !TIER_WORDS.test(word)) return observation
+  return { ...observation, serviceTier: word.toLowerCase() }
 }
 
 class BodyReader implements UsageReader, DocumentSink {
@@ -254,7 +269,7 @@ class BodyReader implements UsageReader, DocumentSink {
 
   /** A body that carries an error is news only under a success status. */
   #snapshot(ended: boolean): Observation {
-    const observation = this.#accumulator.snapshot(ended)
+    const observation = withTierOfHead(this.#accumulator.snapshot(ended), this.#head)
     const id = answerIdInHead(this.#head) ?? this.#answerId
     const isNews = !observation.failed || this.#head.status < 400
     if (id === null) return isNews ? observation : { ...observation, failed: false }
