@@ -4,7 +4,7 @@ import { createEventStreamBody, isEventStream } from './bedrock/event-stream-bod
 import type { Dialect } from './dialect.ts'
 import { geminiUsage, interactionUsage } from './google/gemini-usage.ts'
 import { cohereUsage } from './makers/cohere.ts'
-import { USAGE_IF_ASKED } from './openai/openai-overrides.ts'
+import { type OpenAiOverrides, USAGE_IF_ASKED } from './openai/openai-overrides.ts'
 import { chatUsage, type OpenAiUsage, promptOnlyUsage, responsesUsage } from './openai/openai-usage.ts'
 import { bodyFormat, carriesError } from './reading/body-format.ts'
 import { createBodyReader } from './reading/body-reader.ts'
@@ -136,8 +136,12 @@ interface UsageShapes {
   read(document: JsonObject, response: JsonObject): FoundUsage | null
 }
 
-/** Anthropic's is laid over what earlier events of the same stream said, so each answer has its own. */
-export function createUsageShapes(): UsageShapes {
+/**
+ * Anthropic's is laid over what earlier events of the same stream said, so each answer has its own.
+ *
+ * @param overrides how chat's differs at the provider, where that is known.
+ */
+export function createUsageShapes(overrides: OpenAiOverrides = USAGE_IF_ASKED): UsageShapes {
   let merged: JsonObject | null = null
 
   function readAnthropic(usage: JsonObject, model: string | null): FoundUsage {
@@ -160,7 +164,7 @@ export function createUsageShapes(): UsageShapes {
       if (usage === null) return ollamaUsage(document)
       return isAnthropic(document, usage)
         ? readAnthropic(usage, textIn(document.model))
-        : readUsage(usage, document)
+        : readUsage(usage, document, overrides)
     },
   }
 }
@@ -181,10 +185,10 @@ function isAnthropic(document: JsonObject, usage: JsonObject): boolean {
   return usage.cache_read_input_tokens !== undefined || usage.cache_creation_input_tokens !== undefined
 }
 
-function readUsage(usage: JsonObject, document: JsonObject): FoundUsage | null {
+function readUsage(usage: JsonObject, document: JsonObject, overrides: OpenAiOverrides): FoundUsage | null {
   if (isSaid(usage.prompt_tokens) || isSaid(usage.completion_tokens)) {
     const isPromptOnly = !isSaid(usage.completion_tokens) && document.choices === undefined
-    return openAi(isPromptOnly ? promptOnlyUsage(usage) : chatUsage(usage, USAGE_IF_ASKED, null))
+    return openAi(isPromptOnly ? promptOnlyUsage(usage) : chatUsage(usage, overrides, null))
   }
   if (isSaid(usage.total_input_tokens) || isSaid(usage.total_output_tokens)) {
     return found(interactionUsage(usage))

@@ -128,6 +128,7 @@ describe('the models that a body names', () => {
       ['i', 'j'],
     ],
     ['/v1/messages/batches', { requests: [{ params: { model: 'k' } }] }, ['k']],
+    ['/v1/batch/jobs', { model: 'a', requests: [{ body: { model: 'b' } }] }, ['a', 'b']],
     ['/v1/batches', { input_file_id: 'f', model_id: 'a' }, ['a']],
   ])('of %s the body %j names %j', async (path, body, models) => {
     expect(await namesOf(JSON.stringify(body), path)).toMatchObject({ models })

@@ -67,6 +67,8 @@ export const FETCHED_KINDS: readonly string[] = Object.keys(REPORTED_BELOW)
 
 /** What a model's path begins with, at Google. */
 const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
+/** Their results are in a file, or in an answer that is asked for them. */
+const MISTRAL_BATCHES = /\/batch\/jobs\/*$/i
 const VIDEOS = /\/videos(?:\/.*)?$/i
 
 /** Where a job is fetched, by the path of the call that submitted it. */
@@ -122,6 +124,11 @@ export async function fetchJob(
     return { kind: 'told', record: recordOf(asked, path, dialect, observed) }
   const { status: state, left } = reader.objects
   if (job.kind !== 'message_batch' && !hasEnded(state)) return { kind: 'running', status: state }
+  if (left.length === 0 && MISTRAL_BATCHES.test(job.path)) {
+    const { observed: inline } = await askAndRead(upstream, path, '?inline=true')
+    if (inline !== null && reportsOn(inline, job))
+      return { kind: 'told', record: recordOf(asked, path, dialect, inline) }
+  }
   if (job.kind === 'eval') {
     const items = await readItems(upstream, job)
     if (items.length > 0)

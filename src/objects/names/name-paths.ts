@@ -141,6 +141,7 @@ const ENDPOINTS: readonly Endpoint[] = [
     stems: ['file_id', 'ill_id', '"conta'],
   },
   { path: /\/messages\/batches$/, ids: MESSAGES, models: ['requests.params.model'] },
+  { path: /\/batch\/jobs$/, ids: ALL, models: ['model', 'requests.body.model'] },
   // The second is Together's.
   { path: /\/batches$/, ids: ALL, models: ['model', 'model_id'] },
   {

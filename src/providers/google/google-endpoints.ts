@@ -13,7 +13,7 @@ import { jobFile } from '../jobs/job-files.ts'
 import { MISTRAL_OVERRIDES } from '../makers/mistral.ts'
 import { veo } from '../media/veo.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
-import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { type OpenAiOverrides, USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/body-format.ts'
 import { addCounts, type Counts, countUsage, parseCount, subtractCounts } from '../reading/counts.ts'
@@ -174,7 +174,7 @@ export const GEMINI_ENDPOINTS = servedByGoogle([
   // Fetching an interaction reports the usage of one that ran in the background.
   fetching('GET', /\/interactions\/[^/]+$/, geminiInteractions),
   fetching('GET', /\/v1(?:alpha|beta)\d*\/batches\/[^/:]+$/, geminiBatch),
-  fetching('GET', /\/files\/[^/:]+:download$/, jobFile),
+  fetching('GET', /\/files\/[^/:]+:download$/, jobFile(USAGE_IF_ASKED)),
   endpoint('GET', /[./]BidiGenerateContent(?:Constrained)?$/, geminiLive),
 ])
 

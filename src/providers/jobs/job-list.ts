@@ -53,7 +53,7 @@ export function observeJobs(jobs: readonly JobObservation[] = []): Observation {
 }
 
 /** Adds up what the requests of one job used, by model, and those with long prompts apart. */
-interface JobSums {
+export interface JobSums {
   add(
     model: string | null,
     counted: CountedUsage,

@@ -1,7 +1,8 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { endpoint, postTo } from '../dialect.ts'
+import { endpoint, fetching, postTo } from '../dialect.ts'
+import { mistralBatch } from '../jobs/mistral-batches.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { promptOnlyUsage } from '../openai/openai-usage.ts'
@@ -77,6 +78,7 @@ export const mistral: HostedProvider = {
   openAi: MISTRAL_OVERRIDES,
   endpoints: [
     postTo('/ocr', mistralOcr),
+    fetching('GET', /\/batch\/jobs\/[^/]+$/, mistralBatch(MISTRAL_OVERRIDES)),
     // Agents answer with chat's usage, in a stream on its last event.
     endpoint('POST', /\/conversations(?:\/[^/]+(?:\/restart)?)?$/, openAiChat(MISTRAL_OVERRIDES)),
   ],

@@ -64,7 +64,7 @@ export function openAiEndpoints(overrides: OpenAiOverrides): readonly Endpoint[]
     fetching('GET', /\/fine_tuning\/jobs$/, fineTuningJobs),
     fetching('GET', /\/evals\/[^/]+\/runs\/[^/]+$/, evalRun),
     fetching('GET', /\/evals\/[^/]+\/runs$/, evalRuns),
-    fetching('GET', /\/files\/[^/]+\/content$/, jobFile),
+    fetching('GET', /\/files\/[^/]+\/content$/, jobFile(overrides)),
     postTo('/images/generations', openAiImages(overrides, false)),
     postTo('/images/edits', imagesFromForms),
     postTo('/images/variations', imagesFromForms),

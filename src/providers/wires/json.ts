@@ -35,6 +35,9 @@ export {
   type ProjectionSpec,
 } from './plans/json-projection.ts'
 
+/** An object in an array whose elements are passed on, and the text of the usage in it. */
+export type OnElement = (element: Extracted) => void
+
 /** A character of a key takes up to six bytes when it is written as an escape. */
 const ESCAPE_BYTES = 6
 
@@ -79,15 +82,23 @@ export class JsonScanner {
   /** Position where a value began whose length is wanted; -1: none. */
   #lengthFrom = -1
   readonly #onText: OnText | null
+  readonly #onElement: OnElement | null
 
   /**
    * @param isStrict notices keys that servers read differently: those that stand there twice, or in other letters.
    * @param onText gets the texts of a `PathWalk`, all of a member that stands there twice.
+   * @param onElement gets what is passed on.
    */
-  constructor(projection: Projection | PathWalk, isStrict = false, onText: OnText | null = null) {
+  constructor(
+    projection: Projection | PathWalk,
+    isStrict = false,
+    onText: OnText | null = null,
+    onElement: OnElement | null = null,
+  ) {
     this.#projection = projection
     this.#isStrict = isStrict
     this.#onText = onText
+    this.#onElement = onElement
   }
 
   /** A strict scan met a wanted key twice in one object, or in other letters: what it means depends on who reads it. */
@@ -245,6 +256,11 @@ export class JsonScanner {
     const frame = this.#frames.pop()
     if ((frame?.members !== null) !== (byte === CLOSE_BRACE)) this.#doubt()
     this.#state = this.#frames.length === 0 ? DONE : AFTER
+    if (this.#onElement !== null && isPassedOn(this.#frames.at(-1))) {
+      this.#onElement({ value: frame?.members, raw: this.#raw })
+      this.#raw = null
+      this.#documentBytes = 0
+    }
   }
 
   /** Before the next member or element of the innermost frame. */
@@ -343,8 +359,14 @@ export class JsonScanner {
     else if (frame.members !== null) {
       if (this.#isStrict && Object.hasOwn(frame.members, frame.key)) this.#isAmbiguous = true
       frame.members[frame.key] = value
-    } else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS) frame.elements.push(value)
+    } else if (frame.elements !== null && frame.elements.length < MAX_ELEMENTS && !isPassedOn(frame)) {
+      frame.elements.push(value)
+    }
     const kind = this.#projection?.kind
     if (value !== null && (kind === 'keep' || kind === 'length')) this.revision += 1
   }
+}
+
+function isPassedOn(frame: ScanFrame | undefined): boolean {
+  return frame?.projection.kind === 'elements' && frame.projection.isPassedOn
 }

@@ -36,6 +36,7 @@ beforeAll(async () => {
     `upstreams:
   - { name: openai, url: '${upstream.url}', provider: openai }
   - { name: together, url: '${upstream.url}/t', provider: together, path_prefix: /together }
+  - { name: mistral, url: '${upstream.url}/m', provider: mistral, path_prefix: /mistral }
 default_upstream: openai
 `,
   )
@@ -152,5 +153,85 @@ describe('a batch of Together’s', () => {
       { ...job, id: '55555555-eeee' },
     ])
     expect(await ask('GET', '/together/v1/batches')).toMatchObject([{ id: '44444444-dddd' }])
+  })
+})
+
+describe('a batch of Mistral’s', () => {
+  const MODEL = 'mistral-small-latest'
+  const output = (prompt_tokens: number, completion_tokens: number) => ({
+    custom_id: 'a',
+    response: {
+      status_code: 200,
+      body: {
+        model: MODEL,
+        choices: [{ message: { content: 'so "outputs": [{"response": {"body": {"usage": {}}}}]' } }],
+        usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
+      },
+    },
+  })
+  /** What its client wrote looks like what it was answered. */
+  const decoy = { outputs: [output(1, 1)] }
+
+  async function submit(id: string, ended: object, outputs: readonly object[]): Promise<void> {
+    const job = { id, object: 'batch', model: MODEL, metadata: decoy, created_at: Date.now() / 1_000 }
+    const done = { ...job, status: 'SUCCESS', ...ended }
+    answers.set('POST /m/v1/batch/jobs', { ...job, status: 'QUEUED' })
+    answers.set(`GET /m/v1/batch/jobs/${id}`, done)
+    answers.set(`GET /m/v1/batch/jobs/${id}?inline=true`, { ...done, outputs })
+    await ask('POST', '/mistral/v1/batch/jobs', { model: MODEL, requests: [{ body: {} }], metadata: decoy })
+    await stack.usageOf(client, 1)
+    expect(await unpriced()).toBe(1)
+  }
+
+  const half = (input: number, output: number) => (input * 0.15 + output * 0.6) / 2 / 1e6
+
+  test('whose outputs stand in it counts when its client reads them, at half the price', async () => {
+    await submit('job-inline-1', {}, [output(1_000, 100), output(2_000, 200)])
+    await ask('GET', '/mistral/v1/batch/jobs/job-inline-1?inline=true')
+    await ask('GET', '/mistral/v1/batch/jobs/job-inline-1?inline=true')
+    const summary = await stack.usageOf(client, 3)
+    expect(summary).toMatchObject({ input_tokens: 3_000, output_tokens: 300 })
+    expect(summary.cost_usd).toBeCloseTo(half(3_000, 300), 12)
+    expect(await unpriced()).toBe(0)
+    await expectSound()
+  })
+
+  test('whose outputs stand in it is fetched by a worker, though its client saw it end without them', async () => {
+    await submit('job-inline-2', { output_file: null }, [output(1_000, 100)])
+    await ask('GET', '/mistral/v1/batch/jobs/job-inline-2')
+    await stack.usageOf(client, 2)
+    await fetchAll()
+    const summary = await stack.usage(client)
+    expect(summary).toMatchObject({ requests: 2, input_tokens: 1_000, output_tokens: 100 })
+    expect(summary.cost_usd).toBeCloseTo(half(1_000, 100), 12)
+    expect(await unpriced()).toBe(0)
+    await expectSound()
+  })
+
+  test.each([
+    ['in its file', '1', { output_file: 'out-heard-1' }, '/mistral/v1/files/out-heard-1/content'],
+    ['in itself', '2', {}, '/mistral/v1/batch/jobs/job-heard-2?inline=true'],
+  ])('has the tokens of sound that its prompts leave out, %s', async (_, number, ended, results) => {
+    const usage = { prompt_tokens: 4, completion_tokens: 5, total_tokens: 384, prompt_audio_seconds: 30 }
+    const heard = { response: { body: { model: 'voxtral-small-latest', choices: [], usage } } }
+    await submit(`job-heard-${number}`, ended, [heard])
+    answers.set('GET /m/v1/files/out-heard-1/content', `${JSON.stringify(heard)}\n`)
+    await ask('GET', `/mistral/v1/batch/jobs/job-heard-${number}`)
+    await ask('GET', results)
+    expect(await stack.usageOf(client, 3)).toMatchObject({ input_tokens: 379, output_tokens: 5 })
+  })
+
+  test('of thousands of outputs counts all of them', async () => {
+    const outputs = Array.from({ length: 3_000 }, () => output(10, 1))
+    await submit('job-inline-3', {}, outputs)
+    await ask('GET', '/mistral/v1/batch/jobs/job-inline-3?inline=true')
+    expect(await stack.usageOf(client, 2)).toMatchObject({ input_tokens: 30_000, output_tokens: 3_000 })
+  })
+
+  test('that still runs tells nothing of what it has put out until now', async () => {
+    await submit('job-inline-4', { status: 'RUNNING' }, [output(10, 1)])
+    await ask('GET', '/mistral/v1/batch/jobs/job-inline-4?inline=true')
+    expect(await stack.usageOf(client, 2)).toMatchObject({ input_tokens: 0, output_tokens: 0 })
+    expect(await unpriced()).toBe(1)
   })
 })

@@ -164,3 +164,39 @@ describe('what is kept of a request', () => {
     expect(scanRequest('{"n":1,"config":{"n":2},"x":1,"x":2}', 4).isAmbiguous).toBe(false)
   })
 })
+
+describe('an array whose objects are passed on', () => {
+  const wanted = compileProjection({ id: 'value', results: [{ name: 'value', usage: 'usage' }, 'passed_on'] })
+
+  function passedOn(text: string, pieceBytes: number) {
+    const found: unknown[] = []
+    const scanner = new JsonScanner(wanted, false, null, (element) => found.push(element))
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length; at += pieceBytes) scanner.push(bytes.subarray(at, at + pieceBytes))
+    scanner.end()
+    return { found, whole: scanner.extracted.value }
+  }
+
+  test('gives each once it has ended, with the text of its own usage, and keeps none', () => {
+    const body =
+      '{"metadata":{"results":[{"name":"x"}]},"results":[{"name":"a","usage":{"n":1 }},7,{"name":"b"},{}],"id":"i"}'
+    for (const pieceBytes of [1, 2, 3, 7, 1_000]) {
+      expect(passedOn(body, pieceBytes)).toEqual({
+        found: [
+          { value: { name: 'a', usage: { n: 1 } }, raw: '{"n":1 }' },
+          { value: { name: 'b' }, raw: null },
+          { value: {}, raw: null },
+        ],
+        whole: { results: [], id: 'i' },
+      })
+    }
+  })
+
+  test('gives all of any number, each with as much as is kept of a document', () => {
+    const name = 'n'.repeat(4_000)
+    const body = JSON.stringify({ results: Array.from({ length: 2_000 }, () => ({ name })) })
+    const { found } = passedOn(body, 65_536)
+    expect(found).toHaveLength(2_000)
+    expect(found.at(-1)).toEqual({ value: { name }, raw: null })
+  })
+})

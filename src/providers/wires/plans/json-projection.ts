@@ -5,6 +5,7 @@ import { fold, type PathWalk } from './json-paths.ts'
  * The parts of a JSON document to keep, by path: `'value'` keeps the value found there, `'usage'` keeps it and its
  * text, `'text'` a longer value, `'length'` only how many bytes it takes as it is written. An object goes into the
  * named members, a one-element array into every element. `{}` keeps an object as an empty one: that it was there.
+ * Of an array with the word beside, each object is passed on once it has ended, and none is kept.
  */
 export type ProjectionSpec =
   | 'value'
@@ -13,6 +14,7 @@ export type ProjectionSpec =
   | 'length'
   | { readonly [key: string]: ProjectionSpec }
   | readonly [ProjectionSpec]
+  | readonly [ProjectionSpec, 'passed_on']
 
 /** Longest text kept of one value, in bytes: model names, error objects. */
 const MAX_VALUE_BYTES = 4096
@@ -36,7 +38,7 @@ export type Projection =
   | { readonly kind: 'keep'; readonly isUsage: boolean; readonly maxBytes: number }
   | { readonly kind: 'length' }
   | MembersProjection
-  | { readonly kind: 'elements'; readonly element: Projection }
+  | { readonly kind: 'elements'; readonly element: Projection; readonly isPassedOn: boolean }
 
 export interface MembersProjection {
   readonly kind: 'members'
@@ -69,7 +71,9 @@ export function compileProjection(spec: ProjectionSpec): Projection {
   if (spec === 'usage' || spec === 'text') {
     return { kind: 'keep', isUsage: spec === 'usage', maxBytes: MAX_USAGE_BYTES }
   }
-  if (isElements(spec)) return { kind: 'elements', element: compileProjection(spec[0]) }
+  if (isElements(spec)) {
+    return { kind: 'elements', element: compileProjection(spec[0]), isPassedOn: spec[1] === 'passed_on' }
+  }
   return projectMembers(
     Object.entries(spec).map(([key, inner]) => ({
       key,
@@ -89,7 +93,9 @@ export function projectMembers(members: readonly ProjectedMember[]): MembersProj
   return { kind: 'members', members, longestKey, byLength }
 }
 
-function isElements(spec: ProjectionSpec): spec is readonly [ProjectionSpec] {
+function isElements(
+  spec: ProjectionSpec,
+): spec is readonly [ProjectionSpec] | readonly [ProjectionSpec, 'passed_on'] {
   return Array.isArray(spec)
 }
 
