@@ -187,13 +187,14 @@ export function jobsEndedBy(method: string, canonicalPath: string): EndedJobs | 
 }
 
 /**
- * The parts of jobs that a GET reads beside their use: what stands below a job, and items of conversations and inputs
- * of responses, which hold what responses in the background said.
+ * The parts of jobs that a GET reads beside their use: what stands below a job, the address of a file that one may have
+ * left, and items of conversations and inputs of responses, which hold what responses in the background said.
  */
 export function jobsReadBy(path: ObjectPath): readonly (ObjectName & { readonly job: boolean })[] {
   if (endsInJob(path) || path.collection !== null || path.names.length === 0) return NONE
   return path.names.flatMap((name): readonly (ObjectName & { readonly job: boolean })[] => {
     if (name.kind === 'conversation' || /^(?:input_)?items$/.test(path.verb)) return [{ ...name, job: false }]
+    if (name.kind === 'file' && path.verb === 'url') return [{ ...name, job: true }]
     return mayBeJob(name, path) ? [{ id: name.id, kind: kindOf(name, path), job: true }] : []
   })
 }

@@ -77,7 +77,8 @@ export async function dropEstimates(session: PostgresSession, keys: readonly Obj
 const READ_AS_ITEMS = ['response', 'interaction']
 
 /**
- * Has jobs fetched at once of which the result may have been read: these, and all of a client that reads items.
+ * Has jobs fetched at once of which the result may have been read: these, those that left these files, and all of a
+ * client that reads items.
  *
  * @param readers The clients that read items, with the upstream.
  */
@@ -90,6 +91,8 @@ export async function hastenJobs(
     `update ${SCHEMA}.objects o set fetch_after = now()
      from (select upstream, folded_id from ${SCHEMA}.objects o
        where ${UNSETTLED} and ((upstream, folded_id) in (select * from unnest($1::text[], $2::text[]))
+         or (upstream, folded_id) in (select f.upstream, f.left_by from ${SCHEMA}.objects f
+           where (f.upstream, f.folded_id) in (select * from unnest($1::text[], $2::text[])))
          or (kind = any($5) and (upstream, client_id) in (select * from unnest($3::text[], $4::text[]))))
        order by upstream, folded_id for update of o) found
      where o.upstream = found.upstream and o.folded_id = found.folded_id`,

@@ -234,4 +234,19 @@ describe('a batch of Mistral’s', () => {
     expect(await stack.usageOf(client, 2)).toMatchObject({ input_tokens: 0, output_tokens: 0 })
     expect(await unpriced()).toBe(1)
   })
+
+  test('whose file its client reads by a signed address is fetched at once', async () => {
+    await submit('job-signed-1', { output_file: 'out-signed-1' }, [])
+    answers.set('GET /m/v1/files/out-signed-1/url', { url: 'https://storage.example/out?signature=a' })
+    answers.set('GET /m/v1/files/out-signed-1/content', `${JSON.stringify(output(1_000, 100))}\n`)
+    await ask('GET', '/mistral/v1/batch/jobs/job-signed-1')
+    await ask('GET', '/mistral/v1/files/out-signed-1/url')
+    await stack.usageOf(client, 3)
+    // A job of which nothing was read is left to its client for a while.
+    await fetchAll(300)
+    const summary = await stack.usage(client)
+    expect(summary).toMatchObject({ requests: 3, input_tokens: 1_000, output_tokens: 100 })
+    expect(summary.cost_usd).toBeCloseTo(half(1_000, 100), 12)
+    await expectSound()
+  })
 })
