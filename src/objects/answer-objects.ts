@@ -18,6 +18,7 @@ const OBJECT = {
   job_id: 'value',
   status: 'value',
   processing_status: 'value',
+  task_status: 'value',
   state: 'value',
   done: 'value',
 } as const
@@ -149,10 +150,11 @@ export class AnswerReader {
 
 function namesOf(kind: ObjectKind, document: JsonObject): readonly ObjectName[] {
   const file = member(document, 'file')
-  const ids = [document.id, document.request_id, document.job_id].flatMap((text) => textIn(text) ?? [])
-  const names: ObjectName[] = ids.filter((id) => !id.includes('/')).map((id) => ({ kind, id }))
+  // Beside it the id of a request is the client's to choose, too (Z.ai).
+  const id = textIn(document.id) ?? textIn(document.request_id) ?? textIn(document.job_id)
+  const names: ObjectName[] = id === null || id.includes('/') ? [] : [{ kind, id }]
   // Google's objects are called by their names. Elsewhere a name is the client's to choose, another object's too.
-  const called = ids.length > 0 ? [document.id] : [document.name, member(document, 'metadata')?.name]
+  const called = id !== null ? [document.id] : [document.name, member(document, 'metadata')?.name]
   for (const text of [...called, document.invocationArn, document.jobArn])
     names.push(...namesIn(textIn(text) ?? ''))
   const thread = textIn(document.thread_id)

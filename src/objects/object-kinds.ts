@@ -37,6 +37,7 @@ export function statusOf(document: JsonObject): string {
   const written =
     textIn(document.processing_status) ??
     textIn(document.status) ??
+    textIn(document.task_status) ??
     textIn(member(document, 'metadata')?.state) ??
     textIn(document.state) ??
     ''
@@ -44,7 +45,7 @@ export function statusOf(document: JsonObject): string {
 }
 
 const ENDED =
-  /(?:^|_)(?:completed|complete|failed|expired|cancelled|canceled|succeeded|success|done|ended|incomplete|timeout_exceeded|error)$/
+  /(?:^|_)(?:completed|complete|fail|failed|expired|cancelled|canceled|succeeded|success|done|ended|incomplete|timeout_exceeded|error)$/
 
 /** Tells whether a job of this status runs no more. */
 export function hasEnded(status: string): boolean {
@@ -53,7 +54,7 @@ export function hasEnded(status: string): boolean {
 
 /** Tells whether a job of this status has used nothing that is billed. */
 export function hasFailed(status: string): boolean {
-  return /(?:^|_)failed$/.test(status)
+  return /(?:^|_)fail(?:ed)?$/.test(status)
 }
 
 /** Tells whether what was made runs on, by its status. */

@@ -68,16 +68,6 @@ export const moonshotAi: HostedProvider = {
   endpoints: [],
 }
 
-/** Z.ai itself. */
-export const zai: HostedProvider = {
-  hosts: ['api.z.ai', 'open.bigmodel.cn'],
-  credential: BEARER,
-  catalog: listedAs('zai'),
-  apis: ['openai', 'anthropic'],
-  openAi: USAGE_IF_ASKED,
-  endpoints: [],
-}
-
 /** GPUStack. */
 export const gpuStack: OwnServer = {
   hosts: [],

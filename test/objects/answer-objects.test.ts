@@ -17,6 +17,8 @@ test.each([
     { id: 'upload_1', file: { id: 'file-1', name: 'files/file-2' } },
     ['upload upload_1', 'file file-1'],
   ],
+  // Z.ai's, to which its client may give an id of the request.
+  ['async_completion', { id: '8353', request_id: 'of-others' }, ['async_completion 8353']],
 ] as const)('a %s that its client named like another object claims only itself', (kind, document, names) => {
   expect(namesIn(kind, JSON.stringify(document))).toEqual(names)
 })

@@ -69,13 +69,19 @@ export const FETCHED_KINDS: readonly string[] = Object.keys(REPORTED_BELOW)
 const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
 /** Their results are in a file, or in an answer that is asked for them. */
 const MISTRAL_BATCHES = /\/batch\/jobs\/*$/i
-const VIDEOS = /\/videos(?:\/.*)?$/i
+
+/** What is fetched elsewhere than below the path that it was submitted to: by that path, and the place. */
+const FETCHED_AT: readonly (readonly [submitted: RegExp, place: string])[] = [
+  [GOOGLE_MODEL, '$1/batches'],
+  [/\/videos(?:\/.*)?$/i, '/videos'],
+  // Z.ai's queue, which has all results at one place.
+  [/(\/paas\/v\d+)\/async\/.*$/i, '$1/async-result'],
+]
 
 /** Where a job is fetched, by the path of the call that submitted it. */
 function pathOfJob({ path, id }: KeptJob): string {
-  const submitted = path.replace(/\/+$/, '')
-  const google = GOOGLE_MODEL.exec(submitted)?.[1]
-  const collection = google === undefined ? submitted.replace(VIDEOS, '/videos') : `${google}/batches`
+  let collection = path.replace(/\/+$/, '')
+  for (const [submitted, place] of FETCHED_AT) collection = collection.replace(submitted, place)
   return `${collection}/${encodeURIComponent(id)}`
 }
 

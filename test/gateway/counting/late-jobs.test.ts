@@ -42,6 +42,7 @@ beforeAll(async () => {
   - { name: mistral, url: '${upstream.url}/m', provider: mistral, path_prefix: /mistral }
   - { name: google, url: '${upstream.url}/g', provider: gemini, path_prefix: /google }
   - { name: claude, url: '${upstream.url}/c', provider: anthropic, path_prefix: /claude }
+  - { name: zai, url: '${upstream.url}/z', provider: zai, path_prefix: /zai }
   - { name: router, url: '${upstream.url}/r', provider: openrouter, path_prefix: /router, trust_reported_cost: true }
 default_upstream: openai
 `,
@@ -284,6 +285,16 @@ test('fine-tuning and runs of evals are their submitters’ when they are fetche
   await expectSound()
 })
 
+const ZAI_QUEUE = '/api/paas/v4/async/chat/completions'
+
+/** Puts a chat into Z.ai's queue, where it ends so. */
+async function queueAtZai(id: string, ended: object): Promise<void> {
+  const task = { id, request_id: `of-${id}`, model: 'glm-4.6' }
+  answers.set(`POST /z${ZAI_QUEUE}`, { ...task, task_status: 'PROCESSING' })
+  answers.set(`GET /z/api/paas/v4/async-result/${id}`, { ...task, ...ended })
+  await ask('POST', `/zai${ZAI_QUEUE}`, { model: 'glm-4.6', messages: [] })
+}
+
 test('jobs of all these kinds that no client fetches are fetched by a worker, their files too', async () => {
   const result = {
     response: {
@@ -328,8 +339,14 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   await ask('POST', '/google/v1beta/models/gemini-2.5-flash:batchGenerateContent', {})
   await ask('POST', '/v1/fine_tuning/jobs', {})
   await ask('POST', '/v1/batches', {})
-  await stack.usageOf(client, 4)
-  expect(await unpriced()).toBe(4)
+  await queueAtZai('8353992720000001', {
+    task_status: 'SUCCESS',
+    choices: [{ finish_reason: 'stop', message: { content: 'Yes.' } }],
+    usage: { prompt_tokens: 300, completion_tokens: 20, total_tokens: 320 },
+  })
+  await queueAtZai('8353992720000002', { task_status: 'FAIL' })
+  await stack.usageOf(client, 6)
+  expect(await unpriced()).toBe(6)
 
   const { pool } = stack
   const config = loadJobFetchConfig(stack.env)
@@ -347,11 +364,11 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   } finally {
     await fetcher.close()
   }
-  expect(await stack.usage(client)).toMatchObject({ requests: 4, input_tokens: 16, output_tokens: 13 })
+  expect(await stack.usage(client)).toMatchObject({ requests: 6, input_tokens: 316, output_tokens: 33 })
   const { rows } = await pool.query(
     'select sum(trained_tokens)::int as trained, sum(settlements)::int as settlements from tallygate.daily_usage where client_id = $1',
     [client.id],
   )
-  expect(rows).toEqual([{ trained: 7, settlements: 3 }])
+  expect(rows).toEqual([{ trained: 7, settlements: 4 }])
   await expectSound()
 })

@@ -356,4 +356,32 @@ export const OTHERS: readonly CostlyEndpoint[] = [
       truth,
     }),
   ),
+  {
+    name: 'Z.ai chat from its queue, fetched twice',
+    provider: 'zai',
+    calls: [
+      {
+        method: 'POST',
+        path: '/api/paas/v4/async/chat/completions',
+        body: { model: 'glm-4.6', messages: [{ role: 'user', content: 'Tell me.' }] },
+        answer: { id: 'task-68d7a10123', model: 'glm-4.6', task_status: 'PROCESSING' },
+      },
+      ...['PROCESSING', 'SUCCESS', 'SUCCESS'].map((task_status) => ({
+        method: 'GET' as const,
+        path: '/api/paas/v4/async-result/task-68d7a10123',
+        answer: {
+          id: 'task-68d7a10123',
+          model: 'glm-4.6',
+          task_status,
+          ...(task_status === 'PROCESSING'
+            ? {}
+            : {
+                choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: 'Yes.' } }],
+                usage: { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 },
+              }),
+        },
+      })),
+    ],
+    truth: { usd: '0.6' }, // 1 M x 0.6 / M, once
+  },
 ]
