@@ -40,6 +40,8 @@ export interface Observation {
   readonly largestPrompt?: number | null | undefined
   /** Units that the upstream did not report: the length of the sound that was sent. */
   readonly hasEstimatedUnits?: true | undefined
+  /** The bytes, at least, of the text that sound was written down as; absent: not known. */
+  readonly writtenBytes?: number | undefined
   /** The uses that it reports of jobs, where that is not one job by one model: each by its `responseId`. */
   readonly jobs?: readonly JobObservation[]
 }

@@ -171,14 +171,15 @@ export class ObservedAnswer implements Estimates {
     if (!isServed || usageSource !== 'none' || units.audioMs !== null) return observed
     const audioMs = this.#context.soundMs?.() ?? null
     if (audioMs === null) return observed
-    const longest = Math.max(audioMs, this.#spokenMs())
+    const longest = Math.max(audioMs, this.#spokenMs(observed))
     return { ...observed, units: { ...units, audioMs: longest }, hasEstimatedUnits: true }
   }
 
   /** How long speaking the text of the answer takes at least: a file may say that it is shorter than it is. */
-  #spokenMs(): number {
+  #spokenMs({ writtenBytes = 0 }: Observation): number {
     const isText = this.#contentType.startsWith('text/') && !this.#contentType.includes('event-stream')
-    return isText ? Math.floor((this.#bytes * 1_000) / MOST_BYTES_SPOKEN_A_SECOND) : 0
+    const bytes = isText ? this.#bytes : writtenBytes
+    return Math.floor((bytes * 1_000) / MOST_BYTES_SPOKEN_A_SECOND)
   }
 
   /** Estimates of what the answer did not report; `null`: none are made of answers of this endpoint. */

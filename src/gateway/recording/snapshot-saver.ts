@@ -148,8 +148,8 @@ interface SnapshotAttempt extends Pick<OpenCall, 'upstream' | 'provider' | 'path
 }
 
 /** A new field does not compile until it is restored, or is listed here: what only a whole answer reports. */
-/** Of a call that goes on, neither is known. */
-type Restored = Required<Omit<Observation, 'jobs' | 'hasEstimatedUnits'>>
+/** Of a call that goes on, none is known. */
+type Restored = Required<Omit<Observation, 'jobs' | 'hasEstimatedUnits' | 'writtenBytes'>>
 
 /** What was observed of a call so far, as text for the journal's open row. */
 export function encodeUsageSnapshot({

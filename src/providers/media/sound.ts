@@ -75,7 +75,9 @@ function numberIn(header: unknown): number | null {
   return typeof header === 'string' && /^\d{1,13}$/.test(header) ? Number(header) : null
 }
 
-const FIELDS: Fields = { model: 'value', usage: 'usage', error: 'value', duration: 'value' }
+const FIELDS: Fields = { model: 'value', usage: 'usage', error: 'value', duration: 'value', text: 'text' }
+/** A longer text is not kept. */
+const MAX_TEXT_BYTES = 65_536
 const PREFILTER = ['usage', 'error']
 
 /**
@@ -93,6 +95,7 @@ export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
     readUnits: (document) => ({ audioMs: audioMsOf(document) }),
     readCost: overrides.readCost,
   }
+  const read = lastUsage(rules)
   return jsonDialect({
     name: 'openai.audio-transcriptions',
     medium: 'recordings',
@@ -100,10 +103,18 @@ export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
     countsTokens: false,
     fields: FIELDS,
     prefilter: PREFILTER,
-    read: lastUsage(rules),
+    read(document, raw) {
+      const update = read(document, raw)
+      const isReported = update?.usage || update?.units
+      return isReported ? update : { ...update, writtenBytes: bytesOf(document.text) }
+    },
     modelInPath: deploymentIn,
     textOf: transcript,
   })
+}
+
+function bytesOf(text: unknown): number | null {
+  return text === true ? MAX_TEXT_BYTES : typeof text === 'string' ? Buffer.byteLength(text) : null
 }
 
 function audioMsOf(document: JsonObject): number | null {

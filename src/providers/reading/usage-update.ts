@@ -21,6 +21,8 @@ export interface UsageUpdate {
   readonly madeAtMs?: number | null
   /** Its usage is the sum over requests, whose prompts' lengths it does not say. */
   readonly isSum?: boolean
+  /** As in {@link Observation}. */
+  readonly writtenBytes?: number | null
 }
 
 /**
@@ -47,6 +49,7 @@ export function createUpdateAccumulator(
   let reportedCostPico: bigint | null = null
   let madeAtMs: number | null = null
   let isSum = false
+  let writtenBytes: number | null = null
 
   return {
     wantsEvery: false,
@@ -63,6 +66,7 @@ export function createUpdateAccumulator(
       reportedCostPico = update?.reportedCostPico ?? reportedCostPico
       madeAtMs = update?.madeAtMs ?? madeAtMs
       isSum ||= update?.isSum === true
+      writtenBytes = update?.writtenBytes ?? writtenBytes
       if (update?.units) {
         units = { ...units, ...update.units }
         areUnitsReported = true
@@ -90,6 +94,7 @@ export function createUpdateAccumulator(
         reportedCostPico,
         ...(madeAtMs === null ? {} : { madeAtMs }),
         ...(isSum ? { largestPrompt: null } : {}),
+        ...(writtenBytes === null ? {} : { writtenBytes }),
       }),
   }
 }

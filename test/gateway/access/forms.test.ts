@@ -140,6 +140,22 @@ test.each([
   ])
 })
 
+const WORDS = 'é'.repeat(2 * 64)
+
+test.each([
+  ['as they are', JSON.stringify({ text: WORDS, x_groq: { id: 'req_1' } })],
+  ['as escapes', `{"text":"${'\\u00e9'.repeat(2 * 64)}","segments":[{"text":"${WORDS}"}]}`],
+])('a file that says less than its words take to speak is not cheaper where JSON has them, %s', async (_, body) => {
+  openai.answer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+  })
+  await send(form(model('whisper-1'), file(wavOf(1))), '/alone/v1/audio/transcriptions')
+  await stack.usageOf(client, 1)
+  expect(await stack.calls(client)).toMatchObject([
+    { usage_source: 'estimated', audio_ms: '4000', cost_pico: FOUR_SECONDS_OF_WHISPER_1 },
+  ])
+})
+
 test('the model in a form says where the call goes', async () => {
   await send(form(model('whisper-large-v3'), FILE))
   expect([openai.requests.length, groq.requests.length]).toEqual([0, 1])
