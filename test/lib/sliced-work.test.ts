@@ -74,12 +74,19 @@ test.each([
   ['keys with escapes', START, ',"\\u0061":1', '}'],
   ['models', START, ',"model":"a"', '}'],
   ['keys in the stream options', `${START},"stream":true,"stream_options":{"x":1`, ',"a":1', '}}'],
+  ['an array in settings', `${START},"options":{"a":[`, '[],', '[]],"num_predict":5,"n":3}}'],
+  ['settings', `${START},"max_tokens":1`, ',"options":{"a":1,"n":3}', '}'],
   ['stream options', START, ',"stream_options":{"a":1,"b":2}', '}'],
 ])(`${MEGABYTES} MB of %s are scanned without taking the event loop for long, and as in one piece`, async (_, ...parts) => {
   const body = bodyOf(...parts)
   const [scan, longest] = await scanned(body)
   expect(longest).toBeLessThan(MAX_SLICE_MS * busyness())
-  expect(scan).toEqual(scanRequestBody(body))
+  const whole = scanRequestBody(body)
+  expect(scan).toEqual(whole)
+  expect([scan?.asked.countOf('n'), scan?.asked.isUnsure]).toEqual([
+    whole.asked.countOf('n'),
+    whole.asked.isUnsure,
+  ])
 })
 
 test('a model behind more keys than a body may have is not taken for the one that stands first', () => {

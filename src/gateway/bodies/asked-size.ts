@@ -6,9 +6,11 @@ const QUOTE = 0x22
 const OPEN_BRACE = 0x7b
 const OPEN_BRACKET = 0x5b
 
-/** Longer settings are not looked into: a schema of the answer may stand among them. */
+/** Longer settings are looked into apart, in slices: a schema of the answer may stand among them. */
 const MAX_SETTINGS_BYTES = 64 * 1024
 const MAX_SETTINGS = 1_000
+/** Longer tiers are none. */
+const MAX_TIER_BYTES = 64 * 1024
 /** No request says it in more places. */
 const MAX_TIERS = 16
 /** No number of tokens is longer. */
@@ -168,6 +170,10 @@ export class AskedSize {
   otherMaxTokens = UNSAID
   /** How many answers what has not come yet of a form may ask for; 0: it is known what it asks. */
   mayAsk = 0
+  /** Settings of which not all is read: yet, or at all. */
+  #unread = 0
+  /** Long ones, whose reading goes on; `null`: none. */
+  #long: { readonly walk: ObjectWalk; readonly end: number; at: number }[] | null = null
   /** By folded names of `ANSWER_COUNTS`; `null`: none of them is there. */
   #counts: Map<string, number> | null = null
   /** How it is to be served, and where, wherever it says that, as written; `null`: it does not. */
@@ -189,6 +195,11 @@ export class AskedSize {
     for (const name of this.#counts?.keys() ?? [])
       if (NUMBERS.has(name)) largest = Math.max(largest, this.countOf(name))
     return largest
+  }
+
+  /** Settings could not be read, or not all of them: they may ask for any number of answers. */
+  get isUnsure(): boolean {
+    return this.#unread > 0
   }
 
   /** What the request says under a name of `ANSWER_COUNTS`: a number, or how many elements an array has; 0: nothing. */
@@ -264,8 +275,27 @@ export class AskedSize {
     }
   }
 
+  /**
+   * Reads on in long settings.
+   *
+   * @param byteCount how far at most.
+   * @returns whether there is more to read.
+   */
+  readOn(body: Buffer, byteCount: number): boolean {
+    const long = this.#long
+    const settings = long?.[0]
+    if (long === null || settings === undefined) return false
+    settings.at = Math.min(settings.at + byteCount, settings.end)
+    settings.walk.advance(body.subarray(0, settings.at))
+    if (settings.at === settings.end || settings.walk.isMalformed) {
+      this.#endSettings(settings.walk, body.subarray(0, settings.end))
+      long.shift()
+    }
+    return long.length > 0
+  }
+
   #takeSettings(body: Buffer, start: number, end: number, areExact: boolean): void {
-    if (body[start] !== OPEN_BRACE || end - start > MAX_SETTINGS_BYTES) return
+    if (body[start] !== OPEN_BRACE) return
     const walk = new ObjectWalk(start, MAX_SETTINGS, (keyStart, keyEnd, valueStart, valueEnd) => {
       const key = memberKey(body, keyStart, keyEnd)
       const name = foldName(key)
@@ -275,11 +305,25 @@ export class AskedSize {
       if (areExact && SETTINGS.has(key)) this.settingsMaxTokens = largerBound(this.settingsMaxTokens, size)
       else this.otherMaxTokens = largerBound(this.otherMaxTokens, size)
     })
-    walk.advance(body.subarray(0, end))
+    this.#unread += 1
+    if (end - start > MAX_SETTINGS_BYTES) {
+      this.#long ??= []
+      this.#long.push({ walk, end, at: start })
+      return
+    }
+    const settings = body.subarray(0, end)
+    walk.advance(settings)
+    this.#endSettings(walk, settings)
+  }
+
+  /** Settings that servers could read otherwise, or too many, may say more. */
+  #endSettings(walk: ObjectWalk, settings: Buffer): void {
+    if (walk.isWhole(settings)) this.#unread -= 1
+    else this.settingsMaxTokens = UNBOUND
   }
 
   #takeTier(body: Buffer, start: number, end: number): void {
-    if (body[start] === OPEN_BRACE && end - start <= MAX_SETTINGS_BYTES) {
+    if (body[start] === OPEN_BRACE && end - start <= MAX_TIER_BYTES) {
       const walk = new ObjectWalk(start, MAX_TIERS, (_keyStart, _keyEnd, from, to) =>
         this.#addTier(body, from, to),
       )

@@ -28,6 +28,7 @@ type Findings = { -readonly [K in keyof RequestScan]: RequestScan[K] }
 export function scanRequestBody(body: Buffer, wanted: Wanted = null): RequestScan {
   const scan = new BodyScan(body, wanted)
   scan.advance(body)
+  while (scan.readOn(body.length));
   return scan.end()
 }
 
@@ -57,9 +58,11 @@ export function scanInSlices(
       return true
     }
     do {
-      end = Math.min(end + WINDOW_BYTES, body.length)
-      scan.advance(body.subarray(0, end))
-      if (scan.isMalformed || end === body.length) {
+      const isPassed = scan.isMalformed || end === body.length
+      if (!isPassed) {
+        end = Math.min(end + WINDOW_BYTES, body.length)
+        scan.advance(body.subarray(0, end))
+      } else if (!scan.readOn(WINDOW_BYTES)) {
         done(scan.end())
         return true
       }
@@ -120,6 +123,11 @@ class BodyScan {
   /** @param window the first bytes of the body, or all of them. */
   advance(window: Buffer): void {
     this.#walk.advance(window)
+  }
+
+  /** Reads on, behind the last byte, in what was too long to be read as it passed. Gives whether there is more. */
+  readOn(byteCount: number): boolean {
+    return this.#found.asked.readOn(this.#body, byteCount)
   }
 
   end(): RequestScan {

@@ -117,7 +117,8 @@ function bytesReadAgain(dialect: Dialect | null, asked: AskedSize): number {
 /** How many answers the request asks for: as many to each of its prompts. */
 function answersAsked({ answers }: Dialect, asked: AskedSize): number {
   if (answers === undefined) return 1
-  let toEach = answers.numbers === undefined ? 1 : Math.max(1, asked.mayAsk)
+  const mayAsk = asked.isUnsure ? MAX_ANSWERS : asked.mayAsk
+  let toEach = answers.numbers === undefined ? 1 : Math.max(1, mayAsk)
   let prompts = 0
   for (const name of answers.numbers ?? []) toEach = Math.max(toEach, asked.countOf(name))
   for (const name of answers.arrays ?? []) prompts += asked.countOf(name)

@@ -247,6 +247,31 @@ describe('what a call may generate', () => {
       : { model, max_tokens: OUT, messages: [], ...rest }
   }
 
+  const schema = (bytes: number) => `"responseSchema":{"description":"${'a b '.repeat(bytes / 4)}"}`
+  const beforeIt: [name: string, before: string][] = [
+    ['behind a schema of 70 kB', schema(70_000)],
+    ['behind a schema of 300 kB', schema(300_000)],
+    ['in the second of two long ones', `${schema(70_000)}},"generation_config":{${schema(70_000)}`],
+    ['behind a thousand others', Array.from({ length: 1_001 }, (_, at) => `"a${at}":0`).join(',')],
+    ['behind a comma too many', '"a":1,'],
+  ]
+
+  test.each(
+    beforeIt,
+  )('of Gemini it is at least all candidates, where settings ask for eight %s', (_name, before) => {
+    const body = `{"contents":[],"generationConfig":{"maxOutputTokens":4000,${before},"candidateCount":8}}`
+    const path = '/v1beta/models/gemini-2.5-flash:generateContent'
+    expect(estimate({ provider: 'gemini', path, body }).tokens).toBeGreaterThanOrEqual(
+      8 * 4_000 + before.length / 2,
+    )
+  })
+
+  test('a long schema of the answer makes it no more', () => {
+    const body = `{"contents":[],"generationConfig":{"maxOutputTokens":4000,${schema(70_000)}}}`
+    const path = '/v1beta/models/gemini-2.5-flash:generateContent'
+    expect(estimate({ provider: 'gemini', path, body }).tokens).toBeLessThan(4_000 + body.length)
+  })
+
   /** What so many tokens of output cost at a tier, against the usual one. */
   test.each<[string, Asking, factor: number]>([
     ['priority', { path: CHAT, body: asking('gpt-4o', { service_tier: 'priority' }) }, 1.7],
