@@ -13,6 +13,8 @@ import { allowMethods } from './allow-methods.ts'
 /** Bodies of people are small. */
 const BODY_LIMIT_BYTES = 64 * 1024
 const REQUEST_TIMEOUT_MS = 30_000
+/** Names are in paths, some of their characters as three or more. */
+const LONGEST_PARAMETER = 4_096
 
 /**
  * A listener beside the one of calls, not yet listening: it answers JSON, and tells browsers to do nothing else with it.
@@ -30,6 +32,7 @@ export function openListener(
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
     forceCloseConnections: 'idle' as const,
     ...(tls === null ? { http } : { https: { ...http, ...tls } }),
     clientErrorHandler: answerClientError,

@@ -283,6 +283,19 @@ test('a client is disabled by its id or by its name', async () => {
   })
 })
 
+test.each([
+  ['a', 128],
+  ['🙂', 128],
+  // Such a character stays three in the path that is matched.
+  ['/', 128],
+])('a client is found by a name that is as long as may be: %s, %d times', async (character, times) => {
+  const { name } = await makeClient(character.repeat(times))
+  expect(await operator.ask(post(`/clients/${encodeURIComponent(name)}/disable`))).toMatchObject({
+    status: 200,
+    document: { name, disabled: true },
+  })
+})
+
 test('a key that is revoked cannot be rotated', async () => {
   await makeClient('over')
   const { id } = await makeKey({ client: 'over' })
