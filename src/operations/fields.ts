@@ -91,6 +91,8 @@ export function modelNameField(description: string) {
 
 /** The most digits that an amount has before and behind its point. */
 const USD_DIGITS = { whole: 15, fraction: 12 }
+const NOT_ZERO = '(?!0+(?:\\.0+)?$)'
+const FRACTION = `(?:\\.([0-9]{1,${USD_DIGITS.fraction}}))?`
 
 /**
  * An amount of US dollars, not zero, in integer pico-USD.
@@ -98,24 +100,46 @@ const USD_DIGITS = { whole: 15, fraction: 12 }
  * @param digits The most before its point.
  */
 export function usdField(description: string, digits = USD_DIGITS.whole) {
-  const rule = 'must be US dollars other than 0, such as -12.50, to 12 places at most'
-  const form = new RegExp(
-    `^(-?)(?!0+(?:\\.0+)?$)([0-9]{1,${digits}})(?:\\.([0-9]{1,${USD_DIGITS.fraction}}))?$`,
-  )
   const most = 10 ** digits - 1
+  return usdIn(description, {
+    rule: 'must be US dollars other than 0, such as -12.50, to 12 places at most',
+    form: new RegExp(`^-?${NOT_ZERO}([0-9]{1,${digits}})${FRACTION}$`),
+    numbers: { minimum: -most, maximum: most, not: { const: 0 } },
+  })
+}
+
+/** What may be spent, in integer pico-USD. */
+export function budgetField(description: string) {
+  return usdIn(description, {
+    rule: 'must be US dollars above 0 and up to 1000000000, such as 12.50, to 12 places at most',
+    form: new RegExp(`^${NOT_ZERO}([0-9]{1,9}|1000000000(?!\\.0*[1-9]))${FRACTION}$`),
+    numbers: { exclusiveMinimum: 0, maximum: 1e9 },
+  })
+}
+
+interface UsdTerms {
+  readonly rule: string
+  /** Its groups are what is before the point, and what is behind it. */
+  readonly form: RegExp
+  /** The same of numbers, as a schema. */
+  readonly numbers: Readonly<Record<string, unknown>>
+}
+
+function usdIn(description: string, { rule, form, numbers }: UsdTerms) {
   return z
     .union([z.string(), z.number()], rule)
     .transform((written, context) => {
-      const [, sign, whole, fraction = ''] = form.exec(plainly(written)) ?? []
+      const text = plainly(written)
+      const [, whole, fraction = ''] = form.exec(text) ?? []
       const pico = whole === undefined ? null : BigInt(whole + fraction.padEnd(USD_DIGITS.fraction, '0'))
-      if (pico !== null) return sign === '-' ? -pico : pico
+      if (pico !== null) return text.startsWith('-') ? -pico : pico
       context.addIssue({ code: 'custom', message: rule })
       return z.NEVER
     })
     .meta({
       anyOf: [
         { type: 'string', pattern: form.source },
-        { type: 'number', minimum: -most, maximum: most, multipleOf: 1e-12, not: { const: 0 } },
+        { type: 'number', multipleOf: 1e-12, ...numbers },
       ],
       description,
       [VALUE]: 'usd',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { formsOf } from '../../src/operations/read-input.ts'
-import { OPERATIONS } from '../../src/operator/chapters.ts'
+import { CLIENT_OPERATIONS, OPERATIONS } from '../../src/operator/chapters.ts'
 
 /** Texts that some field refuses and another one takes. */
 const TEXTS = [
@@ -18,7 +18,18 @@ const TEXTS = [
   ],
   ...['a\nb', 'a\0', 'a\u{202e}b', 'a\u{85}', '\u{feff}', 'g*t', 'gpt-*', '*', '**', 'ü'],
   ...['0', '0s', '00', '1', '90d', '99999d', '100000d', '1000000h', '9w', '1y', '-1', '007'],
-  ...['12.50', '-12.50', '0.0', '-0', '1000000000', '999999999999999.000000000001', '1.', '.5', '1e3'],
+  ...[
+    '12.50',
+    '-12.50',
+    '0.0',
+    '-0',
+    '1000000000',
+    '1000000000.000000000001',
+    '999999999999999.000000000001',
+    '1.',
+    '.5',
+    '1e3',
+  ],
   ...['2026-12-01', '2026-12-01T18:00Z', '2026-12-01 18:00', '2026-02-30', 'total', 'client', 'http://a'],
   ...[
     'https://a.example/b?c',
@@ -33,7 +44,7 @@ const TEXTS = [
 /** The calendar, `URL`, and the kind of the limit say more of these than a schema can. */
 const MORE_THAN_FORM = /^(date|url|limit|to|budget|rpm|tpm|concurrent)$/
 
-const FIELDS = OPERATIONS.flatMap(({ name: operation, http, input }) =>
+const FIELDS = [...OPERATIONS, ...CLIENT_OPERATIONS].flatMap(({ name: operation, http, input }) =>
   'path' in http
     ? formsOf(input).flatMap((form) => {
         if (http.without?.includes(form.name) === true) return []

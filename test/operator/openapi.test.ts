@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { buildPortal } from '../../src/gateway/portal/portal.ts'
 import { models } from '../../src/gateway/routes/models.ts'
 import { usage } from '../../src/gateway/routes/usage.ts'
+import { errorBody } from '../../src/http/error-shape.ts'
 import { CALL_ERROR_NAMES, ERRORS } from '../../src/http/errors.ts'
 import { health } from '../../src/http/listener.ts'
 import { buildOpenApi } from '../../src/operator/openapi/document.ts'
@@ -289,4 +290,11 @@ test('refusals are what the document says', async () => {
   )
   check('/admin/v1/clients', 'get', '401', (await app.inject('/admin/v1/clients')).json())
   check('/admin/v1/keys', 'get', '404', (await ask('/admin/v1/keys?client=nobody')).document)
+  // In the shape of the library that sends the key, also where the gateway answers itself.
+  for (const path of ['/v1/usage', '/v1/usage/calls/{id}'])
+    for (const shape of ['openai', 'anthropic', 'google'] as const) {
+      check(path, 'get', '401', errorBody(shape, 'invalid_api_key'))
+      check(path, 'get', '403', errorBody(shape, 'key_inactive'))
+      check(path, 'get', '503', errorBody(shape, 'storage_unavailable'))
+    }
 })

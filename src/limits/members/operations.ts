@@ -11,12 +11,11 @@ import {
   shownText,
   shownTextOrNull,
 } from '../../operations/answers.ts'
-import { LIST_PART, textField } from '../../operations/fields.ts'
+import { budgetField, LIST_PART, textField } from '../../operations/fields.ts'
 import { FOR_THE_PAGE, operation, Part } from '../../operations/operation.ts'
 import type { AskingMember, ClientPorts } from '../../operations/ports.ts'
 import { badCursor, invalid, notFound } from '../../operations/refuse.ts'
 import { budgetPeriodOf } from '../limit.ts'
-import { amountField, readAmount } from '../operations/limit-terms.ts'
 import { setLimits } from '../table/change-limits.ts'
 import {
   findGroupBudget,
@@ -83,12 +82,11 @@ export const setMemberBudget = operation({
   summary: 'Sets what calls of a member may cost a calendar month, within what the group allows.',
   role: 'owner',
   http: { method: 'PUT', path: '/members/{id}/budget', id: 'setMemberBudget', body: 'MemberBudget' },
-  input: { id: MEMBER_ID, budget_usd: amountField('US dollars.') },
+  input: { id: MEMBER_ID, budget_usd: budgetField('US dollars.') },
   answer: SHOWN_MEMBER,
   gives: 'The member.',
   errors: ['not_found', 'conflict'],
-  async run(ports: ClientPorts, { id, budget_usd: budget }, who) {
-    const amount = readAmount('budget', 'budget_usd', budget)
+  async run(ports: ClientPorts, { id, budget_usd: amount }, who) {
     const { group, policy } = await holdOwner(ports)
     await getMember(ports, group.id, id)
     const bounds = [policy.memberBudgetPico, await findGroupBudget(ports.pool, group.id)]

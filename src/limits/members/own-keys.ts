@@ -4,11 +4,10 @@ import { isWithinModels } from '../../domain/member-policy.ts'
 import { lockKeyVersion } from '../../keys/key-version.ts'
 import { createClientKey, revokeKey } from '../../keys/keys.ts'
 import { KEY_ID, MADE_KEY, SHOWN_KEY } from '../../keys/operations/keys.ts'
-import { durationField, modelField, nameField } from '../../operations/fields.ts'
+import { budgetField, durationField, modelField, nameField } from '../../operations/fields.ts'
 import { FOR_THE_PAGE, renderedOperation } from '../../operations/operation.ts'
 import type { AskingMember, ClientPorts } from '../../operations/ports.ts'
 import { conflict, invalid, notFound } from '../../operations/refuse.ts'
-import { amountField, readAmount } from '../operations/limit-terms.ts'
 import { setLimits } from '../table/change-limits.ts'
 import { takeLimitVersion } from '../table/limit-rows.ts'
 import { rotateLimitedKey } from '../table/rotate-limited-key.ts'
@@ -41,16 +40,15 @@ export const createOwnKey = renderedOperation({
       .max(1_000, 'must be at most 1,000 names')
       .describe('The models that the key may use. Without it: all that the group allows.')
       .optional(),
-    budget_usd: amountField(
+    budget_usd: budgetField(
       'US dollars that calls with the key may cost a month. Without it: no such limit.',
     ).optional(),
   },
   answer: MADE_KEY,
   gives: 'The key, shown this once.',
   errors: ['conflict'],
-  async run(ports: MemberPorts, { name, models, budget_usd: budget }, who) {
+  async run(ports: MemberPorts, { name, models, budget_usd: amount }, who) {
     const { pool, client } = ports
-    const amount = budget === undefined ? null : readAmount('budget', 'budget_usd', budget)
     const { member, keys } = await holdMember(ports)
     await requirePace(ports)
     const { mostKeys, models: allowed } = member.policy
@@ -62,7 +60,7 @@ export const createOwnKey = renderedOperation({
     const order = { client: client.name, name, models: asked, expiresInSeconds: null, isOfMember: true }
     const made = await createClientKey(pool, order, ports.newKeyPepper())
     if (made === null) throw memberNoMore()
-    if (amount !== null) {
+    if (amount !== undefined) {
       const { scope, order: budgetOrder } = budgetOf(client.id, amount)
       await setLimits(pool, { ...scope, keyId: made.id }, [budgetOrder], who)
     }
