@@ -1,4 +1,5 @@
-import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addDays, type UtcDay, utcDayOf } from '../../src/domain/utc-day.ts'
+import { addNetworks } from '../../src/keys/networks/network-table.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { percentilesOf } from '../stand/figures.ts'
 import { startStand } from '../stand/stand.ts'
@@ -118,12 +119,18 @@ async function fillLists(pool: Postgres, clients: number): Promise<void> {
        generate_series(0, 4) d, unnest(array['budget', 'requests']) reason`,
     [today],
   )
-  await pool.query(
-    `insert into tallygate.key_networks (day, key_id, network, calls)
-     select $1::date - d, id, '10.' || n || '.0.0/24', 3 from tallygate.keys, generate_series(0, 9) d,
-       generate_series(1, 2) n
-     where name = 'key 1'`,
-    [today],
-  )
+  await fillNetworks(pool, today)
   await pool.query('vacuum analyze')
+}
+
+/** A key of each client comes from two networks on ten days, and from a third today where it is one of fifty. */
+async function fillNetworks(pool: Postgres, today: UtcDay): Promise<void> {
+  const { rows } = await pool.query<{ id: string }>(`select id from tallygate.keys where name = 'key 1'`)
+  const countsOf = (day: UtcDay, network: string, keys: typeof rows) =>
+    keys.map(({ id: keyId }) => ({ day, keyId, network, calls: 3 }))
+  for (let ago = 9; ago >= 0; ago -= 1)
+    for (const network of ['10.1.0.0/24', '10.2.0.0/24'])
+      await addNetworks(pool, countsOf(addDays(today, -ago), network, rows))
+  const some = rows.filter((_, at) => at % 50 === 0)
+  await addNetworks(pool, countsOf(today, '10.3.0.0/24', some))
 }

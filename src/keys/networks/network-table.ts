@@ -15,8 +15,9 @@ const KEPT_DAYS = 90
 export async function addNetworks(pool: Postgres, counts: readonly NetworkCount[]): Promise<void> {
   if (counts.length === 0) return
   await pool.query(
-    `insert into ${SCHEMA}.key_networks as n (day, key_id, network, calls)
-     select day, key_id, network, sum(calls) from (
+    `insert into ${SCHEMA}.key_networks as n (day, key_id, network, calls, known)
+     select day, key_id, network, sum(calls), exists (select from ${SCHEMA}.key_networks b
+       where b.key_id = u.key_id and b.network = u.network and b.day < u.day) from (
        select u.day, u.key_id, u.calls, case
          when exists (select from ${SCHEMA}.key_networks k
            where k.day = u.day and k.key_id = u.key_id and k.network = u.network)
@@ -44,7 +45,7 @@ export interface KeyNetwork {
   readonly firstDay: UtcDay
   readonly lastDay: UtcDay
   readonly calls: bigint
-  /** It came from others in the days before, and from this one in none of those that are kept. */
+  /** It came from others in the days before, and from this one in none of those that were kept when it came. */
   readonly isNew: boolean
 }
 
@@ -57,9 +58,11 @@ export interface NetworkScope {
   readonly limit: number
 }
 
-/** Of the days before, in SQL: where the key of `n` was used from, and whether that was its network. */
-const BEFORE = `select from ${SCHEMA}.key_networks b where b.day < $1 and b.key_id = n.key_id`
-const IS_KNOWN = `exists (${BEFORE} and b.network = n.network)`
+/** What is not known to be old may be all the same: an older day may have been added later. */
+const MAY_BE_NEW = 'n.known is not true'
+/** In SQL, of few pairs of a key and a network. With a limit each reads one row, and never becomes a join with all. */
+const BEFORE = `select b.day from ${SCHEMA}.key_networks b where b.day < $1 and b.key_id = n.key_id`
+const IS_NEW = `(${BEFORE} and b.network = n.network limit 1) is null and (${BEFORE} limit 1) is not null`
 
 const OF_CLIENT = `n.key_id in (
   select k.id from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id where c.name = $3)`
@@ -69,6 +72,12 @@ export async function selectNetworks(
   pool: Postgres,
   { fromDay, toDay, client, keyId, onlyNew, limit }: NetworkScope,
 ): Promise<readonly KeyNetwork[]> {
+  const asked = `n.day between $1 and $2 and ($4::text is null or n.key_id = $4)
+    and ${client === null ? '$3::text is null' : OF_CLIENT}`
+  const newPairs = `
+    select n.key_id, n.network from (
+      select distinct n.key_id, n.network from ${SCHEMA}.key_networks n where ${asked} and ${MAY_BE_NEW}) n
+    where ${IS_NEW}`
   const { rows } = await pool.query<{
     client: string
     key_id: string
@@ -83,16 +92,13 @@ export async function selectNetworks(
        n.calls::text as calls, n.is_new
      from (
        select n.key_id, n.network, min(n.day) as first_day, max(n.day) as last_day, sum(n.calls) as calls,
-         ${onlyNew ? 'true' : `not ${IS_KNOWN} and exists (${BEFORE})`} as is_new
-       from ${SCHEMA}.key_networks n
-       where n.day between $1 and $2 and ($4::text is null or n.key_id = $4)
-         and ${client === null ? '$3::text is null' : OF_CLIENT}
-         -- Before they are summed up: few of the rows are new.
-         ${onlyNew ? `and not ${IS_KNOWN}` : ''}
-       group by n.key_id, n.network) n
+         ${onlyNew ? 'true' : `bool_or(${MAY_BE_NEW}) and ${IS_NEW}`} as is_new
+       from ${SCHEMA}.key_networks n ${onlyNew ? `join (${newPairs}) fresh using (key_id, network)` : ''}
+       where ${asked}
+       group by n.key_id, n.network
+       order by is_new desc, calls desc, n.key_id, n.network limit $5) n
      join ${SCHEMA}.keys k on k.id = n.key_id join ${SCHEMA}.clients c on c.id = k.client_id
-     ${onlyNew ? `where exists (${BEFORE})` : ''}
-     order by n.is_new desc, n.calls desc, n.key_id, n.network limit $5`,
+     order by n.is_new desc, n.calls desc, n.key_id, n.network`,
     [fromDay, toDay, client, keyId, limit],
   )
   return rows.map((row) => ({

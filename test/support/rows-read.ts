@@ -1,0 +1,44 @@
+import type { Postgres } from '../../src/store/connection/postgres.ts'
+
+/** What a step of a plan did. */
+interface Step {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly Step[]
+}
+
+export interface DoneStep {
+  /** `null`: it reads none. */
+  readonly table: string | null
+  readonly joins: boolean
+  /** Read or made, those that a filter passed over included. */
+  readonly rows: number
+}
+
+/** The steps in which Postgres carries a statement out. It is carried out. */
+export async function explainRows(
+  pool: Pick<Postgres, 'query'>,
+  statement: string,
+  values: unknown[],
+): Promise<readonly DoneStep[]> {
+  const { rows } = await pool.query<{ 'QUERY PLAN': readonly { readonly Plan: Step }[] }>(
+    `explain (analyze, format json) ${statement}`,
+    values,
+  )
+  return rows.flatMap((row) => row['QUERY PLAN'].flatMap(({ Plan }) => stepsOf(Plan)))
+}
+
+function stepsOf(step: Step): readonly DoneStep[] {
+  const {
+    'Node Type': type,
+    'Relation Name': table = null,
+    'Actual Rows': found,
+    'Actual Loops': loops,
+    'Rows Removed by Filter': removed = 0,
+  } = step
+  const joins = /Join|Nested Loop/.test(type)
+  return [{ table, joins, rows: (found + removed) * loops }, ...(step.Plans ?? []).flatMap(stepsOf)]
+}
