@@ -45,13 +45,13 @@ export type RefusedSum = Readonly<Record<Exclude<RefusedGroup, 'day'>, string | 
   readonly calls: bigint
 }
 
-const EXPRESSIONS: Readonly<Record<RefusedGroup, string>> = {
-  client: 'coalesce(c.name, r.client_id)',
-  reason: 'r.reason',
-  day: 'r.day',
-  key: 'r.key_id',
-  model: 'r.model',
-  limit: 'r.limit_id',
+const COLUMN_OF: Readonly<Record<RefusedGroup, (typeof KEY)[number][0]>> = {
+  client: 'client_id',
+  reason: 'reason',
+  day: 'day',
+  key: 'key_id',
+  model: 'model',
+  limit: 'limit_id',
 }
 
 /**
@@ -67,15 +67,22 @@ export async function selectRefusedCalls(
   clientId: string | null = null,
   most: number | null = null,
 ): Promise<readonly RefusedSum[]> {
-  const selected = REFUSED_GROUPS.map((group) =>
-    groups.includes(group) ? `${EXPRESSIONS[group]} as "${group}"` : `null as "${group}"`,
-  )
-  const grouping = groups.map((group) => EXPRESSIONS[group]).join(', ')
+  const columns = groups.map((group) => COLUMN_OF[group])
+  const shown = REFUSED_GROUPS.map((group) => {
+    if (!groups.includes(group)) return `null as "${group}"`
+    return `${group === 'client' ? 'coalesce(c.name, r.client_id)' : `r.${COLUMN_OF[group]}`} as "${group}"`
+  })
+  const order = ['r.calls desc', ...columns.map((column) => `r.${column}`)].join(', ')
+  const grouping = columns.length === 0 ? '' : `group by ${columns.join(', ')}`
+  // Names are read of the sums that are shown: there may be many more refused calls, and clients.
   const { rows } = await pool.query<Omit<RefusedSum, 'calls'> & { readonly calls: string }>(
-    `select ${selected.join(', ')}, coalesce(sum(r.calls), 0)::text as calls
-     from ${ALL_REFUSALS} r left join ${SCHEMA}.clients c on c.id = r.client_id
-     where r.day between $1 and $2 and ($3::text is null or r.client_id = $3) ${grouping === '' ? '' : `group by ${grouping}`}
-     order by sum(r.calls) desc${grouping === '' ? '' : `, ${grouping}`} limit $4`,
+    `select ${shown.join(', ')}, r.calls::text as calls from (
+       select * from (
+         select ${[...columns, 'coalesce(sum(calls), 0) as calls'].join(', ')} from ${ALL_REFUSALS} r
+         where day between $1 and $2 and ($3::text is null or client_id = $3) ${grouping}) r
+       order by ${order} limit $4) r
+     ${groups.includes('client') ? `left join ${SCHEMA}.clients c on c.id = r.client_id` : ''}
+     order by ${order}`,
     [fromDay, toDay, clientId, most],
   )
   return rows.map((row) => ({ ...row, calls: BigInt(row.calls) }))
