@@ -6,6 +6,7 @@ import { removeLimits, setLimits } from '../../src/limits/table/change-limits.ts
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { addSpending } from '../alerts/budget-usage.ts'
 import { rounds } from '../support/rounds.ts'
+import { explainRows } from '../support/rows-read.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 import { budget, type LimitDatabase, openLimitDatabase, scopeOf } from './limit-database.ts'
@@ -197,6 +198,31 @@ test('the sums are read once for all pages and askers, and again behind the answ
   await spend(clientAt(1), 4n)
   expect(await ask(laterMs + OLDEST_MS)).toEqual(answers([much, little]))
   expect(readings).toMatchObject({ begun: 3, atOnce: 1 })
+})
+
+test('of budgets of a kind that there are none of, no row is read', async () => {
+  const january = Array.from({ length: 31 }, (_, at) => `2026-01-${`${at + 1}`.padStart(2, '0')}`)
+  await addSpending(
+    database.pool,
+    january.flatMap((day) => clients.map((client) => ({ client, day, costPico: 1n }))),
+  )
+  await spend(clientAt(0), 5n)
+  await database.pool.query('vacuum analyze')
+  await setBudget(clientAt(0), 10n)
+  const queries = vi.spyOn(database.pool, 'query')
+  await list(database.pool, nowMs)
+  const asked = queries.mock.calls.map((call) => call as unknown as [string, unknown[]])
+  queries.mockRestore()
+  const [statement = '', values = []] = asked.find(([text]) => text.includes(SPENT_OF_BUDGETS)) ?? []
+  // The plan that would read most: of many budgets and rows it may be the cheapest.
+  const session = await database.pool.connect()
+  await session.query('set enable_nestloop = off; set enable_indexscan = off; set enable_bitmapscan = off')
+  const steps = await explainRows(session, statement, values)
+  await session.query('reset all')
+  session.release()
+  const readings = steps.filter(({ table, rows }) => table === 'daily_usage_202601' && rows > 0)
+  // For the first day that there is, and for budgets of clients.
+  expect(readings).toHaveLength(2)
 })
 
 test('an order that cannot be read again answers until it is too old, and then says why not', async () => {

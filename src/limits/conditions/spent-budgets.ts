@@ -12,9 +12,10 @@ import { MODEL_OF_LIMIT } from '../table/limit-rows.ts'
 const MONTH_OF_DAY = `date_trunc('month', u.day::timestamp)::date`
 const CLOSED_MONTHS = 'array(select month from closed_month)'
 
-/** No days at all where no budget is such, so that no sums are read for none. */
-const closedDays = (such: string) =>
-  `array(select day from closed_day where exists (select from budget b where ${such}))`
+const CLOSED_DAYS = 'array(select day from closed_day)'
+
+/** Known before any row is read: where no budget is such, no sums are read for none. */
+const areAny = (such: string) => `(select exists (select from budget b where ${such}))`
 
 /** Only a budget for all time may have a month that is over: one for a month is looked at while that runs. */
 const IS_CLOSED_MONTH = `b.per = 'total' and u.day = any(${CLOSED_MONTHS})`
@@ -26,12 +27,11 @@ const IS_WHOSE = `coalesce(b.client_id, u.client_id) = u.client_id
 const IN_PERIOD = 'u.day >= b.from_day and (b.to_day is null or u.day <= b.to_day)'
 
 /** An array, so that Postgres looks into the partitions of these days alone. A gateway's clock may be ahead. */
-const openDays = (such: string) => `array(
+const OPEN_DAYS = `array(
   select d.day::date from generate_series(
     greatest((select min(from_day) from budget), (select min(day) from ${SCHEMA}.daily_usage))::timestamp,
     $1::timestamp + interval '1 day', interval '1 day') d (day)
-  where not exists (select from closed_day c where c.day = d.day::date)
-    and exists (select from budget b where ${such}))`
+  where not exists (select from closed_day c where c.day = d.day::date))`
 
 const OWN = 'b.client_id = u.client_id'
 
@@ -46,10 +46,11 @@ select b.id, u.client_id, null as value, case b.per when 'day' then of_day when 
 from budget b join (
   select u.client_id, ${costOf('$1', '$1')} as of_day, ${costOf('$2', '$3')} as of_week, ${costOf('$4', '$5')} as of_month
   from ${SCHEMA}.usage_days_by_client u
-  where u.day = any(${closedDays(IS_COMMON)})
+  where u.day = any(${CLOSED_DAYS})
     and u.day between least($2::date, $4::date) and greatest($3::date, $5::date)
     and u.client_id in (select l.client_id from ${SCHEMA}.limits l where l.kind = 'budget' and l.removed_at is null)
-  group by u.client_id) u on ${OWN} and ${IS_COMMON}`
+  group by u.client_id) u on ${OWN} and ${IS_COMMON}
+where ${areAny(IS_COMMON)}`
 
 /** Apart for clients' own budgets, which are found by client, and for defaults, which are for no key and found by day. */
 function allParts(): string {
@@ -74,23 +75,26 @@ function partsOf({ ofKey, ofModel }: AccountShape, whose: string): readonly stri
     ...(ofModel ? [coversModelInSql('b.model', 'u.model')] : []),
     IN_PERIOD,
   ].join(' and ')
-  const part = (table: string, pico: string, where: string) =>
-    `select b.id, u.client_id, null as value, ${pico} as pico from budget b join ${SCHEMA}.${table} u on ${of} and ${where}`
+  const part = (table: string, pico: string, where: string, kind = such) =>
+    `select b.id, u.client_id, null as value, ${pico} as pico from budget b join ${SCHEMA}.${table} u on ${of} and ${where}
+     where ${areAny(kind)}`
   const fromRows = (where: string) => part('daily_usage', COST_OF_ROW, where)
   if (tables === null) return [fromRows('true')]
-  const fromMonths = part(tables.months, `u.${COST_COLUMN}`, IS_CLOSED_MONTH)
+  const isTotal = ` and b.per = 'total'`
+  const fromMonths = part(tables.months, `u.${COST_COLUMN}`, IS_CLOSED_MONTH, such + isTotal)
   if (tables.days === null) return [fromMonths, fromRows(`not ${IN_CLOSED_MONTH}`)]
   const isCommon = whose === OWN && !ofKey && !ofModel
-  const rest = isCommon ? ` and b.per = 'total'` : ''
+  const rest = isCommon ? isTotal : ''
   return [
     fromMonths,
     ...(isCommon ? [COMMON_PART] : []),
     part(
       tables.days,
       `u.${COST_COLUMN}`,
-      `u.day = any(${closedDays(such + rest)})${rest} and not ${IN_CLOSED_MONTH}`,
+      `u.day = any(${CLOSED_DAYS})${rest} and not ${IN_CLOSED_MONTH}`,
+      such + rest,
     ),
-    fromRows(`u.day = any(${openDays(such)}) and not ${IN_CLOSED_MONTH}`),
+    fromRows(`u.day = any(${OPEN_DAYS}) and not ${IN_CLOSED_MONTH}`),
   ]
 }
 
