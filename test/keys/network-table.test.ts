@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addNetworks, pruneNetworks, selectNetworks } from '../../src/keys/networks/network-table.ts'
 import { type LedgerDatabase, openLedgerDatabase } from '../rollup/ledger-database.ts'
-import { explainRows } from '../support/rows-read.ts'
+import { asking, explainRows } from '../support/rows-read.ts'
 
 let ledger: LedgerDatabase
 
@@ -98,13 +98,11 @@ test('new networks are found among those that may be new, however many keys come
     await addNetworks(ledger.pool, fromAll(`2026-05-0${day}`, '192.0.2.0/24'))
   await addNetworks(ledger.pool, fromAll('2026-05-09', '203.0.113.0/24').slice(0, 3))
   await ledger.pool.query('vacuum analyze tallygate.key_networks')
-  const queries = vi.spyOn(ledger.pool, 'query')
   const week = { ...scope, fromDay: '2026-05-03', toDay: '2026-05-09', onlyNew: true }
-  const found = await selectNetworks(ledger.pool, week)
-  const [statement = '', values = []] = queries.mock.calls.at(-1) as unknown as [string, unknown[]]
-  queries.mockRestore()
+  const { given: found, asked } = await asking(ledger.pool, () => selectNetworks(ledger.pool, week))
   expect(found.map(({ keyId }) => keyId)).toEqual(['key_0', 'key_1', 'key_2'])
-  const steps = await explainRows(ledger.pool, statement, values)
+  expect(asked).toHaveLength(1)
+  const steps = (await Promise.all(asked.map((one) => explainRows(ledger.pool, one)))).flat()
   expect(Math.max(...steps.map(({ rows }) => rows))).toBeLessThanOrEqual(KEYS / 50)
 })
 

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
 import { selectLimitsOf } from '../../src/limits/shown-limits.ts'
 import { removeLimits, setLimits } from '../../src/limits/table/change-limits.ts'
 import { selectLimitChanges } from '../../src/limits/table/limit-changes.ts'
 import { raiseLimits, topUpBudget } from '../../src/limits/table/raise-limits.ts'
 import { addRefusedCalls, selectRefusedCalls } from '../../src/limits/table/refused-calls.ts'
-import { explainRows } from '../support/rows-read.ts'
+import { asking, explainRows } from '../support/rows-read.ts'
 import { budget, type LimitDatabase, openLimitDatabase, requestsAMinute, scopeOf } from './limit-database.ts'
 
 let database: LimitDatabase
@@ -196,14 +196,15 @@ test('names of clients are read for the refused calls that are shown, however ma
      insert into tallygate.refusals select $1, id, '', '', '', 'budget', 3 from c`,
     [day],
   )
-  const queries = vi.spyOn(database.pool, 'query')
-  const found = await selectRefusedCalls(database.pool, { fromDay: day, toDay: day }, ['client'], null, 2)
-  const [statement = '', values = []] = queries.mock.calls.at(-1) as unknown as [string, unknown[]]
-  queries.mockRestore()
+  const { given: found, asked } = await asking(database.pool, () =>
+    selectRefusedCalls(database.pool, { fromDay: day, toDay: day }, ['client'], null, 2),
+  )
   expect(found.map(({ client, calls }) => [client, calls])).toEqual([
     ['many 1', 3n],
     ['many 10', 3n],
   ])
-  const joined = (await explainRows(database.pool, statement, values)).filter(({ joins }) => joins)
+  expect(asked).toHaveLength(1)
+  const steps = await Promise.all(asked.map((one) => explainRows(database.pool, one)))
+  const joined = steps.flat().filter(({ joins }) => joins)
   expect(joined).toMatchObject([{ rows: 2 }])
 })

@@ -6,7 +6,7 @@ import { removeLimits, setLimits } from '../../src/limits/table/change-limits.ts
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { addSpending } from '../alerts/budget-usage.ts'
 import { rounds } from '../support/rounds.ts'
-import { explainRows } from '../support/rows-read.ts'
+import { asking, explainRows } from '../support/rows-read.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 import { budget, type LimitDatabase, openLimitDatabase, scopeOf } from './limit-database.ts'
@@ -209,15 +209,13 @@ test('of budgets of a kind that there are none of, no row is read', async () => 
   await spend(clientAt(0), 5n)
   await database.pool.query('vacuum analyze')
   await setBudget(clientAt(0), 10n)
-  const queries = vi.spyOn(database.pool, 'query')
-  await list(database.pool, nowMs)
-  const asked = queries.mock.calls.map((call) => call as unknown as [string, unknown[]])
-  queries.mockRestore()
-  const [statement = '', values = []] = asked.find(([text]) => text.includes(SPENT_OF_BUDGETS)) ?? []
+  const { asked } = await asking(database.pool, () => list(database.pool, nowMs))
+  const [sums, ...others] = asked.filter(({ statement }) => statement.includes(SPENT_OF_BUDGETS))
+  if (sums === undefined || others.length > 0) throw new Error('sums were not asked for once')
   // The plan that would read most: of many budgets and rows it may be the cheapest.
   const session = await database.pool.connect()
   await session.query('set enable_nestloop = off; set enable_indexscan = off; set enable_bitmapscan = off')
-  const steps = await explainRows(session, statement, values)
+  const steps = await explainRows(session, sums)
   await session.query('reset all')
   session.release()
   const readings = steps.filter(({ table, rows }) => table === 'daily_usage_202601' && rows > 0)

@@ -1,3 +1,4 @@
+import { vi } from 'vitest'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 
 /** What a step of a plan did. */
@@ -18,11 +19,36 @@ export interface DoneStep {
   readonly rows: number
 }
 
+export interface Asked {
+  readonly statement: string
+  readonly values: unknown[]
+}
+
+/** The statements that `run` asks the pool for by itself, in their order, and what it gives. */
+export async function asking<T>(
+  pool: Postgres,
+  run: () => Promise<T>,
+): Promise<{ readonly given: T; readonly asked: readonly Asked[] }> {
+  const queries = vi.spyOn(pool, 'query')
+  try {
+    const given = await run()
+    const calls: readonly (readonly unknown[])[] = queries.mock.calls
+    return {
+      given,
+      asked: calls.map(([text, values]) => ({
+        statement: String(text),
+        values: Array.isArray(values) ? values : [],
+      })),
+    }
+  } finally {
+    queries.mockRestore()
+  }
+}
+
 /** The steps in which Postgres carries a statement out. It is carried out. */
 export async function explainRows(
   pool: Pick<Postgres, 'query'>,
-  statement: string,
-  values: unknown[],
+  { statement, values }: Asked,
 ): Promise<readonly DoneStep[]> {
   const { rows } = await pool.query<{ 'QUERY PLAN': readonly { readonly Plan: Step }[] }>(
     `explain (analyze, format json) ${statement}`,
