@@ -133,8 +133,21 @@ function render({ testbed, warnings, page, lists }: Results, held: readonly Held
         isBroken(one) ? '**not held**' : '',
       ]),
     ),
+    ...(lists === null ? [] : renderFirst(lists)),
     ...(page === null ? [] : renderPage(page)),
   ].join('\n')
+}
+
+function renderFirst({ lists }: Lists): readonly string[] {
+  return [
+    '',
+    '## The first question of each list, which has no bound',
+    '',
+    ...tableOf(
+      ['', 'ms'],
+      lists.map(({ query, firstMs }) => [`\`${query}\``, firstMs.toFixed(0)]),
+    ),
+  ]
 }
 
 function renderPage({ first, interactions, tab, largest }: PageFigures): readonly string[] {
