@@ -1,7 +1,7 @@
 import { serialiseRecord } from '../src/call/codec/record-codec.ts'
 import type { JobFetchConfig } from '../src/config/yaml/job-fetch-config.ts'
 import { openCredential } from '../src/gateway/credentials/fetched-credential.ts'
-import { FETCHED_KINDS, fetchJob } from '../src/gateway/jobs/fetch-job.ts'
+import { FETCHED_KINDS, fetchJob, HANDED_OUT_ONCE } from '../src/gateway/jobs/fetch-job.ts'
 import { credentialHeader } from '../src/gateway/proxy/headers/headers.ts'
 import { buildPricing } from '../src/gateway/recording/pricing.ts'
 import { openPool, type Upstream } from '../src/gateway/routing/upstream-table.ts'
@@ -73,10 +73,10 @@ async function claimJobs(
        select upstream, folded_id from ${SCHEMA}.objects
        where job and settled_at is null and upstream = any($1) and kind = any($2)
          and created_at >= now() - interval '${MAX_AGE_DAYS} days'
-         and coalesce(fetch_after, created_at + make_interval(secs => $3)) <= now()
+         and coalesce(fetch_after, created_at + make_interval(secs => case kind when $5 then $6::int else $3 end)) <= now()
        order by coalesce(fetch_after, created_at) limit $4 for update skip locked)
      returning ${JOB_COLUMNS}`,
-    [upstreams, kinds, minAgeSeconds, limit],
+    [upstreams, kinds, minAgeSeconds, limit, HANDED_OUT_ONCE.kind, HANDED_OUT_ONCE.minAgeSeconds],
   )
   return rows.map(jobFrom)
 }

@@ -20,7 +20,6 @@ export const MAX_SEARCHED_BYTES = 1024 * 1024
 const STORES = Buffer.from('"store"')
 /** A container that is named, the date in the type of a tool of Anthropic's, OpenAI's tools that run programs. */
 const CONTAINER_SIGNS = ['"container', '_202', 'code_interpreter', '"shell'].map((sign) => Buffer.from(sign))
-const DEFERS = Buffer.from('"deferred"')
 
 /** The kind that a POST makes; `null`: nothing that is an object of its own. */
 export function kindMade(
@@ -71,7 +70,7 @@ export function takesForms({ names, collection }: ObjectPath): boolean {
 /** Completions are kept only where that is asked for. */
 export function isKept(body: Buffer): boolean {
   // Searching a long one takes more of a turn than reading its answer.
-  return body.length > MAX_SEARCHED_BYTES || body.includes(STORES) || body.includes(DEFERS)
+  return body.length > MAX_SEARCHED_BYTES || body.includes(STORES)
 }
 
 /**

@@ -1,6 +1,7 @@
 // Whether a call may go on, as far as objects are concerned, and what its answer makes of them.
 
 import type { AnswerHandler } from '#http-client/answer-handler.ts'
+import type { CallRecord } from '../call/call-record.ts'
 import { foldObjectId, MAX_OBJECT_ID_BYTES, type ObjectEvent } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
 import { GatewayError } from '../http/errors.ts'
@@ -200,6 +201,11 @@ export class Objects {
   /** Takes what a call has made of objects: once, for its record. */
   take(callId: string): readonly ObjectEvent[] | null {
     return this.#events.take(callId)
+  }
+
+  /** What a call made of which only its record tells: from now on no other client has it. */
+  own({ upstream, clientId, keyId }: Pick<CallRecord, 'upstream' | 'clientId' | 'keyId'>, id: string): void {
+    this.#index.add(upstream, id, { clientId, keyId })
   }
 
   /** A job that this process saw made lately; `null`: none of this id. */

@@ -4,6 +4,7 @@
 import type { CallLedger } from '../call/call-ports.ts'
 import type { CallRecord } from '../call/call-record.ts'
 import type { ObjectEvent } from '../call/object-event.ts'
+import { canonicalPath } from '../domain/canonical-path.ts'
 import { findEntry } from '../providers/registry.ts'
 import { readObjectPath } from './object-path.ts'
 import type { Objects } from './objects.ts'
@@ -18,7 +19,7 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
     saveSnapshot: (call, snapshot) => ledger.saveSnapshot(call, snapshot),
     saveSnapshotNow: (call, snapshot, onWritten) => ledger.saveSnapshotNow(call, snapshot, onWritten),
     close(record, onWritten, reservedPico = 0n) {
-      const events = objects.take(record.callId)
+      const events = eventsOf(record, objects)
       const job = reservedPico > 0n && hasNoCost(record) ? (events ?? []).findIndex(isMadeJob) : -1
       if (events === null || job < 0) {
         const ended = events === null ? record : { ...record, objects: events }
@@ -44,6 +45,29 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
   }
 }
 
+/** What a call has made of objects, once, for its record. */
+function eventsOf(record: CallRecord, objects: Objects): readonly ObjectEvent[] | null {
+  const made = objects.take(record.callId)
+  const deferred = deferredBy(record)
+  if (deferred === null) return made
+  objects.own(record, deferred.id)
+  return [deferred]
+}
+
+/**
+ * The completion that an answer put off: it names the request alone by which that is fetched. What the request's body
+ * said of it does not count, as a member's name can be written in many ways.
+ */
+function deferredBy({ responseId, usageSource, method, path, provider, failedInBody }: CallRecord) {
+  if (responseId === null || usageSource !== 'none' || method !== 'POST' || failedInBody) return null
+  if (
+    findEntry(provider)?.openAi.defers !== true ||
+    readObjectPath(canonicalPath(path) ?? path).collection !== 'completion'
+  )
+    return null
+  return { id: responseId, kind: 'completion', is: 'created', job: true } as const satisfies ObjectEvent
+}
+
 /** Else the cost is charged with the call, and its job reserves nothing beside it. */
 function hasNoCost({ costPico }: CallRecord): boolean {
   return costPico === null || costPico === '0'
@@ -57,6 +81,8 @@ function isMadeJob({ is, job }: ObjectEvent): boolean {
 export function objectsOfInterrupted(record: CallRecord): readonly ObjectEvent[] | null {
   const { method, path, provider, responseId, answerId = null } = record
   if (method !== 'POST') return null
+  const deferred = deferredBy(record)
+  if (deferred !== null) return [deferred]
   const { names, collection } = readObjectPath(path)
   const isResponse = names.length === 0 && (collection === 'response' || collection === 'interaction')
   if (isResponse && responseId !== null)

@@ -25,6 +25,15 @@ test.each([
   expect(objectsOfInterrupted({ ...record, responseId: null, outcome: 'interrupted' })).toEqual(events)
 })
 
+test.each([
+  ['xai', '/v1/chat/c%6Fmpletions', [{ id: 'f15c', kind: 'completion', is: 'created', job: true }]],
+  ['xai', '/v1/videos/generations', null],
+  ['openai', '/v1/chat/completions', null],
+] as const)('a crash-cut call at %s to %s, whose answer names the request alone, made %j', (provider, path, events) => {
+  const record = aRecord({ method: 'POST', path, provider, responseId: 'f15c', usageSource: 'none' })
+  expect(objectsOfInterrupted({ ...record, outcome: 'interrupted' })).toEqual(events)
+})
+
 const JOB: ObjectEvent = { id: 'batch_1', kind: 'batch', is: 'created', job: true }
 const FILE: ObjectEvent = { id: 'file_1', kind: 'file', is: 'created', job: false }
 

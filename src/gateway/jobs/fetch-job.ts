@@ -55,6 +55,7 @@ const GONE: FetchedJob = { kind: 'settled', isGone: true }
 const REPORTED_BELOW: Readonly<Record<string, string>> = {
   async_completion: '',
   batch: '',
+  completion: '',
   eval: '',
   fine_tuning_job: '',
   interaction: '',
@@ -65,6 +66,12 @@ const REPORTED_BELOW: Readonly<Record<string, string>> = {
 
 export const FETCHED_KINDS: readonly string[] = Object.keys(REPORTED_BELOW)
 
+/**
+ * xAI gives a completion that was put off out once, and keeps it for 24 hours. Its client has nearly all of them: what a
+ * worker fetches, no client can.
+ */
+export const HANDED_OUT_ONCE = { kind: 'completion', minAgeSeconds: 23 * 3_600 } as const
+
 /** What a model's path begins with, at Google. */
 const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
 /** Their results are in a file, or in an answer that is asked for them. */
@@ -74,6 +81,8 @@ const MISTRAL_BATCHES = /\/batch\/jobs\/*$/i
 const FETCHED_AT: readonly (readonly [submitted: RegExp, place: string])[] = [
   [GOOGLE_MODEL, '$1/batches'],
   [/\/videos(?:\/.*)?$/i, '/videos'],
+  // xAI's, where Perplexity has all of it below one path.
+  [/(?<!\/async)\/chat\/completions$/i, '/chat/deferred-completion'],
   // Z.ai's queue, which has all results at one place.
   [/(\/paas\/v\d+)\/async\/.*$/i, '$1/async-result'],
 ]
@@ -125,6 +134,7 @@ export async function fetchJob(
   const arrivedAtMs = now()
   const { status, reader, observed, dialect } = await askAndRead(upstream, path, '')
   if (status === 404) return GONE
+  if (status === 202) return { kind: 'running', status: '' }
   const asked: Asked = { upstream, pricing, job, arrivedAtMs }
   if (observed !== null && reportsOn(observed, job))
     return { kind: 'told', record: recordOf(asked, path, dialect, observed) }
@@ -243,7 +253,7 @@ function recordOf(
 }
 
 interface Answered {
-  /** 200 or 404. */
+  /** 200, 404, or 202: it is not ready. */
   readonly status: number
   readonly reader: AnswerReader
 }
@@ -292,6 +302,6 @@ async function ask(
     reader.push(chunk)
     push?.(chunk)
   })
-  if (status !== 200 && status !== 404) throw new JobUnanswered(status)
+  if (status !== 200 && status !== 202 && status !== 404) throw new JobUnanswered(status)
   return { status, reader }
 }

@@ -3,7 +3,7 @@ import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
 import { endpoint, fetching } from '../dialect.ts'
 import { filmOf } from '../media/openai-videos.ts'
-import { openAiChat } from '../openai/openai-chat.ts'
+import { deferredChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { addReasoning } from '../openai/openai-usage.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -16,6 +16,7 @@ import { costInTicks } from '../reading/reported-cost.ts'
 // completion_tokens leaves reasoning out: total = prompt + completion + reasoning (recorded, 219 of 219).
 const OVERRIDES: OpenAiOverrides = {
   takesIncludeUsage: true,
+  defers: true,
   correct: addReasoning,
   readCost: costInTicks,
   readUnits: toolsOrSources,
@@ -77,8 +78,7 @@ export const xai: HostedProvider = {
   isBelowV1: true,
   openAi: OVERRIDES,
   endpoints: [
-    // Answers a completion once, so no response id is needed against counting it twice.
-    fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, openAiChat(OVERRIDES)),
+    fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, deferredChat(OVERRIDES)),
     endpoint('POST', /\/videos\/(?:generations|edits|extensions)$/, xaiVideos),
     fetching('GET', /\/videos\/[^/]+$/, xaiVideo),
   ],

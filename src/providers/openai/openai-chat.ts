@@ -3,7 +3,8 @@ import type { Dialect } from '../dialect.ts'
 import { ANSWER_COUNTS, type AnswerCounts, deploymentIn } from '../dialect.ts'
 import { unitsOf } from '../reading/billed-units.ts'
 import type { UsageFormat } from '../reading/body-format.ts'
-import { carriesError } from '../reading/body-format.ts'
+import { bodyFormat, carriesError } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
 import { boundRawUsage, observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
@@ -19,6 +20,7 @@ export const COMPLETION = {
   type: 'value',
   object: 'value',
   model: 'value',
+  request_id: 'value',
   service_tier: 'value',
   usage: 'usage',
   choices: [{ finish_reason: 'value', usage: 'usage', error: 'value' }],
@@ -40,10 +42,14 @@ export class ChatAccumulator implements UsageAccumulator {
   #finished = false
   #usageIsFinal = false
   #failed = false
+  #deferredId: string | null = null
+  readonly #fetchedId: string | null
   readonly #compound: CompoundUse | null
 
-  constructor(overrides: OpenAiOverrides) {
+  /** @param fetchedId the id by which the completion is fetched. */
+  constructor(overrides: OpenAiOverrides, fetchedId: string | null = null) {
     this.#overrides = overrides
+    this.#fetchedId = fetchedId
     this.#compound = overrides.isCompound === true ? new CompoundUse(overrides) : null
   }
 
@@ -64,6 +70,8 @@ export class ChatAccumulator implements UsageAccumulator {
     const ranTools = this.#compound?.add(document) === true
     this.#finished ||= choices.some((choice) => textIn(choice?.finish_reason) !== null)
     const usage = this.#usageIn(document, choices)
+    const isDeferred = this.#overrides.defers === true && this.#deferredId === null && namesRequest(document)
+    if (isDeferred) this.#deferredId = textIn(document.request_id)
     if (usage !== null) {
       this.#usageIsFinal = this.#finished || choices.length === 0
       // One that says nothing, or zeros, takes nothing back of what an earlier one said.
@@ -73,7 +81,7 @@ export class ChatAccumulator implements UsageAccumulator {
       }
     }
     const learnedModel = !knewModel && model !== null
-    return usage !== null || ranTools || learnedModel || this.#failed !== hadFailed
+    return usage !== null || isDeferred || ranTools || learnedModel || this.#failed !== hadFailed
   }
 
   #usageIn(document: JsonObject, choices: readonly (JsonObject | null)[]): JsonObject | null {
@@ -83,7 +91,13 @@ export class ChatAccumulator implements UsageAccumulator {
   }
 
   snapshot(ended: boolean): Observation {
-    const observed = { model: this.#model, serviceTier: this.#serviceTier, failed: this.#failed }
+    const observed = {
+      model: this.#model,
+      serviceTier: this.#serviceTier,
+      failed: this.#failed,
+      responseId: this.#fetchedId ?? this.#deferredId,
+      pending: this.#usage === null && this.#deferredId !== null,
+    }
     if (this.#usage === null) return observe(observed)
     const { usage, invalid, total } = chatUsage(this.#usage, this.#overrides, this.#model)
     // One that leaves the output out is not the whole: of what was delivered the rest is estimated.
@@ -107,6 +121,11 @@ export class ChatAccumulator implements UsageAccumulator {
   }
 }
 
+/** Tells whether an answer names the request alone by which it is fetched later. */
+function namesRequest({ request_id, object, choices }: JsonObject): boolean {
+  return textIn(request_id) !== null && object === undefined && choices === undefined
+}
+
 const CHAT_FORMAT: UsageFormat = { fields: COMPLETION, prefilter: ['usage', 'error'], laterReplaces: true }
 const COMPOUND_FORMAT: UsageFormat = {
   fields: {
@@ -128,6 +147,21 @@ const COMPOUND_FORMAT: UsageFormat = {
  */
 export function openAiChat(overrides: OpenAiOverrides): Dialect {
   return { ...chatDialect('openai.chat-completions', ANSWER_COUNTS.chat, overrides), isChat: true }
+}
+
+/** A completion that was put off, by the id that the path ends in; its own is another. */
+export function deferredChat(overrides: OpenAiOverrides): Dialect {
+  const format = bodyFormat(CHAT_FORMAT)
+  return {
+    ...openAiChat(overrides),
+    createReader({ path }, head) {
+      const id = path.slice(path.lastIndexOf('/') + 1)
+      return createBodyReader(head, {
+        ...format,
+        createAccumulator: () => new ChatAccumulator(overrides, id),
+      })
+    },
+  }
 }
 
 /** Legacy completions: usage as in chat, without details. Source: OpenAI's API reference, "Completions". */

@@ -22,6 +22,8 @@ export interface OpenAiOverrides {
   readonly readTier?: (usage: JsonObject) => string | null
   /** Answers may be the work of several models and of tools that ran on the server (Groq). */
   readonly isCompound?: boolean
+  /** An answer may only name the request (`request_id`) by which the completion is fetched later (xAI). */
+  readonly defers?: boolean
   /** Usage stands inside the last choice (Moonshot). */
   readonly usageInChoices?: boolean
 }
