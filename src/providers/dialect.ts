@@ -119,6 +119,11 @@ export const ANSWER_COUNTS = {
   chat: { numbers: ['n', 'best_of'] },
   /** An array of strings, or of arrays of tokens; an array of tokens is one prompt. */
   completions: { numbers: ['n', 'best_of'], arrays: ['prompt', 'prompt_embeds'] },
+  /** Each of what vLLM does there. */
+  invocations: {
+    numbers: ['n', 'best_of'],
+    arrays: ['prompt', 'prompt_embeds', 'documents', 'text_2', 'data_2', 'items'],
+  },
   llamaCpp: { numbers: ['n', 'n_cmpl'], arrays: ['prompt'] },
   tgi: { numbers: ['best_of', 'num_return_sequences'], arrays: ['inputs'] },
   gemini: { numbers: ['candidatecount', 'candidate_count'] },
@@ -135,7 +140,7 @@ export const ANSWER_COUNTS = {
   },
   azureVideos: { numbers: ['n_variants'] },
   /** Documents, each of which is read with the query: they multiply what is ranked. */
-  rankings: { arrays: ['documents', 'texts', 'text_2', 'records', 'sources', 'items'] },
+  rankings: { arrays: ['documents', 'texts', 'text_2', 'data_2', 'records', 'sources', 'items'] },
   cohereGenerate: { numbers: ['num_generations'] },
 } as const satisfies Readonly<Record<string, AnswerCounts>>
 

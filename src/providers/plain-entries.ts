@@ -1,6 +1,6 @@
 import { listedAs, madeAndListedAs } from './catalog-lists.ts'
-import { COHERE_V2_ENDPOINTS } from './makers/cohere.ts'
 import { USAGE_IF_ASKED, USAGE_UNASKED } from './openai/openai-overrides.ts'
+import { VLLM_ENDPOINTS } from './own-servers/vllm.ts'
 import { BEGINS_WORK } from './paths/free-paths.ts'
 import { KEYS_REFUSED, VLLM_REFUSED } from './paths/refused-paths.ts'
 import { BEARER, type HostedProvider, type OwnServer } from './provider.ts'
@@ -75,18 +75,6 @@ export const gpuStack: OwnServer = {
   catalog: null,
   apis: ['openai', 'anthropic', 'cohere'],
   openAi: USAGE_IF_ASKED,
-  endpoints: [],
+  endpoints: VLLM_ENDPOINTS,
   refusedPaths: [KEYS_REFUSED, VLLM_REFUSED],
-}
-
-/** vLLM. */
-export const vllm: OwnServer = {
-  hosts: [],
-  credential: BEARER,
-  catalog: null,
-  apis: ['openai', 'anthropic', 'cohere'],
-  openAi: USAGE_IF_ASKED,
-  endpoints: COHERE_V2_ENDPOINTS,
-  freePaths: [{ patterns: ['POST /ping', 'POST /health'], why: 'tells whether the server is up' }],
-  refusedPaths: [VLLM_REFUSED],
 }

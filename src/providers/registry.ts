@@ -23,7 +23,8 @@ import { lmStudio } from './own-servers/lmstudio.ts'
 import { mcp } from './own-servers/mcp.ts'
 import { ollama } from './own-servers/ollama.ts'
 import { tgi } from './own-servers/tgi.ts'
-import { cerebras, deepseek, gpuStack, groq, moonshotAi, together, vllm } from './plain-entries.ts'
+import { vllm } from './own-servers/vllm.ts'
+import { cerebras, deepseek, gpuStack, groq, moonshotAi, together } from './plain-entries.ts'
 import type { ProviderEntry } from './provider.ts'
 
 /**

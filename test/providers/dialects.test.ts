@@ -35,6 +35,11 @@ describe('the dialect of a call', () => {
     ['mistral', '/v1/fim/completions', 'openai.completions'],
     ['cloudflare', '/client/v4/accounts/0/ai/run/@cf/meta/llama', 'cloudflare.run'],
     ['openai-compatible', '/v1/chat', CHAT],
+    ['vllm', '/invocations', 'vllm.invocations'],
+    ['vllm', '/server/%69nvocations/', 'vllm.invocations'],
+    ['openai-compatible', '/invocations', 'vllm.invocations'],
+    ['vllm', '/inference/v1/generate', 'vllm.generate'],
+    ['gpustack', '/inference/v1/generate', 'vllm.generate'],
   ])('the dialect at %s of POST %s is %s', (provider, path, name) => {
     expect(dialectOf(provider, 'POST', path)?.name).toBe(name)
   })

@@ -70,6 +70,8 @@ test.each([
   ['GET', '/health/latest'],
   // vLLM, SGLang
   ['POST', '/v1/load_lora_adapter'],
+  ['POST', '/adapters'],
+  ['DELETE', '/adapters/a'],
   ['POST', '/sleep'],
   ['POST', '/pause'],
   ['POST', '/update_weights_from_disk'],

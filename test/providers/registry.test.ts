@@ -155,6 +155,7 @@ const BOUNDS: Readonly<Record<OutputBound, readonly string[]>> = {
     'gemini.interactions',
     'ollama.chat',
     'tgi.generate',
+    'vllm.generate',
   ],
   settings_or_root: ['bedrock.invoke'],
   unknown: [],
@@ -168,8 +169,9 @@ test('an answer’s bound is looked for where its servers do', () => {
 
 /** What multiplies their answers decides what a call reserves. */
 const MULTIPLIED: Readonly<Record<keyof typeof ANSWER_COUNTS, readonly string[]>> = {
-  chat: ['openai.chat-completions', 'vertex.mistral-chat', 'vertex.partner-chat'],
+  chat: ['openai.chat-completions', 'vertex.mistral-chat', 'vertex.partner-chat', 'vllm.generate'],
   completions: ['openai.completions'],
+  invocations: ['vllm.invocations'],
   llamaCpp: ['llamacpp.completion'],
   tgi: ['tgi.generate'],
   gemini: ['gemini.generate-content', 'gemini.interactions'],

@@ -37,7 +37,7 @@ const ASKS: ReadonlyMap<string, Ask> = new Map<string, Ask>([
   ['n_predict', 'maxTokens'],
   ['max_gen_len', 'maxTokens'],
   ['max_output_tokens', 'maxOutputTokens'],
-  // Gemini's, Ollama's, Bedrock's, TGI's and Vertex's, Titan's.
+  // Gemini's, Ollama's, Bedrock's, TGI's and Vertex's, Titan's, vLLM's.
   ['generationConfig', 'settings'],
   ['generation_config', 'settings'],
   ['options', 'settings'],
@@ -45,6 +45,7 @@ const ASKS: ReadonlyMap<string, Ask> = new Map<string, Ask>([
   ['parameters', 'settings'],
   ['textGenerationConfig', 'settings'],
   ['imageGenerationConfig', 'settings'],
+  ['sampling_params', 'settings'],
   ['service_tier', 'tier'],
   ['speed', 'tier'],
   ['inference_geo', 'tier'],
@@ -55,6 +56,7 @@ const ASKS: ReadonlyMap<string, Ask> = new Map<string, Ask>([
   ['query', 'query'],
   ['queries', 'query'],
   ['text_1', 'query'],
+  ['data_1', 'query'],
   ['tools', 'tools'],
 ])
 

@@ -46,6 +46,7 @@ const PROMPT_KEYS = new Set([
   ...['contents', 'content', 'systemInstruction', 'system_instruction', 'requests', 'instances'],
   ...['inputs', 'inputText', 'inputImage', 'singleEmbeddingParams', 'input_prefix', 'input_suffix'],
   ...['message', 'chat_history', 'preamble', 'tool_results', 'texts', 'query', 'documents'],
+  'token_ids',
 ])
 
 /** Top-level keys whose values a model reads as JSON: tools, and, where it holds a schema, the answer's form. */

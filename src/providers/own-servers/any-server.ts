@@ -23,6 +23,7 @@ import {
 } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
 import { OLLAMA_ENDPOINTS } from './ollama.ts'
+import { VLLM_ENDPOINTS } from './vllm.ts'
 
 /** Gateways before several providers keep those providers' paths. */
 export const BEHIND_GATEWAYS: readonly Endpoint[] = [
@@ -30,6 +31,7 @@ export const BEHIND_GATEWAYS: readonly Endpoint[] = [
   ...VERTEX_PARTNER_ENDPOINTS,
   ...BEDROCK_ENDPOINTS,
   ...COHERE_V2_ENDPOINTS,
+  ...VLLM_ENDPOINTS,
 ]
 
 /** LiteLLM's proxy, which keeps the paths of the providers behind it. */

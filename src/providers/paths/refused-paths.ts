@@ -108,6 +108,8 @@ export const VLLM_REFUSED: PathGroup = {
   patterns: [
     'POST **/load_lora_adapter',
     'POST **/unload_lora_adapter',
+    'POST **/adapters',
+    'DELETE **/adapters/*',
     'POST **/sleep',
     'POST **/wake_up',
     'POST **/reset_prefix_cache',

@@ -87,7 +87,12 @@ test('a tool that draws by a model of the provider’s choice is refused, and on
   ).toEqual([200, null])
   expect(await respond([draws], deployment('o3'))).toEqual([200, null])
   expect(upstream.requests.pop()?.headers).toMatchObject(deployment('o3'))
-  await respond([], { 'azureml-model-deployment': 'gpt-5', 'x-ms-model-mesh-model-name': 'gpt-5' })
+  const elsewhere = [
+    'azureml-model-deployment',
+    'x-ms-model-mesh-model-name',
+    'x-amzn-sagemaker-adapter-identifier',
+  ]
+  await respond([], Object.fromEntries(elsewhere.map((name) => [name, 'gpt-5'])))
   expect(Object.values(upstream.requests.pop()?.headers ?? {})).not.toContain('gpt-5')
 })
 

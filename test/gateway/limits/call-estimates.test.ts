@@ -122,6 +122,24 @@ describe('what a call may generate', () => {
       20,
     ],
     [
+      'prompts at SageMaker’s path',
+      {
+        provider: 'vllm',
+        path: '/invocations',
+        body: mini({ prompt: ['a', 'b'], max_tokens: 10, best_of: 2 }),
+      },
+      40,
+    ],
+    [
+      'tokens of vLLM',
+      {
+        provider: 'vllm',
+        path: '/inference/v1/generate',
+        body: { model: 'm', token_ids: [1, 2, 3], sampling_params: { max_tokens: 10, n: 5 } },
+      },
+      50,
+    ],
+    [
       'requests of Workers AI',
       {
         provider: 'cloudflare',
@@ -193,6 +211,7 @@ describe('what a call may generate', () => {
     for (const [provider, path] of [
       ['voyageai', '/v1/rerank'],
       ['vllm', '/v1/rerank'],
+      ['vllm', '/invocations'],
     ] as const) {
       const body = { model: 'rerank-2.5', query, documents: documents(500) }
       expect(estimate({ provider, path, body }).tokens).toBeGreaterThan(500 * 1_000)

@@ -48,9 +48,10 @@ const NOT_FOR_UPSTREAM: ReadonlySet<string> = new Set([
   'x-http-method',
   'x-http-method-override',
   'x-method-override',
-  // Azure takes these for the deployment, and would run another model than the call names.
+  // Azure takes these for the deployment, vLLM the last for the model, and would run another than the call names.
   'azureml-model-deployment',
   'x-ms-model-mesh-model-name',
+  'x-amzn-sagemaker-adapter-identifier',
   // Some take these for the path.
   'x-original-url',
   'x-rewrite-url',
