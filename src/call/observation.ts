@@ -76,6 +76,8 @@ export interface PromptLengths {
 export interface UsagePart {
   /** `null`: the model of the call, which nothing has named. */
   readonly model: string | null
+  /** Any of these may have been it instead, and nothing says which: it is priced as the dearest. */
+  readonly mayBe?: readonly string[] | undefined
   readonly usage: TokenUsage
   /** The units that it is billed by beside tokens, also in the call's `units`; absent: nothing. */
   readonly units?: BilledUnits | undefined

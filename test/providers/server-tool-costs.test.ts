@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { buildCatalog } from '../../src/pricing/catalog/catalog.ts'
+import type { Priced } from '../../src/pricing/catalog/catalog-call.ts'
 import type { Provider } from '../../src/providers/registry.ts'
 import { dialectOf } from './recordings/dialect-of.ts'
 
@@ -7,6 +8,16 @@ const catalog = buildCatalog()
 
 /** What an answer costs by our own prices, in US dollars. */
 function costOf(provider: Provider, path: string, answer: object): number {
+  return Number(priceOf(provider, path, answer).costPico) / 1e12
+}
+
+/** What of a response's use has no price. */
+function unpricedOf(answer: object): readonly string[] {
+  const { definition } = priceOf('openai', RESPONSES, answer).price
+  return 'unpriced' in definition ? (definition.unpriced ?? []) : []
+}
+
+function priceOf(provider: Provider, path: string, answer: object): Priced {
   const dialect = dialectOf(provider, 'POST', path)
   if (dialect === null) throw new Error(`nothing is metered at ${path}`)
   const request = { method: 'POST', path, model: null, stream: false }
@@ -30,7 +41,7 @@ function costOf(provider: Provider, path: string, answer: object): number {
     reportedCostPico: null,
   })
   if (price.kind !== 'priced') throw new Error(price.reason)
-  return Number(price.costPico) / 1e12
+  return price
 }
 
 const RESPONSES = '/v1/responses'
@@ -42,6 +53,13 @@ const response = (model: string, more: object): object => ({
   usage: { input_tokens: 1_000, output_tokens: 500, total_tokens: 1_500 },
   ...more,
 })
+/** A picture, with a tool for each of these models; `null`: a tool that names none. */
+const drawnBy = (...models: readonly (string | null)[]): object =>
+  response('gpt-5', {
+    tools: models.map((model) => ({ type: 'image_generation', ...(model === null ? {} : { model }) })),
+    tool_usage: { image_gen: { input_tokens: 10, output_tokens: 4_160, total_tokens: 4_170 } },
+    output: [{ type: 'image_generation_call', status: 'completed' }],
+  })
 const grounded = (model: string, webSearchQueries: readonly string[]): object => ({
   modelVersion: model,
   candidates: [{ finishReason: 'STOP', groundingMetadata: { webSearchQueries } }],
@@ -70,15 +88,20 @@ test.each<[string, Provider, string, object, number]>([
     response('gpt-5', { output: [{ type: 'file_search_call' }] }),
     0.00875,
   ],
+  ['a picture', 'openai', RESPONSES, drawnBy('gpt-image-1'), 0.1727],
   [
-    'a picture',
+    'a picture that one of several models drew',
     'openai',
     RESPONSES,
-    response('gpt-5', {
-      tools: [{ type: 'image_generation', model: 'gpt-image-1' }],
-      tool_usage: { image_gen: { input_tokens: 10, output_tokens: 4_160, total_tokens: 4_170 } },
-      output: [{ type: 'image_generation_call', status: 'completed' }],
-    }),
+    drawnBy('gpt-image-1-mini', 'gpt-image-1'),
+    0.1727,
+  ],
+  ['the same in another order', 'openai', RESPONSES, drawnBy('gpt-image-1', 'gpt-image-1-mini'), 0.1727],
+  [
+    'a picture by a model or by one that is not named',
+    'openai',
+    RESPONSES,
+    drawnBy('gpt-image-1', null),
     0.1727,
   ],
   [
@@ -133,4 +156,10 @@ test.each<[string, Provider, string, object, number]>([
   ],
 ])('%s costs what the provider bills', (_what, provider, path, answer, dollars) => {
   expect(costOf(provider, path, answer)).toBeCloseTo(dollars, 9)
+})
+
+test('a picture by a tool that names no model is a gap in the cost, also beside one that names its', () => {
+  for (const models of [[null], ['gpt-image-1', null], [null, 'gpt-image-1']])
+    expect(unpricedOf(drawnBy(...models))).toEqual(['otherToolCall'])
+  expect(unpricedOf(drawnBy('gpt-image-1', 'gpt-image-1-mini'))).toEqual([])
 })

@@ -227,7 +227,7 @@ function partsOrNull(value: unknown): readonly UsagePart[] | null {
   const parts: UsagePart[] = []
   for (const part of value) {
     if (!isObject(part) || !isObject(part.usage)) return null
-    const { model, usage, units } = part
+    const { model, usage, units, mayBe } = part
     if (model !== null && typeof model !== 'string') return null
     parts.push({
       model,
@@ -237,6 +237,7 @@ function partsOrNull(value: unknown): readonly UsagePart[] | null {
       serviceTier: part.serviceTier === undefined ? undefined : textOrNull(part.serviceTier),
       isBeside: part.isBeside === true ? true : undefined,
       isUnread: part.isUnread === true ? true : undefined,
+      mayBe: Array.isArray(mayBe) ? mayBe.filter((name) => typeof name === 'string') : undefined,
     })
   }
   return parts

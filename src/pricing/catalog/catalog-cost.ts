@@ -79,6 +79,15 @@ export interface PartCost {
   readonly cost: LinearCost | Unpriced
 }
 
+/** Of what it may cost: one that has a price before one that has none. */
+export function dearestOf(costs: readonly PartCost['cost'][]): PartCost['cost'] {
+  return costs.reduce((dearest, cost) => (picoOf(cost) > picoOf(dearest) ? cost : dearest))
+}
+
+function picoOf(cost: PartCost['cost']): bigint {
+  return cost.kind === 'priced' ? cost.costPico : -1n
+}
+
 /**
  * A call served by several models. Where one price serves all its parts, that is the call's price; else the cost
  * stands under a price that names the others. One part without a price leaves the whole call without, under a name that

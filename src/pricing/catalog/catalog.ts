@@ -13,6 +13,7 @@ import { CatalogCache, isWithin } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import {
   addUp,
+  dearestOf,
   hasUse,
   type PartCost,
   priceUse,
@@ -196,8 +197,12 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
       priceUse(answer(at, use.model, use.requestedModel), use, isCall)
     if (parts === null || parts.length === 0) return priceHere(call)
     const costOfPart = (part: UsagePart): PartCost => {
-      const isOwn = part.model === null || part.model === call.model
-      const model = isOwn ? call.model : part.model
+      const costs = [part.model, ...(part.mayBe ?? [])].map((model) => costAs(part, model))
+      return { part, cost: dearestOf(costs) }
+    }
+    const costAs = (part: UsagePart, named: string | null): PartCost['cost'] => {
+      const isOwn = named === null || named === call.model
+      const model = isOwn ? call.model : named
       const requestedModel = isOwn ? call.requestedModel : null
       const { usage, units = NO_UNITS, prompts } = part
       const use = { model, requestedModel, usage, units, prompts }
@@ -206,7 +211,7 @@ export function buildCatalog(options: CatalogOptions = {}): Catalog {
         part.serviceTier === undefined
           ? scope
           : { ...scope, serviceTier: tierIn(provider, part.serviceTier, placeOf(call)) }
-      return { part, cost: priceHere(use, at) }
+      return priceHere(use, at)
     }
     // Units that belong to no part are at the price of the model that answered.
     const rest = { model: null, usage: NO_USAGE, units: restOfUnits(call.units, parts) }

@@ -76,7 +76,8 @@ function responseTools(response: JsonObject, drawn: UsagePart | null): Partial<B
     else if (type.endsWith('_call') && !RUNS_CODE.has(type)) counts.others += 1
   }
   // Tokens of an image model without a name have no price.
-  const unnamed = drawn === null ? Math.max(counts.images, drawnTokens(response) === null ? 0 : 1) : 0
+  const isNamed = drawn !== null && imageModels(response).every((model) => model !== null)
+  const unnamed = isNamed ? 0 : Math.max(counts.images, drawnTokens(response) === null ? 0 : 1)
   return {
     webSearches:
       unitsIn(member(member(response, 'tool_usage'), 'web_search')?.num_requests) ?? someOf(counts.web),
@@ -87,13 +88,24 @@ function responseTools(response: JsonObject, drawn: UsagePart | null): Partial<B
 }
 
 /**
- * The use of the image generation tool: another model's tokens, which are not in the response's own usage.
- * `null`: nothing, or the response does not name both models.
+ * The use of the image generation tool: another model's tokens, which are not in the response's own usage. No answer says
+ * which of several tools drew. `null`: nothing, or the response does not name both models.
  */
 function imagePart(response: JsonObject): (UsagePart & CountedUsage) | null {
   const drawn = textIn(response.model) === null ? null : drawnTokens(response)
-  const model = textIn(objectsIn(response.tools).find(({ type }) => type === 'image_generation')?.model)
-  return drawn === null || model === null ? null : { model, ...drawn }
+  const [model, ...others] = new Set(imageModels(response).filter((named) => named !== null))
+  if (drawn === null || model === undefined) return null
+  return { model, ...(others.length === 0 ? {} : { mayBe: others.slice(0, MAX_IMAGE_MODELS) }), ...drawn }
+}
+
+/** More than any provider has, and each is priced. */
+const MAX_IMAGE_MODELS = 64
+
+/** The models of all its image generation tools; `null`: one that is not named. */
+function imageModels(response: JsonObject): readonly (string | null)[] {
+  return objectsIn(response.tools)
+    .filter(({ type }) => type === 'image_generation')
+    .map(({ model }) => textIn(model))
 }
 
 function drawnTokens(response: JsonObject): CountedUsage | null {
@@ -254,7 +266,7 @@ export class ResponsesAccumulator implements UsageAccumulator {
 function partsOf(model: string, usage: TokenUsage, drawn: UsagePart): readonly UsagePart[] {
   return [
     { model, usage },
-    { model: drawn.model, usage: drawn.usage },
+    { model: drawn.model, usage: drawn.usage, ...(drawn.mayBe === undefined ? {} : { mayBe: drawn.mayBe }) },
   ]
 }
 

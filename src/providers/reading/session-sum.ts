@@ -116,9 +116,9 @@ export function withParts(observed: Observation, more: readonly UsagePart[]): Ob
 }
 
 function keyOf(part: UsagePart): string {
-  const { model, isBeside, isUnread, serviceTier, usage, prompts } = part
+  const { model, mayBe, isBeside, isUnread, serviceTier, usage, prompts } = part
   const size = prompts === undefined ? sizeOf(usage) : promptSizeOf(prompts.longest)
-  return JSON.stringify([model, isBeside === true, isUnread === true, serviceTier, size])
+  return JSON.stringify([model, isBeside === true, isUnread === true, serviceTier, size, mayBe])
 }
 
 function sizeOf({ inputTokens }: TokenUsage): number {

@@ -32,7 +32,7 @@ const FULL: Observation = {
   reportedCostPico: 10n ** 37n,
   serviceTier: 'flex',
   parts: [
-    { model: 'b', usage: NO_USAGE },
+    { model: 'b', usage: NO_USAGE, mayBe: ['c'] },
     { model: null, usage: NO_USAGE, units: NO_UNITS, isBeside: true, isUnread: true },
   ],
   madeAtMs: 1_760_000_000_000,
