@@ -1,3 +1,4 @@
+import { ASKED_TIERS } from '../../pricing/catalog/catalog-service-tiers.ts'
 import { ANSWER_COUNTS, type AnswerCounts } from '../../providers/dialect.ts'
 import { LONG_BYTES, ObjectWalk } from '../../providers/wires/object-walk.ts'
 import { foldName, isFolded, memberKey, modelText } from './scanned-values.ts'
@@ -9,9 +10,9 @@ const OPEN_BRACKET = 0x5b
 /** Longer settings are looked into apart, in slices: a schema of the answer may stand among them. */
 const MAX_SETTINGS_BYTES = 64 * 1024
 const MAX_SETTINGS = 1_000
-/** Longer tiers are none. */
+/** An object of tiers that is longer may mean any. */
 const MAX_TIER_BYTES = 64 * 1024
-/** No request says it in more places. */
+/** No request says it in more places: one that does may mean any tier. */
 const MAX_TIERS = 16
 /** No number of tokens is longer. */
 const MAX_NUMBER_BYTES = 16
@@ -179,7 +180,7 @@ export class AskedSize {
   /** By folded names of `ANSWER_COUNTS`; `null`: none of them is there. */
   #counts: Map<string, number> | null = null
   /** How it is to be served, and where, wherever it says that, as written; `null`: it does not. */
-  tiers: string[] | null = null
+  tiers: readonly string[] | null = null
   /** Of the longest query for a ranker. */
   queryBytes = 0
   hasTools = false
@@ -325,19 +326,22 @@ export class AskedSize {
   }
 
   #takeTier(body: Buffer, start: number, end: number): void {
-    if (body[start] === OPEN_BRACE && end - start <= MAX_TIER_BYTES) {
-      const walk = new ObjectWalk(start, MAX_TIERS, (_keyStart, _keyEnd, from, to) =>
-        this.#addTier(body, from, to),
-      )
-      walk.advance(body.subarray(0, end))
-    } else this.#addTier(body, start, end)
+    if (body[start] !== OPEN_BRACE) {
+      this.#addTier(body, start, end)
+      return
+    }
+    const object = body.subarray(0, end)
+    const walk = new ObjectWalk(start, MAX_TIERS, (_keyStart, _keyEnd, from, to) =>
+      this.#addTier(body, from, to),
+    )
+    if (end - start <= MAX_TIER_BYTES) walk.advance(object)
+    if (!walk.isWhole(object)) this.tiers = ANY_TIER
   }
 
   #addTier(body: Buffer, start: number, end: number): void {
     const tier = modelText(body, start, end)
-    if (tier === null || (this.tiers?.length ?? 0) >= MAX_TIERS) return
-    this.tiers ??= []
-    this.tiers.push(tier)
+    if (tier === null || this.tiers === ANY_TIER) return
+    this.tiers = (this.tiers?.length ?? 0) < MAX_TIERS ? [...(this.tiers ?? []), tier] : ANY_TIER
   }
 
   #count(name: string, count: number): void {
@@ -345,6 +349,9 @@ export class AskedSize {
     this.#counts.set(name, Math.max(this.countOf(name), count))
   }
 }
+
+/** Every tier that a call may ask for. */
+const ANY_TIER: readonly string[] = [...ASKED_TIERS]
 
 /** What is known of a body that is not read. */
 export const NOTHING_ASKED: AskedSize = new AskedSize()

@@ -39,7 +39,7 @@ export function serviceTierOf(reported: string | null): string | null {
 }
 
 /** Tiers at which a single call may ask to be served: a batch is another interface. */
-const ASKED_TIERS: ReadonlySet<string> = new Set(
+export const ASKED_TIERS: ReadonlySet<string> = new Set(
   TIER_PRICES.flatMap(({ tier }) => (tier === 'batch' ? [] : [tier])),
 )
 

@@ -291,6 +291,30 @@ describe('what a call may generate', () => {
     expect(estimate({ provider: 'gemini', path, body }).tokens).toBeLessThan(4_000 + body.length)
   })
 
+  function hiddenTiers(): [string, Asking, factor: number][] {
+    const decoys = (count: number, text = 'flex') =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`a${at}`, text]))
+    const twice = Array.from({ length: 17 }, () => '"service_tier":"flex"').join(',')
+    return [
+      ['priority behind sixteen others', ofNova({ serviceTier: { ...decoys(16), type: 'priority' } }), 1.75],
+      [
+        'priority behind a long one',
+        {
+          ...ofNova({}),
+          body: JSON.stringify(
+            ofNova({ serviceTier: { ...decoys(1, 'a'.repeat(70_000)), type: 'priority' } }).body,
+          ),
+        },
+        1.75,
+      ],
+      [
+        'priority said last of many',
+        { path: CHAT, body: asking('gpt-4o', `${twice},"service_tier":"priority"`) },
+        1.7,
+      ],
+    ]
+  }
+
   /** What so many tokens of output cost at a tier, against the usual one. */
   test.each<[string, Asking, factor: number]>([
     ['priority', { path: CHAT, body: asking('gpt-4o', { service_tier: 'priority' }) }, 1.7],
@@ -321,6 +345,7 @@ describe('what a call may generate', () => {
       { ...ofGemini({}), provider: 'vertex', path: VERTEX, headers: PAID },
       1.8,
     ],
+    ...hiddenTiers(),
     ['priority in an object of Bedrock', ofNova({ serviceTier: { type: 'priority' } }), 1.75],
     [
       'priority in a header of Bedrock',
@@ -331,7 +356,7 @@ describe('what a call may generate', () => {
     const { body = {} } = wanted
     const isText = typeof body === 'string'
     const plain = isText
-      ? body.replaceAll(/"(?:service_tier|speed)"/g, (key) => key.replace('e', 'x'))
+      ? body.replaceAll(/"(?:service_tier|serviceTier|speed)"/g, (key) => key.replace('e', 'x'))
       : Object.fromEntries(Object.entries(body).filter(([name]) => !/tier|speed|geo/i.test(name)))
     const usual = Number(estimate({ ...wanted, body: plain, headers: {} }).pico)
     expect(Number(estimate(wanted).pico) / usual).toBeCloseTo(factor, 1)
