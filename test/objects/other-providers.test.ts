@@ -24,6 +24,14 @@ const AWS_NOT_FOUND = { message: 'The resource was not found.' }
 const GOOGLE_NOT_FOUND = {
   error: { code: 404, message: 'Requested entity was not found.', status: 'NOT_FOUND' },
 }
+const OPENAI_NOT_FOUND = {
+  error: {
+    message: 'No such object: it does not exist, or is not yours.',
+    type: 'invalid_request_error',
+    param: 'id',
+    code: null,
+  },
+}
 const PLACE = '/v1/projects/p/locations/eu'
 const reelArn = (nr: string) => `arn:aws:bedrock:us-east-1:123456789012:async-invoke/${nr}`
 const jobArn = (nr: string) => `arn:aws:bedrock:us-east-1:123456789012:model-invocation-job/${nr}`
@@ -135,6 +143,16 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     ],
     notFound: AWS_NOT_FOUND,
   },
+  // docs.perplexity.ai, "Create Async Chat Completion" and its neighbours.
+  "Perplexity's asynchronous chat": {
+    at: '/perplexity',
+    make: '/v1/async/sonar',
+    made: (nr) => ({ id: uuid(nr), model: 'sonar-deep-research', status: 'CREATED', response: null }),
+    paths: (nr) => [`/v1/async/sonar/${uuid(nr)}`, `/async/chat/completions/${uuid(nr)}`],
+    list: '/v1/async/sonar',
+    listed: (nrs) => ({ requests: nrs.map((nr) => ({ id: uuid(nr), status: 'CREATED' })) }),
+    notFound: OPENAI_NOT_FOUND,
+  },
 }
 
 let folder: string
@@ -167,7 +185,7 @@ beforeAll(async () => {
   await writeFile(
     file,
     `upstreams:
-${['bedrock', 'vertex', 'cohere', 'openrouter'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
+${['bedrock', 'vertex', 'cohere', 'openrouter', 'perplexity'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
 `,
   )
   stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file } })

@@ -1,9 +1,9 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { listedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { fetching, postTo } from '../dialect.ts'
+import { endpoint, fetching, postTo } from '../dialect.ts'
 import { madeAtMs } from '../jobs/job-list.ts'
-import { ChatAccumulator, COMPLETION } from '../openai/openai-chat.ts'
+import { ChatAccumulator, COMPLETION, openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -40,12 +40,15 @@ export const perplexity: HostedProvider = {
   openAi: OVERRIDES,
   endpoints: [
     postTo('/search', perplexitySearch),
-    postTo('/async/chat/completions', perplexityAsyncChat(OVERRIDES)),
-    fetching('GET', /\/async\/chat\/completions\/[^/]+$/, perplexityAsyncChat(OVERRIDES)),
+    endpoint('POST', /\/async\/(?:chat\/completions|sonar)$/, perplexityAsyncChat(OVERRIDES)),
+    fetching('GET', /\/async\/(?:chat\/completions|sonar)\/[^/]+$/, perplexityAsyncChat(OVERRIDES)),
+    // Chat completions by their newer path.
+    postTo('/v1/sonar', openAiChat(OVERRIDES)),
   ],
   reportsCost: true,
   collections: {
     'async/chat/completions': 'async_completion',
+    'async/sonar': 'async_completion',
   },
 }
 
@@ -78,12 +81,14 @@ function agentTools(usage: JsonObject): Partial<BilledUnits> | null {
 
 /**
  * Perplexity's asynchronous chat: the completion stands in `response` of a request that is fetched by its id until
- * it has ended, and may be fetched again. Source: docs.perplexity.ai, "Async chat completions".
+ * it has ended, and may be fetched again. What is submitted has the model in `request`. Source: docs.perplexity.ai,
+ * "Create Async Chat Completion".
  */
 function perplexityAsyncChat(overrides: OpenAiOverrides): Dialect {
   return jsonDialect({
     name: 'perplexity.async-chat',
     countsTokens: false,
+    hidesModel: true,
     fields: {
       id: 'value',
       model: 'value',

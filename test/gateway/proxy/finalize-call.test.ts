@@ -222,6 +222,8 @@ test.each([
   ['gemini', 'GET', '/v1beta/interactions/i', 'metered', 'fetched'],
   ['perplexity', 'POST', '/async/chat/completions', 'metered', 'created'],
   ['perplexity', 'GET', '/async/chat/completions/a', 'metered', 'fetched'],
+  ['perplexity', 'POST', '/v1/async/sonar', 'metered', 'created'],
+  ['perplexity', 'GET', '/v1/async/sonar/a', 'metered', 'fetched'],
 ] as const)('at %s, %s %s is %s and %s', (provider, method, path, metering, responseUse) => {
   expect(endpointContextOf(selectDialect(provider, method, path))).toEqual(
     metering === 'free' ? { metering, responseUse: 'created' } : { metering, responseUse },

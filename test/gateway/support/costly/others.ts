@@ -188,6 +188,72 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     truth: { usd: '0.00502' },
   },
   {
+    // docs.perplexity.ai, "Create Chat Completion": the newer path of chat.
+    name: 'Perplexity chat by its newer path',
+    provider: 'perplexity',
+    calls: [
+      {
+        method: 'POST',
+        path: '/v1/sonar',
+        body: { model: 'sonar', messages: [{ role: 'user', content: 'Look.' }] },
+        answer: {
+          id: 'p2',
+          object: 'chat.completion',
+          model: 'sonar',
+          choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+          usage: {
+            prompt_tokens: 10,
+            completion_tokens: 10,
+            total_tokens: 20,
+            search_context_size: 'low',
+            cost: { request_cost: 0.005, total_cost: 0.00502 },
+          },
+        },
+      },
+    ],
+    truth: { usd: '0.00502' },
+  },
+  // docs.perplexity.ai, "Create Async Chat Completion", "Get Async Chat Completion", and the path before these.
+  ...['/v1/async/sonar', '/async/chat/completions'].map((path): CostlyEndpoint => {
+    const id = `req-${path.replaceAll('/', '-')}`
+    const request = { id, model: 'sonar-deep-research', created_at: Math.floor(Date.now() / 1_000) }
+    const response = {
+      id: 'p3',
+      object: 'chat.completion',
+      model: 'sonar-deep-research',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+      usage: {
+        prompt_tokens: 10,
+        completion_tokens: 1_000,
+        total_tokens: 1_010,
+        citation_tokens: 100,
+        num_search_queries: 4,
+        reasoning_tokens: 500,
+        cost: { total_cost: 0.5 },
+      },
+    }
+    return {
+      name: `Perplexity research at ${path}, fetched twice`,
+      provider: 'perplexity',
+      calls: [
+        {
+          method: 'POST',
+          path,
+          body: { request: { model: 'sonar-deep-research', messages: [{ role: 'user', content: 'Look.' }] } },
+          answer: { ...request, status: 'CREATED', response: null },
+        },
+        {
+          method: 'GET',
+          path: `${path}/${id}`,
+          answer: { ...request, status: 'IN_PROGRESS', response: null },
+        },
+        { method: 'GET', path: `${path}/${id}`, answer: { ...request, status: 'COMPLETED', response } },
+        { method: 'GET', path: `${path}/${id}`, answer: { ...request, status: 'COMPLETED', response } },
+      ],
+      truth: { usd: '0.5' },
+    }
+  }),
+  {
     name: 'Perplexity search',
     provider: 'perplexity',
     calls: [
