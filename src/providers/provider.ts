@@ -78,6 +78,11 @@ interface ProviderFields {
    */
   readonly collections?: Readonly<Record<string, ObjectKind>>
   /**
+   * The places of jobs that are fetched elsewhere than below the path that they were submitted to: by that path, as
+   * `replace` takes both. Absent: as in the formats of OpenAI and Google.
+   */
+  readonly fetchedAt?: readonly (readonly [submitted: RegExp, place: string])[]
+  /**
    * Every answer can be read again by its id, which this header of it has, in lower case, or else the answer. Absent:
    * only what stands in `collections`.
    */

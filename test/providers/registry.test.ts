@@ -210,7 +210,7 @@ const ONE_ANSWER = [
   ...['vertex.predict', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
   ...['perplexity.search', 'bedrock.guardrail', 'mcp.tools'],
   // What they begin is not known here, and reserves as a job does.
-  ...['perplexity.async-chat', 'zai.async-chat', 'passes-by'],
+  ...['perplexity.async-chat', 'zai.queue', 'passes-by'],
 ]
 
 test('of every metered endpoint it is said what multiplies its answer, or that nothing does', () => {

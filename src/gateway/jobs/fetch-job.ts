@@ -10,8 +10,9 @@ import { hasEnded, hasFailed } from '../../objects/object-kinds.ts'
 import type { KeptJob } from '../../objects/table/jobs-table.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { createEvalItems } from '../../providers/jobs/openai-jobs.ts'
+import type { ProviderEntry } from '../../providers/provider.ts'
 import { observe } from '../../providers/reading/counts.ts'
-import { entryOf, selectDialect } from '../../providers/registry.ts'
+import { entryOf, type Provider, selectDialect } from '../../providers/registry.ts'
 import { proofOf } from '../credentials/fetched-credential.ts'
 import { finalizeCall } from '../recording/finalize-call.ts'
 import type { Pricing } from '../recording/pricing.ts'
@@ -77,26 +78,18 @@ const GOOGLE_MODEL = /^(.*?\/v1\w*)\/.*:batchgeneratecontent$/i
 /** Their results are in a file, or in an answer that is asked for them. */
 const MISTRAL_BATCHES = /\/batch\/jobs\/*$/i
 
-/** What is fetched elsewhere than below the path that it was submitted to: by that path, and the place. */
-const FETCHED_AT: readonly (readonly [submitted: RegExp, place: string])[] = [
+/** What is fetched elsewhere than below the path that it was submitted to, in formats that many providers have. */
+const FETCHED_AT: NonNullable<ProviderEntry['fetchedAt']> = [
   [GOOGLE_MODEL, '$1/batches'],
   [/\/videos(?:\/.*)?$/i, '/videos'],
-  // xAI's, where Perplexity has all of it below one path.
-  [/(?<!\/async)\/chat\/completions$/i, '/chat/deferred-completion'],
-  // Z.ai's queue, which has all results at one place.
-  [/(\/paas\/v\d+)\/async\/.*$/i, '$1/async-result'],
 ]
 
 /** Where a job is fetched, by the path of the call that submitted it. */
-function pathOfJob({ path, id }: KeptJob): string {
+function pathOfJob(provider: Provider, { path, id }: KeptJob): string {
   let collection = path.replace(/\/+$/, '')
-  for (const [submitted, place] of FETCHED_AT) collection = collection.replace(submitted, place)
+  const { fetchedAt = FETCHED_AT } = entryOf(provider)
+  for (const [submitted, place] of fetchedAt) collection = collection.replace(submitted, place)
   return `${collection}/${encodeURIComponent(id)}`
-}
-
-/** Where it reports its usage. */
-function reportPathOf(job: KeptJob): string {
-  return `${pathOfJob(job)}${REPORTED_BELOW[job.kind] ?? ''}`
 }
 
 /** Where a file that it left is read; `null`: unknown. The second is the path's rest. */
@@ -116,21 +109,22 @@ function pathOfFile({ path }: KeptJob, fileId: string): readonly [path: string, 
  * @throws Where the upstream does not answer.
  */
 export async function fetchJob(
-  at: Upstream,
+  fetchedFrom: Upstream,
   pricing: Pricing,
   job: KeptJob,
   { now = Date.now, timeoutMs = null }: FetchOptions = {},
 ): Promise<FetchedJob> {
-  const upstream = { ...at, timeoutMs }
+  const upstream = { ...fetchedFrom, timeoutMs }
+  const at = pathOfJob(upstream.provider, job)
   if (job.kind === 'message_batch') {
     // Results are fetched only once they exist: before, their absence looks like that of a batch that is
     // gone.
-    const { status, reader } = await ask(upstream, pathOfJob(job), '', null)
+    const { status, reader } = await ask(upstream, at, '', null)
     if (status === 404) return GONE
     const { status: state } = reader.objects
     if (!hasEnded(state)) return { kind: 'running', status: state }
   }
-  const path = reportPathOf(job)
+  const path = `${at}${REPORTED_BELOW[job.kind] ?? ''}`
   const arrivedAtMs = now()
   const { status, reader, observed, dialect } = await askAndRead(upstream, path, '')
   if (status === 404) return GONE
@@ -194,8 +188,11 @@ async function readItems(upstream: AskedUpstream, job: KeptJob): Promise<readonl
   for (let pages = 0; pages < MAX_PAGES_OF_ITEMS; pages += 1) {
     const page = items.page()
     const query: string = after === null ? '' : `&after=${encodeURIComponent(after)}`
-    const { status } = await ask(upstream, `${pathOfJob(job)}/output_items`, `?limit=100${query}`, (chunk) =>
-      page.push(chunk),
+    const { status } = await ask(
+      upstream,
+      `${pathOfJob(upstream.provider, job)}/output_items`,
+      `?limit=100${query}`,
+      (chunk) => page.push(chunk),
     )
     after = status === 200 ? page.end() : null
     if (after === null) break

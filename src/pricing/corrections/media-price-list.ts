@@ -44,10 +44,16 @@ const VOYAGE = { providers: ['voyageai'], source: 'https://docs.voyageai.com/doc
 const GROQ = { providers: ['groq'], source: 'https://groq.com/pricing', seen }
 const FIREWORKS = { providers: ['fireworks'], source: 'https://fireworks.ai/pricing', seen }
 const MISTRAL = { providers: ['mistral'], source: 'https://mistral.ai/pricing#api-pricing', seen }
+const ZAI = {
+  providers: ['zai'],
+  source: 'https://docs.z.ai/guides/overview/pricing',
+  seen: '2026-11-27',
+} as const
 
 const perImage = (usd: string) => [{ rate: 'image', usd, per: 1n }] as const
 const perSecond = (usd: string) => [{ rate: 'videoMs', usd, per: 1_000n }] as const
 const perMillionCharacters = (usd: string) => [{ rate: 'character', usd, per: 1_000_000n }] as const
+const perFilm = (usd: string) => [{ rate: 'otherToolCall', usd, per: 1n }] as const
 const perThousandUnits = (usd: string) => [{ rate: 'searchUnit', usd, per: 1_000n }] as const
 const perMillionInput = (usd: string) => [{ rate: 'input', usd, per: 1_000_000n }] as const
 
@@ -170,6 +176,9 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-reel-v1:[01]$/, rates: perSecond('0.08') },
   { ...BEDROCK, models: /^luma\.ray-v2:0$/, rates: perSecond('1.5') },
   { ...BEDROCK, models: /^luma\.ray-v2:0$/, tier: '540p', rates: perSecond('0.75') },
+  // Whole, whatever their length.
+  { ...ZAI, models: /^(?:cogvideox-3|vidu2-(?:image|start-end))$/, rates: perFilm('0.2') },
+  { ...ZAI, models: /^(?:vidu2-reference|viduq1-(?:text|image|start-end))$/, rates: perFilm('0.4') },
 
   // Rankings.
   {

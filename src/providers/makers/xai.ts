@@ -84,6 +84,10 @@ export const xai: HostedProvider = {
   ],
   reportsCost: true,
   hidesReasoning: true,
+  fetchedAt: [
+    [/\/videos\/.*$/i, '/videos'],
+    [/\/chat\/completions$/i, '/chat/deferred-completion'],
+  ],
   collections: {
     'chat/deferred-completion': 'completion',
   },

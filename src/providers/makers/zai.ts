@@ -1,27 +1,36 @@
 import { listedAs } from '../catalog-lists.ts'
-import { fetching, postTo } from '../dialect.ts'
+import { type Dialect, endpoint, fetching, type RequestContext } from '../dialect.ts'
 import { ChatAccumulator, COMPLETION } from '../openai/openai-chat.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
+import { bodyFormat, type UsageFormat } from '../reading/body-format.ts'
+import { createBodyReader } from '../reading/body-reader.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
-import { type JsonObject, textIn } from '../reading/json-value.ts'
+import { arrayIn, type JsonObject, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 
-/**
- * Chat that is put into a queue: the answer has an id alone, and the completion is fetched by it until it is there, and
- * as often as one likes. Source: docs.z.ai and docs.bigmodel.cn, "Asynchronous chat completion".
- */
-const zaiAsyncChat = jsonDialect({
-  name: 'zai.async-chat',
-  countsTokens: false,
-  fields: { ...COMPLETION, id: 'value', task_status: 'value' },
+const FORMAT = {
+  fields: { ...COMPLETION, id: 'value', task_status: 'value', video_result: ['length'] },
   prefilter: ['usage', 'error'],
-  createAccumulator: () => createAsyncAccumulator(new ChatAccumulator(USAGE_IF_ASKED)),
-  textOf: chatText,
-})
+} as const satisfies UsageFormat
 
-function createAsyncAccumulator(completion: UsageAccumulator): UsageAccumulator {
+/**
+ * Chat and films that are put into a queue: the answer has an id alone, and the result is fetched by it until it is
+ * there, and as often as one likes. A film costs the same whatever its length, which its result does not tell.
+ * Source: docs.z.ai and docs.bigmodel.cn, "Asynchronous chat completion", "Generate Video(Async)", "Retrieve Result".
+ */
+const zaiQueue: Dialect = {
+  ...jsonDialect({ name: 'zai.queue', countsTokens: false, ...FORMAT, textOf: chatText }),
+  createReader: (request, head) =>
+    createBodyReader(head, {
+      ...bodyFormat(FORMAT),
+      createAccumulator: () => createTaskAccumulator(request),
+    }),
+}
+
+function createTaskAccumulator({ method, path }: RequestContext): UsageAccumulator {
+  const completion = new ChatAccumulator(USAGE_IF_ASKED)
   let task: JsonObject = {}
   return {
     wantsEvery: false,
@@ -32,10 +41,13 @@ function createAsyncAccumulator(completion: UsageAccumulator): UsageAccumulator 
     snapshot(ended) {
       const observed = completion.snapshot(ended)
       const status = textIn(task.task_status)
+      const films = arrayIn(task.video_result).length
       return {
         ...observed,
+        units: films === 0 ? observed.units : { ...observed.units, otherToolCalls: films },
         failed: observed.failed || status === 'FAIL',
-        responseId: textIn(task.id),
+        // A result need not say its id.
+        responseId: method === 'GET' ? path.slice(path.lastIndexOf('/') + 1) : textIn(task.id),
         pending: status === 'PROCESSING',
       }
     },
@@ -50,9 +62,10 @@ export const zai: HostedProvider = {
   apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [
-    postTo('/async/chat/completions', zaiAsyncChat),
-    fetching('GET', /\/async-result\/[^/]+$/, zaiAsyncChat),
+    endpoint('POST', /\/(?:async\/chat\/completions|videos\/generations)$/, zaiQueue),
+    fetching('GET', /\/async-result\/[^/]+$/, zaiQueue),
   ],
+  fetchedAt: [[/(\/paas\/v\d+)\/(?:async|videos)\/.*$/i, '$1/async-result']],
   collections: {
     'async-result': 'async_completion',
   },

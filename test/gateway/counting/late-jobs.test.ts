@@ -286,13 +286,19 @@ test('fine-tuning and runs of evals are their submitters’ when they are fetche
 })
 
 const ZAI_QUEUE = '/api/paas/v4/async/chat/completions'
+const ZAI_FILMS = '/api/paas/v4/videos/generations'
 
-/** Puts a chat into Z.ai's queue, where it ends so. */
-async function queueAtZai(id: string, ended: object): Promise<void> {
-  const task = { id, request_id: `of-${id}`, model: 'glm-4.6' }
-  answers.set(`POST /z${ZAI_QUEUE}`, { ...task, task_status: 'PROCESSING' })
+/** Puts work into Z.ai's queue, where it ends so. */
+async function queueAtZai(
+  id: string,
+  ended: object,
+  path = ZAI_QUEUE,
+  request: object = { model: 'glm-4.6', messages: [] },
+): Promise<void> {
+  const task = { request_id: `of-${id}`, model: 'glm-4.6', ...request }
+  answers.set(`POST /z${path}`, { ...task, id, task_status: 'PROCESSING' })
   answers.set(`GET /z/api/paas/v4/async-result/${id}`, { ...task, ...ended })
-  await ask('POST', `/zai${ZAI_QUEUE}`, { model: 'glm-4.6', messages: [] })
+  await ask('POST', `/zai${path}`, request)
 }
 
 test('jobs of all these kinds that no client fetches are fetched by a worker, their files too', async () => {
@@ -345,8 +351,12 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
     usage: { prompt_tokens: 300, completion_tokens: 20, total_tokens: 320 },
   })
   await queueAtZai('8353992720000002', { task_status: 'FAIL' })
-  await stack.usageOf(client, 6)
-  expect(await unpriced()).toBe(6)
+  const film = { model: 'cogvideox-3', prompt: 'A cat.' }
+  const made = { task_status: 'SUCCESS', video_result: [{ url: 'https://example.com/1.mp4' }] }
+  await queueAtZai('8353992720000003', made, ZAI_FILMS, film)
+  await queueAtZai('8353992720000004', { task_status: 'FAIL' }, ZAI_FILMS, film)
+  await stack.usageOf(client, 8)
+  expect(await unpriced()).toBe(8)
 
   const { pool } = stack
   const config = loadJobFetchConfig(stack.env)
@@ -364,11 +374,12 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   } finally {
     await fetcher.close()
   }
-  expect(await stack.usage(client)).toMatchObject({ requests: 6, input_tokens: 316, output_tokens: 33 })
+  expect(await stack.usage(client)).toMatchObject({ requests: 8, input_tokens: 316, output_tokens: 33 })
   const { rows } = await pool.query(
     'select sum(trained_tokens)::int as trained, sum(settlements)::int as settlements from tallygate.daily_usage where client_id = $1',
     [client.id],
   )
-  expect(rows).toEqual([{ trained: 7, settlements: 4 }])
+  expect(rows).toEqual([{ trained: 7, settlements: 5 }])
+  expect(await unpriced()).toBe(0)
   await expectSound()
 })

@@ -423,6 +423,32 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     }),
   ),
   {
+    // docs.z.ai, "Generate Video(Async)" and "Retrieve Result", whose answer has no id of the task.
+    name: 'Z.ai film from its queue, fetched twice',
+    provider: 'zai',
+    calls: [
+      {
+        method: 'POST',
+        path: '/api/paas/v4/videos/generations',
+        body: { model: 'cogvideox-3', prompt: 'A cat.', duration: 10 },
+        answer: { id: 'task-68d7a10124', model: 'cogvideox-3', request_id: 'r-1', task_status: 'PROCESSING' },
+      },
+      ...['PROCESSING', 'SUCCESS', 'SUCCESS'].map((task_status) => ({
+        method: 'GET' as const,
+        path: '/api/paas/v4/async-result/task-68d7a10124',
+        answer: {
+          model: 'cogvideox-3',
+          request_id: 'r-1',
+          task_status,
+          ...(task_status === 'PROCESSING'
+            ? {}
+            : { video_result: [{ url: 'https://example.com/1.mp4', cover_image_url: 'https://example.com/1' }] }),
+        },
+      })),
+    ],
+    truth: { usd: '0.2' }, // a film, once
+  },
+  {
     name: 'Z.ai chat from its queue, fetched twice',
     provider: 'zai',
     calls: [
