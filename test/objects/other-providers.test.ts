@@ -334,8 +334,15 @@ test.each([
     const refused = await ask(beta, 'GET', `/openrouter/v1/${query}`)
     expect([refused.status, refused.json]).toEqual([404, { error: { message: 'Not found', code: 404 } }])
   }
+  // openrouter.ai/docs, "Submit feedback for a generation".
+  const feedback = (generation_id: string) => ({ generation_id, category: 'incorrect_response' })
+  for (const path of ['/openrouter/api/v1/generation/feedback', '/openrouter/v1/generation/feedback']) {
+    const refused = await ask(beta, 'POST', path, feedback(id))
+    expect([refused.status, refused.json]).toEqual([404, { error: { message: 'Not found', code: 404 } }])
+  }
   expect(asked.length).toBe(before)
   for (const query of [`generation?id=${id}`, `generation/content?id=${id}`]) {
     expect((await ask(acme, 'GET', `/openrouter/v1/${query}`)).json).toEqual({ data: { id } })
   }
+  expect((await ask(acme, 'POST', '/openrouter/api/v1/generation/feedback', feedback(id))).status).toBe(200)
 })

@@ -182,6 +182,8 @@ const ENDPOINTS: readonly Endpoint[] = [
   { path: /\/threads\/runs$/, ids: ALL, models: ['model', 'assistant.model'] },
   { path: /\/videos(?:\/.+)?$/, ids: ALL, at: ['input_reference', 'video', 'characters'], models: ['model'] },
   { path: /\/(?:images\/\w+|audio\/transcriptions)$/, ids: FILES, models: ['model'] },
+  // An answer that OpenRouter keeps, by its id.
+  { path: /\/generation(?:\/\w+)?$/, ids: ['generation_id', 'generation_ids'] },
   { path: /\/uploads$/, ids: ALL, types: [{ path: 'purpose', tag: 'upload_purpose' }] },
 ]
 const ENDPOINT_OF_OBJECTS: Endpoint = { path: /$/, ids: ALL, models: ['model', 'model.id'] }
