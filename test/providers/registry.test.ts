@@ -208,7 +208,7 @@ const ONE_ANSWER = [
   // Nothing is generated: all that they are billed for is in the request.
   ...['cohere.embed', 'gemini.embed-content', 'ollama.embed', 'openai.embeddings', 'voyage.embeddings'],
   ...['vertex.predict', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
-  ...['perplexity.search', 'bedrock.guardrail', 'mcp.tools'],
+  ...['perplexity.search', 'bedrock.guardrail', 'mcp.tools', 'mistral.classifiers'],
   // What they begin is not known here, and reserves as a job does.
   ...['perplexity.async-chat', 'zai.queue', 'passes-by'],
 ]

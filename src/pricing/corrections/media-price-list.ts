@@ -180,6 +180,16 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
   { ...ZAI, models: /^(?:cogvideox-3|vidu2-(?:image|start-end))$/, rates: perFilm('0.2') },
   { ...ZAI, models: /^(?:vidu2-reference|viduq1-(?:text|image|start-end))$/, rates: perFilm('0.4') },
 
+  // Moderations.
+  { ...MISTRAL, models: /^mistral-moderation-2411$/, rates: perMillionInput('0.1') },
+  {
+    ...MISTRAL,
+    models: /^mistral-moderation-2603$/,
+    rates: perMillionInput('0'),
+    source: 'https://docs.mistral.ai/models/mistral-moderation-26-03',
+    seen: '2026-11-27',
+  },
+
   // Rankings.
   {
     ...COHERE,

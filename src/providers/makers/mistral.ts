@@ -5,6 +5,7 @@ import { endpoint, fetching, postTo } from '../dialect.ts'
 import { mistralBatch } from '../jobs/mistral-batches.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
+import { openAiEmbeddings } from '../openai/openai-prompt-only.ts'
 import { promptOnlyUsage } from '../openai/openai-usage.ts'
 import { BEGINS_WORK } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -62,6 +63,12 @@ const mistralOcr: Dialect = requestDialect({
   },
 })
 
+/**
+ * Mistral's moderations and classifications, billed by the tokens that they read. An answer without usage is estimated by
+ * its request. Source: docs.mistral.ai, "Classifiers"; mistral.ai/pricing.
+ */
+const mistralClassifiers: Dialect = { ...openAiEmbeddings(MISTRAL_OVERRIDES), name: 'mistral.classifiers' }
+
 const NULL_BYTES = 'null'.length
 
 /** By how long it is written: a format is an object. */
@@ -79,6 +86,7 @@ export const mistral: HostedProvider = {
   endpoints: [
     postTo('/ocr', mistralOcr),
     fetching('GET', /\/batch\/jobs\/[^/]+$/, mistralBatch(MISTRAL_OVERRIDES)),
+    endpoint('POST', /\/(?:chat\/)?(?:moderations|classifications)$/, mistralClassifiers),
     // Agents answer with chat's usage, in a stream on its last event.
     endpoint('POST', /\/conversations(?:\/[^/]+(?:\/restart)?)?$/, openAiChat(MISTRAL_OVERRIDES)),
   ],

@@ -50,6 +50,46 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     ],
     truth: { usd: '0.016' }, // 1,000 × 16 / M
   },
+  // docs.mistral.ai, "Classifiers", whose reference names no usage, and "Models".
+  ...(
+    [
+      ['/v1/moderations', 'mistral-moderation-2411', { prompt_tokens: 100, total_tokens: 100 }, '0.00001'],
+      [
+        '/v1/chat/moderations',
+        'mistral-moderation-2411',
+        { prompt_tokens: 100, total_tokens: 100 },
+        '0.00001',
+      ],
+      ['/v1/moderations', 'mistral-moderation-2603', { prompt_tokens: 100, total_tokens: 100 }, '0'],
+      [
+        '/v1/classifications',
+        'ft:classifier:ministral-3b-latest:1',
+        { prompt_tokens: 9, total_tokens: 9 },
+        null,
+      ],
+      ['/v1/moderations', 'shieldstral-1-0', undefined, null],
+      ['/v1/chat/classifications', 'shieldstral-1-0', undefined, null],
+    ] as const
+  ).map(
+    ([path, model, usage, usd], nr): CostlyEndpoint => ({
+      name: `Mistral's classifier ${nr}: ${model} at ${path}`,
+      provider: 'mistral',
+      calls: [
+        {
+          method: 'POST',
+          path,
+          body: { model, input: ['Shall I?'] },
+          answer: {
+            id: 'm1',
+            model,
+            results: [{ categories: {} }],
+            ...(usage === undefined ? {} : { usage }),
+          },
+        },
+      ],
+      truth: usd === null ? { unpriced: ['no_price'] } : { usd }, // 100 × 0.1 / M; the newer one is free
+    }),
+  ),
   {
     name: 'Mistral batch job, by its output file',
     provider: 'mistral',
@@ -442,7 +482,11 @@ export const OTHERS: readonly CostlyEndpoint[] = [
           task_status,
           ...(task_status === 'PROCESSING'
             ? {}
-            : { video_result: [{ url: 'https://example.com/1.mp4', cover_image_url: 'https://example.com/1' }] }),
+            : {
+                video_result: [
+                  { url: 'https://example.com/1.mp4', cover_image_url: 'https://example.com/1' },
+                ],
+              }),
         },
       })),
     ],
