@@ -209,6 +209,7 @@ const ONE_ANSWER = [
   ...['cohere.embed', 'gemini.embed-content', 'ollama.embed', 'openai.embeddings', 'voyage.embeddings'],
   ...['vertex.predict', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
   ...['perplexity.search', 'bedrock.guardrail', 'mcp.tools', 'mistral.classifiers'],
+  ...['bedrock.picture-embeddings', 'vertex.multimodal-embeddings'],
   // What they begin is not known here, and reserves as a job does.
   ...['perplexity.async-chat', 'zai.queue', 'passes-by'],
 ]

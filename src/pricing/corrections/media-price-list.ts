@@ -57,6 +57,10 @@ const perFilm = (usd: string) => [{ rate: 'otherToolCall', usd, per: 1n }] as co
 const perThousandUnits = (usd: string) => [{ rate: 'searchUnit', usd, per: 1_000n }] as const
 const perMillionInput = (usd: string) => [{ rate: 'input', usd, per: 1_000_000n }] as const
 
+const MULTIMODAL = /^multimodalembedding(?:@001)?$/
+const embeddingRates = (second: string) =>
+  [...perImage('0.0001'), ...perMillionCharacters('0.2'), ...perSecond(second)] as const
+
 /** Of those for a model, the one of the call's tier. */
 export const MEDIA_PRICES: readonly MediaPrice[] = [
   // Speech.
@@ -179,6 +183,16 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
   // Whole, whatever their length.
   { ...ZAI, models: /^(?:cogvideox-3|vidu2-(?:image|start-end))$/, rates: perFilm('0.2') },
   { ...ZAI, models: /^(?:vidu2-reference|viduq1-(?:text|image|start-end))$/, rates: perFilm('0.4') },
+
+  // Embeddings of pictures and films.
+  {
+    ...BEDROCK,
+    models: /^amazon\.titan-embed-image-v1(?::0)?$/,
+    rates: [...perMillionInput('0.8'), ...perImage('0.00006')],
+  },
+  { ...VERTEX, models: MULTIMODAL, rates: embeddingRates('0.0005') },
+  { ...VERTEX, models: MULTIMODAL, tier: 'video_standard', rates: embeddingRates('0.001') },
+  { ...VERTEX, models: MULTIMODAL, tier: 'video_plus', rates: embeddingRates('0.002') },
 
   // Moderations.
   { ...MISTRAL, models: /^mistral-moderation-2411$/, rates: perMillionInput('0.1') },

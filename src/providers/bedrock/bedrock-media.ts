@@ -3,9 +3,11 @@ import { ANSWER_COUNTS } from '../dialect.ts'
 import { RANKS } from '../openai/openai-prompt-only.ts'
 import { searchUnitsOf, secondsAsMs, UNKNOWN_SIZE, unitsIn, wordIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/body-format.ts'
+import { countUsage, parseCount } from '../reading/counts.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { bedrockModel, bedrockModelInPath } from './bedrock-usage.ts'
+import { ifCounted, withoutOutput } from '../reading/usage-update.ts'
+import { bedrockModel, bedrockModelInPath, headerUsage } from './bedrock-usage.ts'
 
 const PREFILTER = ['error']
 /** "A query with up to 100 documents ... of 512 tokens, the query's in it": https://aws.amazon.com/bedrock/pricing */
@@ -78,6 +80,38 @@ function sideOf(said: unknown): number | null {
 function isSaid(value: unknown): boolean {
   return value !== undefined && value !== null
 }
+
+const NULL_BYTES = 'null'.length
+
+/**
+ * InvokeModel of the model that embeds text and pictures, billed by the text's tokens and by the picture, which only the
+ * request has. https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-mm.html
+ */
+export const bedrockPictureEmbeddings: Dialect = requestDialect({
+  name: 'bedrock.picture-embeddings',
+  generatesNothing: true,
+  fields: { inputTextTokenCount: 'value', error: 'value' },
+  prefilter: PREFILTER,
+  modelInPath: bedrockModelInPath,
+  requestFields: { inputImage: 'length' },
+  readRequest: ({ head, fields, isRead }) => {
+    const hasPicture = typeof fields.inputImage === 'number' && fields.inputImage > NULL_BYTES
+    const said = headerUsage(head.headers)
+    return {
+      usage: said === null ? null : withoutOutput(said),
+      // A picture that may be there counts as something beside the text that has no price.
+      units: isRead ? { images: hasPicture ? 1 : null } : { otherToolCalls: 1 },
+    }
+  },
+  readAnswer: (document) => {
+    const counted = ifCounted(countUsage({ inputTokens: parseCount(document.inputTextTokenCount) }))
+    return {
+      usage: counted === null ? null : withoutOutput(counted),
+      isFinal: true,
+      failed: carriesError(document),
+    }
+  },
+})
 
 /**
  * InvokeModel of rankers, billed by the query with up to a hundred documents, which only the request has.

@@ -3,6 +3,7 @@ import { bedrockInvoke } from '../bedrock/bedrock-invoke.ts'
 import {
   bedrockAsyncInvoke,
   bedrockImages,
+  bedrockPictureEmbeddings,
   bedrockRankInvoke,
   bedrockRerank,
 } from '../bedrock/bedrock-media.ts'
@@ -22,6 +23,7 @@ export const BEDROCK_ENDPOINTS: readonly Endpoint[] = [
   endpoint('POST', /\/model\/.+\/(?:converse|converse-stream)$/, bedrockConverse),
   // These draw or rank, and are not billed by tokens.
   endpoint('POST', /\/model\/.*(?:nova-canvas|titan-image|stability\.).*\/invoke$/, bedrockImages),
+  endpoint('POST', /\/model\/.*titan-embed-image.*\/invoke$/, bedrockPictureEmbeddings),
   endpoint('POST', /\/model\/.*\.rerank-.*\/invoke$/, bedrockRankInvoke),
   endpoint('POST', /\/guardrail\/.+\/apply$/, bedrockGuardrail),
   postTo('/async-invoke', bedrockAsyncInvoke),

@@ -24,6 +24,7 @@ import { geminiEmbedContent, geminiGenerateContent } from './gemini.ts'
 import { geminiInteractions } from './gemini-interactions.ts'
 import { geminiLive } from './gemini-live.ts'
 import { googleModelInPath } from './google-path.ts'
+import { multimodalEmbeddings } from './multimodal-embeddings.ts'
 
 /** A method on a model, as Google writes it: `.../models/{model}:{method}`. */
 function googleMethod(methods: string, dialect: Dialect): Endpoint {
@@ -166,6 +167,7 @@ export const GEMINI_ENDPOINTS = servedByGoogle([
   googleMethod('generateContent|streamGenerateContent', geminiGenerateContent),
   googleMethod('embedContent|batchEmbedContents', geminiEmbedContent),
   endpoint('POST', /\/models\/(?:imagen|virtual-try-on)[^/]*:predict$/, vertexImages),
+  endpoint('POST', /\/models\/multimodalembedding[^/]*:predict$/, multimodalEmbeddings),
   googleMethod('predict', vertexPredict),
   googleMethod('predictLongRunning', veo),
   postTo('/cachedcontents', geminiCaches),

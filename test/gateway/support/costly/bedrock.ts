@@ -36,6 +36,29 @@ export const BEDROCK: readonly CostlyEndpoint[] = [
     ],
     truth: { usd: '0.04' },
   },
+  // Amazon Bedrock's user guide, "Amazon Titan Multimodal Embeddings G1".
+  ...(
+    [
+      ['a picture alone', { inputImage: 'AA==' }, 0, '0.00006'],
+      ['a picture and text', { inputImage: 'AA==', inputText: 'A cat.' }, 1_000, '0.00086'],
+      ['text alone', { inputImage: null, inputText: 'A cat.' }, 1_000, '0.0008'],
+    ] as const
+  ).map(
+    ([what, body, inputTextTokenCount, usd]): CostlyEndpoint => ({
+      name: `Bedrock embedding of ${what}, Titan`,
+      provider: 'bedrock',
+      calls: [
+        {
+          method: 'POST',
+          path: '/model/amazon.titan-embed-image-v1/invoke',
+          body,
+          headers: { 'x-amzn-bedrock-input-token-count': `${inputTextTokenCount}` },
+          answer: { embedding: [0.1], inputTextTokenCount, message: null },
+        },
+      ],
+      truth: { usd }, // 0.00006 a picture, 1,000 × 0.8 / M
+    }),
+  ),
   {
     name: 'Bedrock rerank by invoke',
     provider: 'bedrock',

@@ -25,6 +25,52 @@ function grounded(modelVersion: string, queries: readonly string[]): object {
 const SEARCHING = { contents: [{ parts: [{ text: 'Look.' }] }], tools: [{ google_search: {} }] }
 
 export const GOOGLE: readonly CostlyEndpoint[] = [
+  // cloud.google.com/vertex-ai, "Multimodal embeddings API".
+  ...(
+    [
+      ['a picture', { image: { bytesBase64Encoded: 'AA==' } }, { imageEmbedding: [0.1] }, '0.0001'],
+      ['text', { text: 'A cat sits.' }, { textEmbedding: [0.1] }, '0.0000018'], // 9 × 0.2 / M
+      [
+        'a film',
+        { video: { gcsUri: 'gs://a/1.mp4' } },
+        {
+          videoEmbeddings: [
+            { startOffsetSec: 0, endOffsetSec: 16, embedding: [0.1] },
+            { startOffsetSec: 16, endOffsetSec: 20, embedding: [0.1] },
+          ],
+        },
+        '0.01', // 20 × 0.0005
+      ],
+      [
+        'a film, closely, with a picture and text',
+        {
+          text: 'A cat.',
+          image: { gcsUri: 'gs://a/1.png' },
+          video: { gcsUri: 'gs://a/1.mp4', videoSegmentConfig: { intervalSec: 4 } },
+        },
+        {
+          textEmbedding: [0.1],
+          imageEmbedding: [0.1],
+          videoEmbeddings: [{ startOffsetSec: 0, endOffsetSec: 4, embedding: [0.1] }],
+        },
+        '0.008101', // 4 × 0.002 + 0.0001 + 5 × 0.2 / M
+      ],
+    ] as const
+  ).map(
+    ([what, instance, prediction, usd]): CostlyEndpoint => ({
+      name: `Vertex multimodal embedding of ${what}`,
+      provider: 'vertex',
+      calls: [
+        {
+          method: 'POST',
+          path: '/v1/projects/p/locations/us-central1/publishers/google/models/multimodalembedding@001:predict',
+          body: { instances: [instance] },
+          answer: { predictions: [prediction], deployedModelId: '1' },
+        },
+      ],
+      truth: { usd },
+    }),
+  ),
   {
     name: 'Gemini video, Veo 3.1, 8 seconds',
     provider: 'gemini',
