@@ -5,7 +5,7 @@ import type { CallLedger } from '../call/call-ports.ts'
 import type { CallRecord } from '../call/call-record.ts'
 import type { ObjectEvent } from '../call/object-event.ts'
 import { canonicalPath } from '../domain/canonical-path.ts'
-import { findEntry } from '../providers/registry.ts'
+import { findEntry, isProvider, selectDialect } from '../providers/registry.ts'
 import { readObjectPath } from './object-path.ts'
 import type { Objects } from './objects.ts'
 
@@ -58,14 +58,22 @@ function eventsOf(record: CallRecord, objects: Objects): readonly ObjectEvent[] 
  * The completion that an answer put off: it names the request alone by which that is fetched. What the request's body
  * said of it does not count, as a member's name can be written in many ways.
  */
-function deferredBy({ responseId, usageSource, method, path, provider, failedInBody }: CallRecord) {
+function deferredBy(record: CallRecord): ObjectEvent | null {
+  const { responseId, usageSource, method, path, provider, failedInBody } = record
   if (responseId === null || usageSource !== 'none' || method !== 'POST' || failedInBody) return null
+  if (isQueued(record)) return { id: responseId, kind: 'async_completion', is: 'created', job: true }
   if (
     findEntry(provider)?.openAi.defers !== true ||
     readObjectPath(canonicalPath(path) ?? path).collection !== 'completion'
   )
     return null
-  return { id: responseId, kind: 'completion', is: 'created', job: true } as const satisfies ObjectEvent
+  return { id: responseId, kind: 'completion', is: 'created', job: true }
+}
+
+/** Tells whether the call put work into a queue that the same path is asked about. */
+function isQueued({ provider, method, path, responseUse, unpricedReason }: CallRecord): boolean {
+  if (responseUse !== 'created' || unpricedReason !== 'billed_later' || !isProvider(provider)) return false
+  return selectDialect(provider, method, canonicalPath(path) ?? path)?.polls !== undefined
 }
 
 /** Else the cost is charged with the call, and its job reserves nothing beside it. */

@@ -175,6 +175,17 @@ export function deploymentIn(path: string): string | null {
   return DEPLOYMENT.exec(`${path}/`)?.[1] ?? null
 }
 
+/** Requests to a path that takes others too, which only ask for what one of those had put into a queue. */
+export interface Polls {
+  /** Their whole body, as its first bytes stand for themselves. Any other body may order work. */
+  readonly body: RegExp
+  /** Such a request: its query with the `?`, and its body. */
+  readonly query: string
+  readonly bodyOf: (id: string) => string
+  /** How it is read; its `responseUse` is `fetched`. */
+  readonly dialect: Dialect
+}
+
 /** How one endpoint of a provider writes usage. Stateless; one instance serves all calls. */
 export interface Dialect {
   /** `<provider family>.<endpoint>`, e.g. `openai.chat-completions`. */
@@ -235,6 +246,8 @@ export interface Dialect {
   readonly isFree?: true
   /** Reads whatever an unknown path answers: silence then says nothing about its cost. */
   readonly isGeneric?: true
+  /** Requests that ask for what an earlier one had put into a queue, which the same path takes; absent: none do. */
+  readonly polls?: Polls
   /** `fetched`: asks for a response that is there; see {@link ResponseUse}. Default: `created`. */
   readonly responseUse?: ResponseUse
   /** The model named in a canonical path, for providers that put it there; `null` otherwise. */

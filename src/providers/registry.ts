@@ -90,7 +90,8 @@ export function modelListPathOf(provider: Provider): string | null {
   return modelListPath
 }
 
-function isProvider(name: string): name is Provider {
+/** Tells whether a name is one of ours. */
+export function isProvider(name: string): name is Provider {
   return Object.hasOwn(REGISTRY, name)
 }
 

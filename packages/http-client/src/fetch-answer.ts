@@ -1,12 +1,14 @@
 import type { AnswerController, AnswerHandler, AnswerHeaders } from './answer-handler.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 
-/** A request without a body. */
+/** A request to ask by. */
 export interface FetchRequest {
   readonly method: string
   readonly path: string
   /** Name, value, name, value, ... with `host` among them. */
   readonly headers: readonly string[]
+  /** Absent: none. */
+  readonly body?: Buffer | null
   /** Milliseconds for all of it; `null`: only the pool's own limits hold. */
   readonly timeoutMs: number | null
 }
@@ -24,12 +26,12 @@ export interface FetchedHead {
  */
 export function fetchAnswer(
   pool: ConnectionPool,
-  { method, path, headers, timeoutMs }: FetchRequest,
+  { method, path, headers, body = null, timeoutMs }: FetchRequest,
   onChunk: (chunk: Buffer, status: number) => void,
 ): Promise<FetchedHead> {
   return new Promise((resolve, reject) => {
     const reader = new FetchedAnswer(onChunk, timeoutMs, resolve, reject)
-    pool.dispatch({ method, path, headers, body: null }, reader)
+    pool.dispatch({ method, path, headers, body }, reader)
   })
 }
 

@@ -9,6 +9,7 @@ import { checkLedger, checkUnattended } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
 import { checkEndedJobs, checkObjects, checkReach, readNames } from './stages/objects.ts'
+import { readPoll } from './stages/poll.ts'
 import { checkSignature, checkSignedBody } from './stages/signature.ts'
 import {
   checkFragment,
@@ -83,6 +84,8 @@ export function buildStages(proxy: TrustedProxy | null = null): Stages {
       routeByModel,
       // After the route: its dialect says whether tools are called, and each has limits and a price of its own.
       readTool,
+      // After the route: its dialect knows such requests. Before all that asks whether a model runs.
+      readPoll,
       // Again, for calls whose upstream was unknown until now; the others pass at once.
       checkPath,
       // After the route: whether names matter depends on the upstream.

@@ -8,10 +8,11 @@ import { cleanPath } from '../../domain/clean-text.ts'
 import { AnswerReader } from '../../objects/answer-objects.ts'
 import { hasEnded, hasFailed } from '../../objects/object-kinds.ts'
 import type { KeptJob } from '../../objects/table/jobs-table.ts'
-import type { Dialect } from '../../providers/dialect.ts'
+import type { Dialect, Polls } from '../../providers/dialect.ts'
 import { createEvalItems } from '../../providers/jobs/openai-jobs.ts'
 import type { ProviderEntry } from '../../providers/provider.ts'
 import { observe } from '../../providers/reading/counts.ts'
+import { objectIn } from '../../providers/reading/json-value.ts'
 import { entryOf, type Provider, selectDialect } from '../../providers/registry.ts'
 import { proofOf } from '../credentials/fetched-credential.ts'
 import { finalizeCall } from '../recording/finalize-call.ts'
@@ -115,6 +116,8 @@ export async function fetchJob(
   { now = Date.now, timeoutMs = null }: FetchOptions = {},
 ): Promise<FetchedJob> {
   const upstream = { ...fetchedFrom, timeoutMs }
+  const polls = selectDialect(upstream.provider, 'POST', job.path)?.polls
+  if (polls !== undefined) return await pollJob({ upstream, pricing, job, arrivedAtMs: now() }, polls)
   const at = pathOfJob(upstream.provider, job)
   if (job.kind === 'message_batch') {
     // Results are fetched only once they exist: before, their absence looks like that of a batch that is
@@ -152,6 +155,27 @@ export async function fetchJob(
   const failed = { id: job.id, kind: job.kind as ObjectKind, is: 'ended', job: true, failed: true } as const
   return { kind: 'told', record: { ...record, objects: [failed] } }
 }
+
+/** Asks where the job was submitted, by a request of its own form. */
+async function pollJob(asked: Asked, { dialect, query, bodyOf }: Polls): Promise<FetchedJob> {
+  const { upstream, job } = asked
+  const { path } = job
+  const body = bodyOf(job.id)
+  const usage = dialect.createReader(
+    { method: 'POST', path, model: null, stream: null, fields: objectIn(JSON.parse(body)) },
+    ANSWERED,
+  )
+  const { status } = await ask(upstream, path, query, (chunk) => usage.push(chunk), Buffer.from(body))
+  if (status === 404) return GONE
+  if (status === 202) return { kind: 'running', status: '' }
+  const found = usage.end()
+  const observed = { ...found, model: found.model ?? dialect.modelInPath(path) }
+  if (reportsOn(observed, job))
+    return { kind: 'told', record: { ...recordOf(asked, path, dialect, observed), method: 'POST' } }
+  return observed.pending ? { kind: 'running', status: '' } : { kind: 'settled', isGone: false }
+}
+
+const ANSWERED = { status: 200, headers: { 'content-type': 'application/json' } } as const
 
 interface AskedUpstream extends Upstream {
   readonly timeoutMs: number | null
@@ -262,11 +286,7 @@ async function askAndRead(
   query: string,
 ): Promise<Answered & { readonly observed: Observation | null; readonly dialect: Dialect | null }> {
   const dialect = selectDialect(upstream.provider, 'GET', path)
-  const usage =
-    dialect?.createReader(
-      { method: 'GET', path, model: null, stream: null },
-      { status: 200, headers: { 'content-type': 'application/json' } },
-    ) ?? null
+  const usage = dialect?.createReader({ method: 'GET', path, model: null, stream: null }, ANSWERED) ?? null
   const answered = await ask(upstream, path, query, (chunk) => usage?.push(chunk))
   return { ...answered, dialect, observed: answered.status === 200 ? (usage?.end() ?? null) : null }
 }
@@ -276,20 +296,24 @@ async function ask(
   path: string,
   query: string,
   push: ((chunk: Buffer) => void) | null,
+  body: Buffer | null = null,
 ): Promise<Answered> {
   const target = upstream.basePath + path + query
+  const method = body === null ? 'GET' : 'POST'
   const headers = [
+    ...(body === null ? [] : ['content-type', 'application/json']),
     'host',
     upstream.host,
     'accept-encoding',
     'identity',
     ...Object.entries(entryOf(upstream.provider).requestHeaders ?? {}).flat(),
-    ...(await proofOf(upstream, 'GET', target)),
+    ...(await proofOf(upstream, method, target)),
   ]
   const request = {
-    method: 'GET',
+    method,
     path: target,
     headers,
+    body,
     timeoutMs: upstream.timeoutMs,
   }
   const reader = new AnswerReader()

@@ -49,6 +49,8 @@ interface Endpoint {
    * them. A body without any is not walked. Absent: every body is.
    */
   readonly stems?: readonly string[]
+  /** It takes other bodies than JSON. */
+  readonly takesAnything?: true
 }
 
 const FILES = ['file_id', 'file_ids'] as const
@@ -125,6 +127,13 @@ const BESIDE = [
 const NOTHING = /\/(?:embeddings|moderations|rerank|audio\/(?!transcriptions)[\w/]+|tokenize|detokenize)$/
 /** The first that fits is meant; `ENDPOINT_OF_ALL` where none does. */
 const ENDPOINTS: readonly Endpoint[] = [
+  // Cloudflare's queue: what was put into it is asked for where work is ordered.
+  {
+    path: /\/ai\/run\/./,
+    ids: [...ALL, 'request_id'],
+    models: ['model', 'model.id'],
+    takesAnything: true,
+  },
   { path: NOTHING, ids: [] },
   { path: /\/agents\/completions$/, ids: [...FILES, 'agent_id'], models: ['model'] },
   // Google's own endpoint of that name takes `extra_body: {google: {cached_content}}`.
@@ -187,7 +196,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { path: /\/uploads$/, ids: ALL, types: [{ path: 'purpose', tag: 'upload_purpose' }] },
 ]
 const ENDPOINT_OF_OBJECTS: Endpoint = { path: /$/, ids: ALL, models: ['model', 'model.id'] }
-const ENDPOINT_OF_ALL: Endpoint = { path: /$/, ids: ALL, models: ['model', 'model.id'] }
+const ENDPOINT_OF_ALL: Endpoint = { ...ENDPOINT_OF_OBJECTS, takesAnything: true }
 
 /** Lines of a batch's file: `body` of OpenAI's and Mistral's, `request` of Google's, for any endpoint of theirs. */
 const LINE: Endpoint = {
@@ -275,7 +284,7 @@ function pathsOf(endpoint: Endpoint): NamedPaths {
     paths = {
       walk: compilePaths(wanted),
       hints: parts === null ? null : new NameHints(parts),
-      isKnown: endpoint !== ENDPOINT_OF_ALL && ids.length > 0,
+      isKnown: endpoint.takesAnything !== true && ids.length > 0,
     }
     compiled.set(endpoint, paths)
   }

@@ -8,33 +8,69 @@ import { GOOGLE_FREE } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 import { carriesError } from '../reading/body-format.ts'
 import { totalDisagrees } from '../reading/counts.ts'
-import { jsonDialect } from '../reading/json-dialect.ts'
+import { jsonDialect, requestDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 
 const MODEL = /\/ai\/run\/(.+)$/i
 
+const FORMAT = {
+  fields: {
+    usage: 'usage',
+    error: 'value',
+    result: { usage: 'usage', status: 'value', request_id: 'value', model: 'value' },
+  },
+  prefilter: ['usage', 'error'],
+} as const
+const RUNNING: ReadonlySet<unknown> = new Set(['queued', 'running'])
+
 /**
  * Workers AI's own endpoint, `/ai/run/{model}`: the answer under `result` with `usage` as in chat; a stream's
- * events have `response` and, the last ones, `usage` at their root.
- * Source: developers.cloudflare.com/workers-ai, "REST API" and the models' output schemas.
+ * events have `response` and, the last ones, `usage` at their root. With `queueRequest` the requests go into a queue: the
+ * answer has an id, and the results are asked for by that, at the same path.
+ * Source: developers.cloudflare.com/workers-ai, "REST API", "Asynchronous Batch API" and the models' output schemas.
  */
 function cloudflareRun(overrides: OpenAiOverrides): Dialect {
   const readUsage = (usage: JsonObject) => {
     const counted = chatUsage(usage, overrides, null)
     return { ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }
   }
+  const read = (document: JsonObject) => {
+    const result = member(document, 'result')
+    const usage = member(result, 'usage') ?? member(document, 'usage')
+    return {
+      usage: usage === null ? null : readUsage(usage),
+      pending: usage === null && RUNNING.has(result?.status),
+      failed: carriesError(document),
+    }
+  }
+  const modelInPath = (path: string) => MODEL.exec(path)?.[1] ?? null
   return jsonDialect({
     name: 'cloudflare.run',
     answers: ANSWER_COUNTS.cloudflareRun,
     // Some models that edit pictures.
     takesForm: true,
-    fields: { usage: 'usage', error: 'value', result: { usage: 'usage' } },
-    prefilter: ['usage', 'error'],
+    ...FORMAT,
     read: (document) => {
-      const usage = member(document.result, 'usage') ?? member(document, 'usage')
-      return { usage: usage === null ? null : readUsage(usage), failed: carriesError(document) }
+      const found = read(document)
+      return found.pending ? { ...found, responseId: textIn(member(document, 'result')?.request_id) } : found
     },
-    modelInPath: (path) => MODEL.exec(path)?.[1] ?? null,
+    modelInPath,
+    polls: {
+      body: /^\s*\{\s*"request_id"\s*:\s*"[\w-]{1,128}"\s*\}\s*$/,
+      query: '?queueRequest=true',
+      bodyOf: (request_id) => JSON.stringify({ request_id }),
+      dialect: {
+        ...requestDialect({
+          name: 'cloudflare.queue',
+          ...FORMAT,
+          requestFields: { request_id: 'value' },
+          readRequest: ({ fields }) => ({ responseId: textIn(fields.request_id) }),
+          readAnswer: read,
+          modelInPath,
+        }),
+        responseUse: 'fetched',
+      },
+    },
     textOf(json) {
       const document = objectIn(json)
       const answer = member(document, 'result') ?? document

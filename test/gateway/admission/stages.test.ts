@@ -52,7 +52,8 @@ test('stages run in this order', async () => {
     [
       'model',
       [
-        ...['checkSignedBody', 'requireModelFirst', 'routeByModel', 'readTool', 'checkPath', 'readNames'],
+        ...['checkSignedBody', 'requireModelFirst', 'routeByModel', 'readTool', 'readPoll'],
+        ...['checkPath', 'readNames'],
         ...[
           'checkModel',
           'checkAnswerForm',
@@ -174,13 +175,13 @@ describe('refusals', () => {
     const others = MOMENTS.flatMap((moment) => STAGES[moment].map(({ name }) => name)).filter(
       (name) => !tried.has(name),
     )
-    // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel and
-    // readAxes never refuse.
+    // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel, readPoll
+    // and readAxes never refuse.
     // Signatures, tools and credentials that end have tests of their own.
     expect(others).toEqual([
       ...['checkSignature', 'refuseOwnOperation', 'planBody', 'checkSignedBody', 'requireModelFirst'],
-      ...['routeByModel', 'readTool', 'readNames', 'checkReach', 'checkUpstreamCredential', 'checkEndedJobs'],
-      'readAxes',
+      ...['routeByModel', 'readTool', 'readPoll', 'readNames', 'checkReach', 'checkUpstreamCredential'],
+      ...['checkEndedJobs', 'readAxes'],
     ])
   })
 })

@@ -31,7 +31,7 @@ beforeAll(async () => {
     } else if ('cut' in answer) {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
       response.write(answer.cut, () => response.destroy())
-    } else json(response, 200, answer)
+    } else json(response, 200, 'polled' in answer && isPoll(request.body) ? answer.polled : answer)
   })
   folder = await mkdtemp(join(tmpdir(), 'tallygate-late-jobs-'))
   const file = join(folder, 'tallygate.yaml')
@@ -42,6 +42,7 @@ beforeAll(async () => {
   - { name: mistral, url: '${upstream.url}/m', provider: mistral, path_prefix: /mistral }
   - { name: google, url: '${upstream.url}/g', provider: gemini, path_prefix: /google }
   - { name: claude, url: '${upstream.url}/c', provider: anthropic, path_prefix: /claude }
+  - { name: cloudflare, url: '${upstream.url}/f', provider: cloudflare, path_prefix: /cloudflare }
   - { name: zai, url: '${upstream.url}/z', provider: zai, path_prefix: /zai }
   - { name: router, url: '${upstream.url}/r', provider: openrouter, path_prefix: /router, trust_reported_cost: true }
 default_upstream: openai
@@ -59,6 +60,11 @@ beforeEach(async () => {
   clients += 1
   client = await stack.addClient(`client-${clients}`)
 })
+
+/** As Cloudflare's queue is asked what came of a request. */
+function isPoll(body: Buffer): boolean {
+  return body.includes('"request_id"')
+}
 
 async function ask(method: string, path: string, body?: object): Promise<void> {
   const answer = await fetch(`${stack.url}${path}`, {
@@ -301,6 +307,46 @@ async function queueAtZai(
   await ask('POST', `/zai${path}`, request)
 }
 
+const RUN = '/client/v4/accounts/a/ai/run/@cf/meta/llama-3.3-70b-instruct-fp8-fast'
+const ROOM = '768f15b7-4fd6-4498-906e-ad94ffc7f8d2'
+
+/** Puts requests into Cloudflare's queue, where they come to so much. */
+async function queueAtCloudflare(request_id: string, polled: object): Promise<void> {
+  answers.set(`POST /f${RUN}`, { result: { status: 'queued', request_id }, success: true, polled })
+  await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { requests: [{ prompt: 'Tell me.' }] })
+}
+
+const usageOf = (prompt_tokens: number) => ({
+  result: {
+    responses: [{ id: 0, result: { response: 'Yes.' }, success: true }],
+    usage: { prompt_tokens, completion_tokens: 7, total_tokens: prompt_tokens + 7 },
+  },
+  success: true,
+})
+
+test('what Cloudflare’s queue used counts once, and another client’s request is not found', async () => {
+  await queueAtCloudflare(ROOM, { result: { status: 'running', request_id: ROOM }, success: true })
+  await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { request_id: ROOM })
+  await stack.usageOf(client, 2)
+  expect(await unpriced()).toBe(1)
+  const other = await stack.addClient('other-at-cloudflare')
+  const refused = await fetch(`${stack.url}/cloudflare${RUN}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${other.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ request_id: ROOM.toUpperCase() }),
+  })
+  expect(refused.status).toBe(404)
+  answers.set(`POST /f${RUN}`, usageOf(100))
+  await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { request_id: ROOM })
+  await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { request_id: ROOM })
+  expect(await stack.usageOf(client, 4)).toMatchObject({ input_tokens: 100, output_tokens: 7 })
+  expect(await unpriced()).toBe(0)
+  // Whatever orders work beside the id is work.
+  await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { request_id: ROOM, prompt: 'Tell me.' })
+  expect(await stack.usageOf(client, 5)).toMatchObject({ input_tokens: 200, output_tokens: 14 })
+  await expectSound()
+})
+
 test('jobs of all these kinds that no client fetches are fetched by a worker, their files too', async () => {
   const result = {
     response: {
@@ -355,8 +401,9 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   const made = { task_status: 'SUCCESS', video_result: [{ url: 'https://example.com/1.mp4' }] }
   await queueAtZai('8353992720000003', made, ZAI_FILMS, film)
   await queueAtZai('8353992720000004', { task_status: 'FAIL' }, ZAI_FILMS, film)
-  await stack.usageOf(client, 8)
-  expect(await unpriced()).toBe(8)
+  await queueAtCloudflare('00000000-4fd6-4498-906e-ad94ffc7f8d2', usageOf(1_000))
+  await stack.usageOf(client, 9)
+  expect(await unpriced()).toBe(9)
 
   const { pool } = stack
   const config = loadJobFetchConfig(stack.env)
@@ -374,12 +421,12 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   } finally {
     await fetcher.close()
   }
-  expect(await stack.usage(client)).toMatchObject({ requests: 8, input_tokens: 316, output_tokens: 33 })
+  expect(await stack.usage(client)).toMatchObject({ requests: 9, input_tokens: 1_316, output_tokens: 40 })
   const { rows } = await pool.query(
     'select sum(trained_tokens)::int as trained, sum(settlements)::int as settlements from tallygate.daily_usage where client_id = $1',
     [client.id],
   )
-  expect(rows).toEqual([{ trained: 7, settlements: 5 }])
+  expect(rows).toEqual([{ trained: 7, settlements: 6 }])
   expect(await unpriced()).toBe(0)
   await expectSound()
 })

@@ -463,6 +463,45 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     }),
   ),
   {
+    // developers.cloudflare.com/workers-ai, "Asynchronous Batch API", "REST API".
+    name: 'Cloudflare batch from its queue, asked for four times',
+    provider: 'cloudflare',
+    calls: [
+      {
+        method: 'POST',
+        path: '/client/v4/accounts/a/ai/run/@cf/meta/llama-3.3-70b-instruct-fp8-fast?queueRequest=true',
+        body: { requests: [{ prompt: 'Tell me.' }, { prompt: 'And me.' }] },
+        answer: {
+          result: {
+            status: 'queued',
+            request_id: '768f15b7-4fd6-4498-906e-ad94ffc7f8d2',
+            model: '@cf/meta/llama-3.3-70b-instruct-fp8-fast',
+          },
+          success: true,
+          errors: [],
+          messages: [],
+        },
+      },
+      ...['queued', 'running', null, null].map((status) => ({
+        method: 'POST' as const,
+        isFree: true as const,
+        path: '/client/v4/accounts/a/ai/run/@cf/meta/llama-3.3-70b-instruct-fp8-fast?queueRequest=true',
+        body: { request_id: '768f15b7-4fd6-4498-906e-ad94ffc7f8d2' },
+        answer: {
+          result:
+            status === null
+              ? {
+                  responses: [{ id: 0, result: { response: 'Yes.' }, success: true }],
+                  usage: { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 },
+                }
+              : { status, request_id: '768f15b7-4fd6-4498-906e-ad94ffc7f8d2' },
+          success: true,
+        },
+      })),
+    ],
+    truth: { usd: '0.293' }, // 1 M x 0.293 / M, once
+  },
+  {
     // docs.z.ai, "Generate Video(Async)" and "Retrieve Result", whose answer has no id of the task.
     name: 'Z.ai film from its queue, fetched twice',
     provider: 'zai',
