@@ -18,7 +18,30 @@ export function coversModel(pattern: string, model: string): boolean {
   const limited = bareOf(pattern)
   if (limited.endsWith('*')) return name.startsWith(limited.slice(0, -1))
   if (!name.startsWith(limited)) return false
-  return name.length === limited.length || IS_REVISION.test(name.slice(limited.length))
+  return (
+    name.length === limited.length ||
+    IS_REVISION.test(name.slice(limited.length)) ||
+    name.includes(mentionOf(limited))
+  )
+}
+
+/**
+ * A name that each of these patterns is about and no other one: `gpt-4o-2024*gpt-4o*` of `gpt-4o` and `gpt-4o-2024*`,
+ * of which neither is about all that the other is about.
+ *
+ * @param patterns All that are about one model.
+ */
+export function nameOfAll(patterns: readonly string[]): string {
+  const texts = patterns.map(bareOf)
+  const beginnings = texts.map((text) => (text.endsWith('*') ? text.slice(0, -1) : text))
+  const longest = beginnings.reduce((one, other) => (other.length > one.length ? other : one))
+  const names = texts.filter((text) => !text.endsWith('*'))
+  return `${longest}*${[...new Set(names)].map((name) => `${name}*`).join('')}`
+}
+
+/** How a name of several patterns says that it is about this one. */
+function mentionOf(limited: string): string {
+  return `*${limited}*`
 }
 
 function bareOf(name: string): string {
@@ -32,7 +55,8 @@ export function coversModelInSql(pattern: string, model: string): string {
   const name = bareInSql(model)
   return `(case when right(${pattern}, 1) = '*' then starts_with(${name}, left(${limited}, -1))
     else ${name} = ${limited} or (starts_with(${name}, ${limited})
-      and substr(${name}, length(${limited}) + 1) ~ '${ONLY_REVISION}') end)`
+      and (substr(${name}, length(${limited}) + 1) ~ '${ONLY_REVISION}'
+        or strpos(${name}, concat('*', ${limited}, '*')) > 0)) end)`
 }
 
 function bareInSql(expression: string): string {

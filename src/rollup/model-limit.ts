@@ -12,7 +12,7 @@ const MAX_REMEMBERED = 20_000
 export interface ModelLimit {
   /**
    * The records with the name that each is totalled under: its own, or `(other)` where the client has had
-   * `MODELS_PER_CLIENT_AND_DAY` others that day, or the pattern of the budget that covers it: else a client that makes
+   * `MODELS_PER_CLIENT_AND_DAY` others that day, or the name of the budgets that cover it: else a client that makes
    * names up could hide from the budget of a model what it spends. A new name is decided by what the totals hold at that moment, without
    * a lock that another shard would wait for. A client's records lie in one shard, where one transaction comes after
    * the other, so the limit holds. Shards that count records of one client at the same moment, as after a change of

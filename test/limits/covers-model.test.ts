@@ -16,6 +16,8 @@ test.each([
   ['gemini-2.5-pro', 'models/gemini-2.5-pro'],
   ['models/gemini-2.5*', 'gemini-2.5-flash'],
   ['llama3.1', 'llama3.1:latest'],
+  ['gpt-4o', 'gpt-4o-2024*gpt-4o*'],
+  ['gpt-4o-2024*', 'gpt-4o-2024*gpt-4o*'],
 ])('a limit for %s is about %s', (pattern, model) => {
   expect(coversModel(pattern, model)).toBe(true)
 })
@@ -28,6 +30,9 @@ test.each([
   ['llama3.1', 'llama3.1:70b'],
   ['mistral-large', 'mistral-large-2411'],
   ['gpt-4o*', 'gpt-4'],
+  ['gpt-4', 'gpt-4o-2024*gpt-4o*'],
+  ['gpt-4o', 'gpt-4o-2024*gpt-4o'],
+  ['gpt-4o', 'gpt-4*gpt-4o*'],
 ])('a limit for %s is not about %s', (pattern, model) => {
   expect(coversModel(pattern, model)).toBe(false)
 })

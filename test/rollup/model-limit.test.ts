@@ -112,3 +112,30 @@ test('a client that makes names up hides nothing from budgets of its groups and 
   const { spentPico } = await selectSpent(ledger.pool, accounts, [])
   expect(spentPico).toEqual([7n, 7n, 7n, 0n])
 })
+
+test('a client that makes names up hides nothing from budgets of which one is for a part of what the other is for', async () => {
+  await ledger.pool.query(`insert into tallygate.clients (id, name, version) values ('cli_z', 'z', 0)`)
+  const order = { kind: 'budget', per: 'day', isSoft: false, amount: 1_000n } as const
+  const budgets = [
+    'o4-mini',
+    'o4-mini-2025*',
+    'o4-min*',
+    'models/O4*',
+    'o4-mini-2025-0*',
+    'o4-mini-2025-05-05',
+  ]
+  for (const model of budgets)
+    await setLimits(ledger.pool, { clientId: 'cli_z', keyId: null, model }, [order], 'ann')
+  await callAfterMadeUpNames('cli_z', [
+    'o4-mini-2025-05-05',
+    'o4-mini-2025-04-16',
+    'o4-mini-2025-10',
+    'o4-mini',
+    'o4-mint',
+    'o4',
+  ])
+  const days = { fromDay: '1970-01-01', toDay: null }
+  const accounts = budgets.map((model) => ({ clientId: 'cli_z', keyId: null, model, ...days }))
+  const { spentPico } = await selectSpent(ledger.pool, accounts, [])
+  expect(spentPico).toEqual([21n, 21n, 35n, 42n, 14n, 7n])
+})

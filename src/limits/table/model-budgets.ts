@@ -1,13 +1,13 @@
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { coversModel } from '../covers-model.ts'
+import { coversModel, nameOfAll } from '../covers-model.ts'
 import { MODEL_OF_LIMIT } from './limit-rows.ts'
 
 /** The models that budgets of a client's calls are for: its own ones, the defaults, and those of its groups. */
 export interface ModelBudgets {
   /**
-   * The longest of them that covers the model; `null`: none does. Of two that cover it, the longer one is covered by
-   * the other, so a total under its name counts for both.
+   * A name for calls of the model that counts for the same ones of them: one of them, or a name of several; `null`: none
+   * is about it.
    */
   covering(clientId: string, model: string): string | null
 }
@@ -31,12 +31,12 @@ export async function selectModelBudgets(
   const { rows } = await session.query<{ client_id: string | null; model: string }>(SELECT, [clientIds])
   return {
     covering(clientId, model) {
-      let longest: string | null = null
-      for (const { client_id: of, model: pattern } of rows) {
-        if ((of !== null && of !== clientId) || !coversModel(pattern, model)) continue
-        if (longest === null || pattern.length > longest.length) longest = pattern
-      }
-      return longest
+      const own = rows.filter(({ client_id: of }) => of === null || of === clientId)
+      const about = (name: string) =>
+        own.flatMap(({ model: pattern }) => (coversModel(pattern, name) ? [pattern] : []))
+      const patterns = about(model)
+      if (patterns.length === 0) return null
+      return patterns.find((pattern) => about(pattern).join() === patterns.join()) ?? nameOfAll(patterns)
     },
   }
 }
