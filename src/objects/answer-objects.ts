@@ -3,7 +3,14 @@
 import type { AnswerController, AnswerHandler, AnswerHeaders } from '#http-client/answer-handler.ts'
 import type { ObjectKind } from '../call/object-event.ts'
 import { type BodyDecoder, createDecoder } from '../http/codings/decode.ts'
-import { arrayIn, type JsonObject, member, objectIn, textIn } from '../providers/reading/json-value.ts'
+import {
+  arrayIn,
+  type JsonObject,
+  member,
+  objectIn,
+  objectsIn,
+  textIn,
+} from '../providers/reading/json-value.ts'
 import { asBuffer } from '../providers/wires/elements.ts'
 import { compileProjection, JsonScanner } from '../providers/wires/json.ts'
 import { ANSWER_WALK } from './names/name-paths.ts'
@@ -42,6 +49,7 @@ const PROJECTION = compileProjection({
   error_file_id: 'value',
   output_dataset_id: 'value',
   fine_tuned_model: 'value',
+  tunedModel: { endpoint: 'value', checkpoints: [{ endpoint: 'value' }] },
   result_files: ['value'],
   file: OBJECT,
   response: { ...OBJECT, responsesFile: 'value' },
@@ -176,7 +184,7 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
   const model = textIn(job.fine_tuned_model)
   // Google's, which has no id. Elsewhere what stands there is what the client wrote.
   const metadata = textIn(job.id) === null ? member(job, 'metadata') : null
-  const tuned = textIn(metadata?.tunedModel)
+  const tuned = [metadata?.tunedModel, ...endpointsOf(textIn(job.id) === null ? job : {})]
   const response = member(job, 'response')
   const responses = [response?.responsesFile, member(metadata, 'output')?.responsesFile]
   // An operation of Google's names what it has made.
@@ -189,9 +197,15 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
     }),
     ...(model === null ? [] : [{ kind: 'model' as const, id: model }]),
     ...(dataset === null ? [] : [{ kind: 'dataset' as const, id: dataset }]),
-    ...namesIn(tuned ?? ''),
+    ...tuned.flatMap((name) => namesIn(textIn(name) ?? '')),
     ...responses.flatMap((name) => namesIn(textIn(name) ?? '')),
   ]
+}
+
+/** The endpoints by which a model of Vertex's is called that a job has tuned. */
+function endpointsOf(job: JsonObject): readonly unknown[] {
+  const tuned = member(job, 'tunedModel')
+  return [tuned?.endpoint, ...objectsIn(tuned?.checkpoints).map(({ endpoint }) => endpoint)]
 }
 
 // Passes an answer on as it comes, and tells what it says of objects before its end is passed on.

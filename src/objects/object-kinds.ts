@@ -11,6 +11,7 @@ export const NOT_IDS: ReadonlySet<string> = new Set([
   'extensions',
   'generations',
   'input_tokens',
+  'openapi',
   'runs',
   'search',
 ])

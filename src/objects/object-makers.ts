@@ -30,6 +30,7 @@ export function kindMade(
   if (names.length > 0) {
     if (verb === 'complete' && names[0]?.kind === 'upload') return 'file'
     if (isEvalRun(names, verb)) return 'eval'
+    if (names[0]?.kind === 'tuned_model' && MAKES_OPERATION.test(verb)) return 'operation'
     return verb === 'remix' && names[0]?.kind === 'video' ? 'video' : null
   }
   if (collection === null) return MAKES_OPERATION.test(verb) ? 'operation' : null

@@ -93,9 +93,13 @@ function collectionAt(lower: readonly string[], at: number): Collection | null {
   for (const collection of COLLECTIONS) {
     const { segments } = collection
     if (segments.length <= (best?.segments.length ?? 0)) continue
-    if (segments.every((segment, index) => lower[at + index] === segment)) best = collection
+    if (segments.every((segment, index) => isSegment(segment, lower[at + index]))) best = collection
   }
   return best
+}
+
+function isSegment(segment: string, written: string | undefined): boolean {
+  return segment === '*' ? written !== undefined : written === segment
 }
 
 /**

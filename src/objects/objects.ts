@@ -307,6 +307,9 @@ export class Objects {
   /** A job that is read tells whether it has ended, and which files it left: they are its owner's. */
   #watchJob(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
     const job = path.names.at(-1)
+    // Tuning jobs of Vertex are called like the models that they leave, and tell their endpoints.
+    if (job?.kind === 'tuned_model' && path.endsInName)
+      return new WatchedAnswer(handler, (objects) => this.#recordLeft(call, job.id, objects))
     if (job === undefined || !(JOBS.has(job.kind) || JOBS_WHEN_RUNNING.has(job.kind))) return handler
     const isResults = job.kind === 'message_batch' && path.verb === 'results'
     if (!path.endsInName && path.verb !== 'cancel' && !isResults) return handler

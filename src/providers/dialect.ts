@@ -168,11 +168,16 @@ export function fetching(method: Endpoint['method'], pattern: RegExp, dialect: D
   return endpoint(method, pattern, { ...dialect, responseUse: 'fetched' })
 }
 
-const DEPLOYMENT = /\/(?:deployments|engines|serving-endpoints)\/([^/]+)\//i
+const DEPLOYMENT =
+  /\/(?:(?:deployments|engines|serving-endpoints)\/([^/]+)|locations\/[^/]+\/(endpoints\/(?!openapi\/)[^/]+))\//i
 
-/** The deployment that Azure and Databricks name in the path, or the engine of LiteLLM's proxy; `null` without one. */
+/**
+ * The deployment that Azure and Databricks name in the path, the engine of LiteLLM's proxy, or the endpoint of Vertex's,
+ * which runs its own model whatever the body names; `null` without one.
+ */
 export function deploymentIn(path: string): string | null {
-  return DEPLOYMENT.exec(`${path}/`)?.[1] ?? null
+  const found = DEPLOYMENT.exec(`${path}/`)
+  return found?.[1] ?? found?.[2] ?? null
 }
 
 /** Requests to a path that takes others too, which only ask for what one of those had put into a queue. */

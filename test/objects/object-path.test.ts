@@ -47,7 +47,7 @@ test('a collection holds one kind of objects, whichever provider’s entry names
   const kinds = new Map<string, string>()
   for (const provider of PROVIDERS)
     for (const [path, kind] of Object.entries(entryOf(provider).collections ?? {})) {
-      expect(path).toMatch(/^(?:v1(?:beta)?\/)?[a-z_-]+(?:\/[a-z_-]+)*$/)
+      expect(path).toMatch(/^(?:v1(?:beta)?\/)?[a-z_-]+(?:\/(?:[a-z_-]+|\*))*$/)
       expect(kinds.get(path) ?? kind).toBe(kind)
       kinds.set(path, kind)
       expect(readObjectPath(`/v1/${path}`).collection).toBe(kind)

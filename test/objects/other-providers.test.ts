@@ -283,6 +283,50 @@ test("a corpus of Vertex's that its operation names when it is done is its clien
   expect((await ask(acme, 'GET', `/vertex${PLACE}/ragCorpora/left00000001`)).status).toBe(200)
 })
 
+const endpointOf = (nr: string) => `${PLACE}/endpoints/77${nr.slice(-4)}`
+
+test("the endpoints of a model that Vertex's tuning job leaves are its client's, at each door", async () => {
+  const nr = await make(acme, SAMPLES["Vertex's tuning job"] as Sample)
+  const endpoint = endpointOf(nr)
+  const checkpoint = `${endpoint}1`
+  const [job] = vertexs('tuningJobs').paths(nr)
+  const tunedModel = { endpoint: endpoint.slice(4), checkpoints: [{ endpoint: checkpoint.slice(4) }] }
+  answer = () => ({ ...named('tuningJobs', nr), state: 'JOB_STATE_SUCCEEDED', tunedModel })
+  await ask(acme, 'GET', `/vertex${job}`)
+  answer = () => ({})
+  const doors = [
+    `${endpoint}:generateContent`,
+    `${endpoint}:streamGenerateContent?alt=sse`,
+    `${endpoint}:predict`,
+    `${endpoint}:rawPredict`,
+    `${endpoint}/chat/completions`,
+    `${checkpoint}:generateContent`,
+    `${endpoint.replace('endpoints', '%45ndpoints/')}%3AgenerateContent`,
+  ].map((path) => [path, { model: 'a', contents: [] }] as const)
+  const model = endpoint.slice(4)
+  const uses = [
+    ...doors,
+    [`${PLACE}/endpoints/openapi/chat/completions`, { model, messages: [] }],
+    [`${PLACE}/batchPredictionJobs`, { model }],
+    [`${PLACE}/cachedContents`, { model }],
+  ] as const
+  const before = asked.length
+  for (const [path, body] of uses)
+    expect([path, (await ask(beta, 'POST', `/vertex${path}`, body)).status]).toEqual([path, 404])
+  expect((await ask(beta, 'GET', `/vertex${endpoint}`)).status).toBe(404)
+  expect(asked.length).toBe(before)
+  for (const [path, body] of uses)
+    expect([path, (await ask(acme, 'POST', `/vertex${path}`, body)).status]).toEqual([path, 200])
+})
+
+test("an endpoint of the operator's own models is every client's, and so is that of OpenAI's format", async () => {
+  for (const path of ['5550001:generateContent', '5550001/chat/completions', 'openapi/chat/completions'])
+    for (const client of [acme, beta]) {
+      const body = { model: 'google/gemini-2.5-flash', contents: [], messages: [] }
+      expect((await ask(client, 'POST', `/vertex${PLACE}/endpoints/${path}`, body)).status).toBe(200)
+    }
+})
+
 test.each([
   [
     "Cohere's embed job",

@@ -127,6 +127,7 @@ describe('the dialect of a call to a provider with a format of its own', () => {
     ['vertex', `${PARTNER}/anthropic/models/claude-made%4020260101%3ArawPredict`, 'claude-made@20260101'],
     ['vertex', '/v1/projects/p/locations/l/endpoints/123:generateContent', 'endpoints/123'],
     ['vertex', '/v1/projects/p/locations/l/endpoints/openapi/chat/completions', null],
+    ['vertex', '/v1/projects/p/locations/l/endpoints/123/chat/completions', 'endpoints/123'],
     ['bedrock', '/model/us.amazon.nova-made-v1%3A0/converse', 'us.amazon.nova-made-v1:0'],
     ['bedrock', `/model/${PROFILE}/invoke`, 'us.anthropic.claude-made-v1:0'],
     ['bedrock', `/model/${decodeURIComponent(PROFILE)}/invoke`, 'us.anthropic.claude-made-v1:0'],

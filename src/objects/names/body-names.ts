@@ -41,7 +41,8 @@ const MAX_NAMES = 2_048
 /** A text that is short or has spaces is none; `auto` and its like stand where ids may. */
 const MAY_BE_ID = /^[\w.:/~%@+=?&-]{5,}$/
 /** Models that a job left, by OpenAI's, Mistral's, Google's and Cohere's names; others are named like their makers'. */
-const TUNED_MODEL = /(?:^|[/:])ft[:-]|(?:^|\/)tunedmodels\/|-[0-9a-f]{12}-ft$/i
+const TUNED_MODEL =
+  /(?:^|[/:])ft[:-]|(?:^|\/)tunedmodels\/|\/locations\/[^/]+\/endpoints\/|-[0-9a-f]{12}-ft$/i
 
 export function isTunedModel(model: string): boolean {
   return TUNED_MODEL.test(model)
@@ -116,7 +117,7 @@ function isPlain({ hints }: NamedPaths, body: Buffer, top: TopLevel | null): boo
   // A body that is not JSON gets its error from the upstream, unless a server could read a name in it.
   if (
     !top.readable &&
-    (body.length > PIECE_BYTES || isWide(body) || /ft[:-]|-ft|tuned/i.test(body.toString('latin1')))
+    (body.length > PIECE_BYTES || isWide(body) || /ft[:-]|-ft|tuned|endpoints/i.test(body.toString('latin1')))
   ) {
     return false
   }

@@ -72,6 +72,8 @@ export const vertex: HostedProvider = {
   refusedPaths: [GOOGLE_REFUSED],
   collections: {
     batchpredictionjobs: 'batch',
+    // Those of tuned models, which are called by them.
+    'locations/*/endpoints': 'tuned_model',
     ragcorpora: 'file_search_store',
     tuningjobs: 'tuned_model',
   },

@@ -129,6 +129,8 @@ test('a model in the query or in the path, which a server puts above that of the
     '/any/v1/chat/completions?user=a&model=',
     '/any/engines/gpt-4o/chat/completions',
     '/any/v1/engines/gpt-4o/completions',
+    '/any/v1/projects/p/locations/l/endpoints/123/chat/completions',
+    '/any/v1/projects/p/locations/l/%65ndpoints//123/chat/completions/',
   ]
   for (const path of paths) expect([path, ...(await send(body, { path }))]).toEqual([path, ...NOT_ALLOWED])
   const settings =
