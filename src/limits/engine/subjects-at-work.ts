@@ -18,6 +18,7 @@ import { LimitedSubject } from './limited-subject.ts'
 import type { CallToLimit, LimitRefusal, Reservation } from './limiter.ts'
 import { KeptModels } from './models-run.ts'
 import { refuseWaiting } from './refusals.ts'
+import { SlowWalk } from './slow-walk.ts'
 import { type CallPart, SubjectEntry, type WaitingCall } from './subject-entry.ts'
 
 /** As many calls of a client wait at most; of one of its values, as many as others leave free. */
@@ -29,6 +30,8 @@ const MANY_VALUES = 10_000
 /** Subjects at work are looked at with each tick, all others this often, and so many of them a tick. */
 const SWEEP_MS = 5_000
 const SWEPT_AT_ONCE = 2_000
+/** To report one is as much work as to look at so many: it takes memory until Redis has answered. */
+const REPORT_WORK = 10
 /** What is held of a subject without calls is dropped after this long, if nothing would be lost; of many values sooner. */
 const DROP_MS = 60_000
 const DROP_CROWDED_MS = 5_000
@@ -48,9 +51,8 @@ export class SubjectsAtWork {
   readonly #freed = new Set<SubjectEntry>()
   readonly #values = new CountsByClient()
   readonly #waiting = new CountsByClient()
-  #sweptAtMs = Number.NEGATIVE_INFINITY
-  /** Those that are still to be looked at; `null`: all were, since `SWEEP_MS` began. */
-  #unswept: MapIterator<SubjectEntry> | null = null
+  readonly #unswept = new SlowWalk<SubjectEntry>()
+  readonly #unreportedRates = new SlowWalk<SubjectEntry>()
   #counter = 0
   /** Over calls that wait: none for what one value gets, of which there may be thousands. */
   #passes = 0
@@ -108,19 +110,16 @@ export class SubjectsAtWork {
 
   /** A few thousand take some milliseconds, in which no call is answered. */
   #sweepSome(nowMs: number, wallMs: number): void {
-    if (this.#unswept === null) {
-      if (nowMs - this.#sweptAtMs < SWEEP_MS) return
-      this.#sweptAtMs = nowMs
-      this.#unswept = this.subjects.values()
-    }
-    for (let left = SWEPT_AT_ONCE; left > 0; left -= 1) {
-      const { value: entry, done } = this.#unswept.next()
-      if (done === true) {
-        this.#unswept = null
-        return
-      }
+    this.#unswept.repeat(this.subjects.values(), nowMs, SWEEP_MS)
+    this.#unswept.go(SWEPT_AT_ONCE, (entry) => {
       if (!entry.isBusy) this.#sweep(entry, nowMs, wallMs)
-    }
+    })
+    if (this.presence.isAway) return
+    this.#unreportedRates.go(SWEPT_AT_ONCE, (entry) => {
+      if (entry.isBusy || entry.subject.isIdle(nowMs)) return
+      this.#reportSoon(entry)
+      return REPORT_WORK
+    })
   }
 
   /** The connection to Redis is another one: what Redis knows may be older than it was. */
@@ -352,10 +351,11 @@ export class SubjectsAtWork {
     this.#isAsking = false
   }
 
-  /** Redis may lack what this gateway has reported. */
+  /** Redis may lack what this gateway has reported: of money all at once, of what quiet subjects used some by some. */
   #reportAll(): void {
     for (const entry of this.subjects.values())
       if (entry.isBusy || entry.subject.hasUncounted) this.#reportSoon(entry)
+    this.#unreportedRates.begin(this.subjects.values(), this.#options.now())
   }
 
   #check(entry: SubjectEntry, nowMs: number, wallMs: number): void {

@@ -283,3 +283,45 @@ test('a call that has waited for 5 s as Redis comes back passes, once an exchang
   await fleet.pass(4_000)
   held(await answer)
 })
+
+test('requests of the last minute are reported again after FLUSHALL, though no more of them come', async () => {
+  const fleet = new Fleet([limitOf('r', { kind: 'requests', amount: 2n })], 2)
+  const [one, other] = two(fleet)
+  for (const sequence of [1, 2]) {
+    const call = held(await admit(one, callOf()))
+    call.settle([], sequence)
+    call.release()
+  }
+  await fleet.pass(5_000)
+  fleet.redis.flush()
+  await fleet.pass(3_000)
+  expect(await within(fleet, other, CENT)).toMatchObject({ reason: 'requests' })
+})
+
+test('after FLUSHALL no more than some hundred quiet users are reported with each tick, and all of them in time', async () => {
+  const limits = [limitOf('r', { kind: 'requests', amount: 2n, axis: 'user', value: null })]
+  const table = new LimitTable(() => [])
+  table.beginReading()
+  table.update(limits.map((limit) => ({ id: limit.id, limit })))
+  table.endReading()
+  const fleet = new Fleet([])
+  fleet.others = table.others
+  fleet.mostValues = 5_000
+  for (let user = 1; user <= 1_500; user += 1) {
+    const call = held(await admit(fleet.first, callOf({ axes: `user=u${user}` })))
+    call.settle([], user)
+    call.release()
+  }
+  await fleet.pass(5_000)
+  fleet.redis.flush()
+  let most = 0
+  for (let ticks = 0; ticks < 30; ticks += 1) {
+    const before = fleet.redis.exchanges
+    await fleet.pass(100)
+    most = Math.max(most, fleet.redis.exchanges - before)
+  }
+  expect(fleet.redis.hashes.size).toBe(1_500)
+  expect(most).toBeGreaterThan(0)
+  // Each is exchanged once more where Redis holds nothing of what it had.
+  expect(most).toBeLessThanOrEqual(400)
+})
