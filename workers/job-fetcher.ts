@@ -1,7 +1,8 @@
+import type { CallRecord } from '../src/call/call-record.ts'
 import { serialiseRecord } from '../src/call/codec/record-codec.ts'
 import type { JobFetchConfig } from '../src/config/yaml/job-fetch-config.ts'
 import { openCredential } from '../src/gateway/credentials/fetched-credential.ts'
-import { FETCHED_KINDS, fetchJob, HANDED_OUT_ONCE } from '../src/gateway/jobs/fetch-job.ts'
+import { FETCHED_KINDS, fetchJob, HANDED_OUT_ONCE, type PageCounter } from '../src/gateway/jobs/fetch-job.ts'
 import { credentialHeader } from '../src/gateway/proxy/headers/headers.ts'
 import { buildPricing } from '../src/gateway/recording/pricing.ts'
 import { openPool, type Upstream } from '../src/gateway/routing/upstream-table.ts'
@@ -111,13 +112,13 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
   let closed = false
 
   /** One after the other: they are numbered. */
-  async function count(record: Parameters<typeof serialiseRecord>[0]): Promise<boolean> {
+  async function count(record: CallRecord): Promise<boolean> {
     const counted = counting.then(() => add(record))
     counting = counted.catch(() => {})
     return await counted
   }
 
-  async function add(record: Parameters<typeof serialiseRecord>[0]): Promise<boolean> {
+  async function add(record: CallRecord): Promise<boolean> {
     const sequence = ((await readCommittedOffsets(pool, [PRODUCER])).get(PRODUCER) ?? 0) + 1
     const body = serialiseRecord(record)
     const numbered = { producer: PRODUCER, sequence, from: sequence, to: sequence, gapReason: null }
@@ -126,8 +127,12 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
     return counted === 1
   }
 
-  async function fetch(job: KeptJob, upstream: Upstream): Promise<boolean> {
-    const found = await fetchJob(upstream, pricing, job, { now })
+  async function countPage(record: CallRecord): Promise<void> {
+    if (!(await count(record))) throw new Error('a page of results could not be counted now')
+  }
+
+  async function fetch(job: KeptJob, upstream: Upstream, pages: PageCounter): Promise<boolean> {
+    const found = await fetchJob(upstream, pricing, job, { now, pages })
     if (found.kind === 'told') {
       const isCounted = await count(found.record)
       if (!isCounted) await releaseJob(pool, job)
@@ -145,6 +150,7 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
       minAgeSeconds,
       limit: JOBS_AT_A_TIME,
     })
+    const pages: PageCounter = { count: countPage, readings: new Map() }
     let counted = 0
     const waiting = [...jobs]
     const fetchNext = async (): Promise<void> => {
@@ -152,7 +158,7 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
       const upstream = job === undefined || closed ? undefined : upstreams.get(job.upstream)
       if (job === undefined || upstream === undefined) return
       try {
-        if (await fetch(job, upstream)) counted += 1
+        if (await fetch(job, upstream, pages)) counted += 1
       } catch (err) {
         log.warn(
           { event: 'job.fetch_failed', err, upstream: job.upstream, job: job.id },

@@ -141,6 +141,11 @@ export interface JobUse extends CallUse {
   /** `id` is a file's: it counts only where the file is known to be one that a job left. */
   readonly isFile?: true | undefined
   /**
+   * `id` is of one request of the job that this names: the use is its submitter's, counts once for the request, and says
+   * nothing of the others. At most 256 bytes. Releases that do not know this member count it for the client that fetched it.
+   */
+  readonly partOf?: string | undefined
+  /**
    * It is not a job's: another upstream was asked before the one that answered the call, and may bill what it had of it.
    * Releases that do not know this member count the same use and cost, under the upstream of the call.
    */
@@ -160,8 +165,8 @@ export function attemptIdOf(callId: string, number: number): string {
   return `attempt:${callId}:${number}`
 }
 
-/** More than any provider lists on a page. */
-export const MAX_JOB_USES = 256
+/** More than any provider lists on a page: xAI gives up to 1,000 results. */
+export const MAX_JOB_USES = 1_024
 
 /** As many of them as a record takes: whole jobs, each with all of its models, and none without an id. */
 export function firstJobs<Reported extends { readonly responseId: string | null }>(

@@ -65,6 +65,8 @@ export const NOTHING_OBSERVED: Observation = {
 export interface JobObservation extends Observation {
   /** `responseId` is that of the file that reports it. */
   readonly isFile?: true
+  /** `responseId` is that of one request of the job of this id. */
+  readonly partOf?: string
 }
 
 /** In tokens. */

@@ -23,6 +23,7 @@ const OBJECT = {
   name: 'value',
   request_id: 'value',
   job_id: 'value',
+  batch_id: 'value',
   status: 'value',
   processing_status: 'value',
   task_status: 'value',
@@ -39,6 +40,9 @@ const PROJECTION = compileProjection({
     tunedModel: 'value',
     output: { responsesFile: 'value' },
   },
+  cancel_time: 'value',
+  cancel_by_xai_message: 'value',
+  pagination_token: 'value',
   invocationArn: 'value',
   jobArn: 'value',
   thread_id: 'value',
@@ -78,6 +82,8 @@ export interface AnswerObjects {
   readonly left: readonly ObjectName[]
   /** As written, in lower case; '' where none is. */
   readonly status: string
+  /** Where the next page of it begins; `null`: there is none. */
+  readonly nextPage: string | null
   /** Ids of containers in which tools ran; none where they were not looked for. */
   readonly containers: readonly string[]
 }
@@ -124,6 +130,7 @@ export class AnswerReader {
         inner === whole ? namesOf(kind, whole) : [...namesOf(kind, whole), ...namesOf(kind, inner)],
       left: leftBy(whole),
       status: statusOf(inner) || statusOf(whole),
+      nextPage: textIn(whole.pagination_token) || null,
       containers: this.#containers?.takeIds() ?? [],
     }
   }
@@ -159,7 +166,8 @@ export class AnswerReader {
 function namesOf(kind: ObjectKind, document: JsonObject): readonly ObjectName[] {
   const file = member(document, 'file')
   // Beside it the id of a request is the client's to choose, too (Z.ai).
-  const id = textIn(document.id) ?? textIn(document.request_id) ?? textIn(document.job_id)
+  const id =
+    textIn(document.id) ?? textIn(document.request_id) ?? textIn(document.job_id) ?? textIn(document.batch_id)
   const names: ObjectName[] = id === null || id.includes('/') ? [] : [{ kind, id }]
   // Google's objects are called by their names. Elsewhere a name is the client's to choose, another object's too.
   const called = id !== null ? [document.id] : [document.name, member(document, 'metadata')?.name]

@@ -1,6 +1,7 @@
 // What is known of ids and of kinds of objects, whichever provider keeps them. The providers' entries have the paths.
 import type { ObjectKind } from '../call/object-event.ts'
-import { type JsonObject, member, textIn } from '../providers/reading/json-value.ts'
+import { parseCount } from '../providers/reading/counts.ts'
+import { type JsonObject, member, objectIn, textIn } from '../providers/reading/json-value.ts'
 
 /** Segments that follow a collection and are not ids. */
 export const NOT_IDS: ReadonlySet<string> = new Set([
@@ -35,6 +36,8 @@ export const JOBS_WHEN_RUNNING: ReadonlySet<ObjectKind> = new Set(['interaction'
 
 export function statusOf(document: JsonObject): string {
   if (document.done === true) return 'done'
+  const counts = objectIn(document.state)
+  if (counts !== null && textIn(document.batch_id) !== null) return statusOfBatch(document, counts)
   const written =
     textIn(document.processing_status) ??
     textIn(document.status) ??
@@ -43,6 +46,22 @@ export function statusOf(document: JsonObject): string {
     textIn(document.state) ??
     ''
   return written.toLowerCase()
+}
+
+/**
+ * xAI's batches say how many of their requests are done: none before requests were added or read from a file. A batch that
+ * has ended runs again once requests are added.
+ */
+function statusOfBatch(batch: JsonObject, counts: JsonObject): string {
+  const countOf = (name: string) => {
+    const count = parseCount(counts[name])
+    return count === 'invalid' ? null : count
+  }
+  const requests = countOf('num_requests') ?? 0
+  const done = (countOf('num_success') ?? 0) + (countOf('num_error') ?? 0) + (countOf('num_cancelled') ?? 0)
+  if ((countOf('num_pending') ?? requests - done) > 0) return 'in_progress'
+  if (textIn(batch.cancel_time) !== null || textIn(batch.cancel_by_xai_message) !== null) return 'cancelled'
+  return requests > 0 ? 'completed' : 'in_progress'
 }
 
 const ENDED =

@@ -2,7 +2,7 @@
 import type { ObjectKind } from '../call/object-event.ts'
 import type { AnswerObjects } from './answer-objects.ts'
 import { isRunning, JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
-import type { ObjectPath } from './object-path.ts'
+import type { ObjectName, ObjectPath } from './object-path.ts'
 
 /** A call that may make one. */
 interface MakingCall {
@@ -31,6 +31,7 @@ export function kindMade(
     if (verb === 'complete' && names[0]?.kind === 'upload') return 'file'
     if (isEvalRun(names, verb)) return 'eval'
     if (names[0]?.kind === 'tuned_model' && MAKES_OPERATION.test(verb)) return 'operation'
+    if (isAddition(names, verb)) return 'batch'
     return verb === 'remix' && names[0]?.kind === 'video' ? 'video' : null
   }
   if (collection === null) return MAKES_OPERATION.test(verb) ? 'operation' : null
@@ -43,6 +44,27 @@ export function kindMade(
 /** A run of an eval goes on after it is begun; an eval itself does nothing. */
 function isEvalRun(names: ObjectPath['names'], verb: string): boolean {
   return names.length === 1 && names[0]?.kind === 'eval' && verb === 'runs'
+}
+
+/** Requests that are added to a batch of xAI's, which is one of them. */
+function isAddition(names: ObjectPath['names'], verb: string): boolean {
+  return names.length === 1 && names[0]?.kind === 'batch' && verb === 'requests'
+}
+
+/**
+ * The names that a call made of this kind, by its answer. Requests that are added to a batch are work of their own, whose answer names
+ * none: they are a job for each call. A batch without an owner is from then on that of who added to it.
+ */
+export function madeNames(
+  kind: ObjectKind,
+  { names, verb }: ObjectPath,
+  callId: string,
+  objects: AnswerObjects,
+): readonly ObjectName[] {
+  const [batch] = names
+  if (batch === undefined || !isAddition(names, verb)) return objects.names(kind)
+  // No id of a provider's has a slash.
+  return [{ kind, id: `${batch.id}/requests/${callId}` }, batch]
 }
 
 /** Tells whether what a call made runs on after it. An operation of Google's is a batch where its name says so. */

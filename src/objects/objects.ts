@@ -23,6 +23,7 @@ import {
   kindMade,
   MAKES_OPERATION,
   MAX_SEARCHED_BYTES,
+  madeNames,
   makesContainer,
   takesForms,
 } from './object-makers.ts'
@@ -203,7 +204,7 @@ export class Objects {
     return this.#events.take(callId)
   }
 
-  /** What a call made of which only its record tells: from now on no other client has it. */
+  /** A call made this, and only its record says so: from now on no other client has it. */
   own({ upstream, clientId, keyId }: Pick<CallRecord, 'upstream' | 'clientId' | 'keyId'>, id: string): void {
     this.#index.add(upstream, id, { clientId, keyId })
   }
@@ -288,7 +289,9 @@ export class Objects {
         handler,
         (objects) => {
           if (kind !== null)
-            for (const name of objects.names(kind)) {
+            for (const name of madeNames(kind, path, call.callId, objects)) {
+              // A batch to which requests are added has an owner, as a rule.
+              if (names.includes(name) && this.#index.findKnown(call.upstream.account, name.id)) continue
               this.#record(call, { ...name, is: 'created', job: isJob(kind, name.kind, path, objects) })
             }
           for (const id of objects.containers) {

@@ -45,7 +45,7 @@ export function recordObjects(ledger: CallLedger, objects: Objects): CallLedger 
   }
 }
 
-/** What a call has made of objects, once, for its record. */
+/** Takes what a call has made of objects: once, for its record. */
 function eventsOf(record: CallRecord, objects: Objects): readonly ObjectEvent[] | null {
   const made = objects.take(record.callId)
   const deferred = deferredBy(record)

@@ -87,6 +87,11 @@ interface ProviderFields {
    * only what stands in `collections`.
    */
   readonly answerIdHeader?: string
+  /**
+   * The results of its batches come in pages below `/results` of a batch (`?limit=`, `pagination_token`), while it runs,
+   * too. Absent: a batch that has ended says all that it used.
+   */
+  readonly batchesInPages?: true
   /** Absent: it costs the same wherever it is served. */
   readonly place?: PlaceRules
 }

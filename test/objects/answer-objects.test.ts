@@ -69,3 +69,22 @@ test.each([
   )
   expect(reader.objects.left).toEqual([{ kind: 'file', id: 'file-1' }])
 })
+
+test.each([
+  [{}, {}, 'in_progress'],
+  [{ num_requests: 0, num_pending: 0 }, {}, 'in_progress'],
+  [{ num_requests: 0, num_pending: 0 }, { cancel_by_xai_message: 'no such model' }, 'cancelled'],
+  [
+    { num_requests: 3, num_pending: 1, num_success: 2 },
+    { cancel_time: '2026-11-27T03:00:00Z' },
+    'in_progress',
+  ],
+  [{ num_requests: 3, num_pending: 0, num_success: 3 }, {}, 'completed'],
+  [{ num_requests: '3', num_success: '2' }, {}, 'in_progress'],
+  [{ num_requests: '3', num_success: '2', num_error: '1' }, {}, 'completed'],
+])('a batch of xAI’s with the counts %j and %j is %s', (state, more, status) => {
+  const reader = new AnswerReader()
+  reader.push(Buffer.from(JSON.stringify({ batch_id: 'batch_1', name: 'batches/b2', state, ...more })))
+  expect(reader.objects.status).toBe(status)
+  expect(reader.objects.names('batch')).toEqual([{ kind: 'batch', id: 'batch_1' }])
+})

@@ -113,8 +113,9 @@ function useFields(use: CallUse): string {
 function jobFields(job: JobUse): string {
   const reported = job.reportedModel === null ? '' : `,"reportedModel":${quote(job.reportedModel)}`
   const file = job.isFile === true ? ',"isFile":true' : ''
+  const part = job.partOf === undefined ? '' : `,"partOf":${quote(job.partOf)}`
   const attempt = job.attempt === undefined ? '' : `,"attempt":${attemptFields(job.attempt)}`
-  return `{"id":${quote(job.id)}${file}${attempt},"model":${quote(job.model)}${reported}${useFields(job)}}`
+  return `{"id":${quote(job.id)}${file}${part}${attempt},"model":${quote(job.model)}${reported}${useFields(job)}}`
 }
 
 function attemptFields({ upstream, provider, requestedModel }: AttemptPlace): string {
@@ -227,6 +228,7 @@ function jobsFrom(open: OpenCall, value: unknown): readonly JobUse[] {
       ...use,
       id: textFrom(job.id),
       ...(job.isFile === true ? { isFile: true } : {}),
+      ...(job.partOf === undefined ? {} : { partOf: textFrom(job.partOf) }),
       ...(job.attempt === undefined ? {} : { attempt: attemptFrom(job.attempt) }),
     }
   })

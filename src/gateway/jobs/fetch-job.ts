@@ -44,9 +44,19 @@ export class JobUnanswered extends Error {
   }
 }
 
+/** For jobs that were made before it was. */
+export interface PageCounter {
+  /** Rejects where it cannot be counted now. */
+  count(record: CallRecord): Promise<void>
+  /** The readings of a batch's pages, by upstream and path: one is enough for all that was added to it. */
+  readonly readings: Map<string, Promise<void>>
+}
+
 export interface FetchOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number
+  /** Absent: results that come in pages are not asked for. */
+  readonly pages?: PageCounter
   /** For each answer; absent: only the limits of the upstream's pool hold. */
   readonly timeoutMs?: number | null
 }
@@ -85,9 +95,14 @@ const FETCHED_AT: NonNullable<ProviderEntry['fetchedAt']> = [
   [/\/videos(?:\/.*)?$/i, '/videos'],
 ]
 
+/** The path of a batch to which requests were added: that is asked what they used. */
+const ADDED_TO = /^(.*\/batches\/[^/]+)\/requests$/i
+
 /** Where a job is fetched, by the path of the call that submitted it. */
 function pathOfJob(provider: Provider, { path, id }: KeptJob): string {
   let collection = path.replace(/\/+$/, '')
+  const batch = ADDED_TO.exec(collection)?.[1]
+  if (batch !== undefined) return batch
   const { fetchedAt = FETCHED_AT } = entryOf(provider)
   for (const [submitted, place] of fetchedAt) collection = collection.replace(submitted, place)
   return `${collection}/${encodeURIComponent(id)}`
@@ -113,7 +128,7 @@ export async function fetchJob(
   fetchedFrom: Upstream,
   pricing: Pricing,
   job: KeptJob,
-  { now = Date.now, timeoutMs = null }: FetchOptions = {},
+  { now = Date.now, pages, timeoutMs = null }: FetchOptions = {},
 ): Promise<FetchedJob> {
   const upstream = { ...fetchedFrom, timeoutMs }
   const polls = selectDialect(upstream.provider, 'POST', job.path)?.polls
@@ -137,6 +152,11 @@ export async function fetchJob(
     return { kind: 'told', record: recordOf(asked, path, dialect, observed) }
   const { status: state, left } = reader.objects
   if (job.kind !== 'message_batch' && !hasEnded(state)) return { kind: 'running', status: state }
+  if (job.kind === 'batch' && entryOf(upstream.provider).batchesInPages === true) {
+    if (pages === undefined) return { kind: 'running', status: '' }
+    await readOnce(asked, `${path}/results`, pages)
+    return { kind: 'told', record: endOf(asked, path, dialect) }
+  }
   if (left.length === 0 && MISTRAL_BATCHES.test(job.path)) {
     const { observed: inline } = await askAndRead(upstream, path, '?inline=true')
     if (inline !== null && reportsOn(inline, job))
@@ -151,9 +171,35 @@ export async function fetchJob(
   const inFiles = await readFiles(asked, files)
   if (inFiles !== null) return { kind: 'told', record: inFiles }
   if (!hasFailed(state)) return { kind: 'settled', isGone: false }
-  const record = recordOf(asked, path, dialect, observe())
-  const failed = { id: job.id, kind: job.kind as ObjectKind, is: 'ended', job: true, failed: true } as const
-  return { kind: 'told', record: { ...record, objects: [failed] } }
+  return { kind: 'told', record: endOf(asked, path, dialect) }
+}
+
+/** Of a job that has used nothing, or nothing more. */
+function endOf(asked: Asked, path: string, dialect: Dialect | null): CallRecord {
+  const { id, kind } = asked.job
+  const ended = { id, kind: kind as ObjectKind, is: 'ended', job: true, failed: true } as const
+  return { ...recordOf(asked, path, dialect, observe()), objects: [ended] }
+}
+
+async function readOnce(asked: Asked, path: string, pages: PageCounter): Promise<void> {
+  const key = `${asked.upstream.name}\0${path}`
+  const reading = pages.readings.get(key) ?? readPages(asked, path, pages)
+  pages.readings.set(key, reading)
+  await reading
+}
+
+/** Each result is counted once, whatever read it before. */
+async function readPages(asked: Asked, path: string, pages: PageCounter): Promise<void> {
+  let next: string | null = null
+  do {
+    const from: string = next === null ? '' : `&pagination_token=${encodeURIComponent(next)}`
+    const { status, reader, observed, dialect } = await askAndRead(asked.upstream, path, `?limit=100${from}`)
+    if (status !== 200) throw new JobUnanswered(status)
+    if (observed?.jobs !== undefined) await pages.count(recordOf(asked, path, dialect, observed))
+    const { nextPage } = reader.objects
+    if (nextPage !== null && nextPage === next) throw new Error('a page of results names itself as the next')
+    next = nextPage
+  } while (next !== null)
 }
 
 /** Asks where the job was submitted, by a request of its own form. */

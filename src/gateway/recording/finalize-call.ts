@@ -113,8 +113,12 @@ function jobUses(
 ): readonly JobUse[] | undefined {
   const uses: JobUse[] = []
   for (const job of firstJobs(jobs)) {
-    const record = buildCallRecord(result, job, job.usage, job.usageSource, pricing)
-    if (record.responseId !== null) uses.push({ ...useOf(record), id: record.responseId, isFile: job.isFile })
+    const { isFile } = job
+    const partOf = job.partOf === undefined ? undefined : cleanText(job.partOf, MAX_RESPONSE_ID_BYTES)
+    // Nothing else reports a single request of a job: without figures its cost is not known.
+    const own = partOf === undefined ? result : { ...result, endpoint: endpointContextOfCut('created') }
+    const record = buildCallRecord(own, job, job.usage, job.usageSource, pricing)
+    if (record.responseId !== null) uses.push({ ...useOf(record), id: record.responseId, isFile, partOf })
   }
   return uses.length === 0 ? undefined : uses
 }

@@ -64,11 +64,12 @@ interface ListPage {
   readonly next: { readonly parameter: string; readonly token: string } | null
 }
 
-/** The members that say where the next page begins, and the parameters that take it: Google's, Cohere's, AWS's. */
+/** The members that say where the next page begins, and the parameters that take it: Google's, Cohere's, AWS's, xAI's. */
 const NEXT_PAGE: Readonly<Record<string, string>> = {
   nextPageToken: 'pageToken',
   next_page_token: 'page_token',
   nextToken: 'nextToken',
+  pagination_token: 'pagination_token',
 }
 
 /** Members of a list's top level; none has more than ten. */
@@ -174,8 +175,8 @@ function idsOf(element: unknown): readonly string[] {
   if (typeof element === 'string') return [element, ...namesIn(element).map(({ id }) => id)]
   const document = objectIn(element)
   if (document === null) return []
-  const { id, request_id, job_id, invocationArn, jobArn } = document
-  const ids = [id, request_id, job_id, invocationArn, jobArn].flatMap((text) => textIn(text) ?? [])
+  const { id, request_id, job_id, batch_id, invocationArn, jobArn } = document
+  const ids = [id, request_id, job_id, batch_id, invocationArn, jobArn].flatMap((text) => textIn(text) ?? [])
   if (ids.length > 0) return ids.flatMap((text) => [text, ...namesIn(text).map((name) => name.id)])
   return namesIn(textIn(document.name) ?? '').map(({ id }) => id)
 }

@@ -2,10 +2,12 @@ import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
 import { endpoint, fetching } from '../dialect.ts'
+import { xaiBatchResults } from '../jobs/xai-batches.ts'
 import { filmOf } from '../media/openai-videos.ts'
 import { deferredChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { addReasoning } from '../openai/openai-usage.ts'
+import { BEGINS_WORK } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 import { secondsAsMs, sumUnits, unitsByTool, unitsIn } from '../reading/billed-units.ts'
 import { carriesError } from '../reading/body-format.ts'
@@ -79,8 +81,17 @@ export const xai: HostedProvider = {
   openAi: OVERRIDES,
   endpoints: [
     fetching('GET', /\/chat\/deferred-completion\/[^/]+$/, deferredChat(OVERRIDES)),
+    fetching('GET', /(?<!\/messages)\/batches\/[^/]+\/results$/, xaiBatchResults(OVERRIDES)),
     endpoint('POST', /\/videos\/(?:generations|edits|extensions)$/, xaiVideos),
     fetching('GET', /\/videos\/[^/]+$/, xaiVideo),
+  ],
+  batchesInPages: true,
+  freePaths: [
+    {
+      patterns: ['POST **/v1/batches', 'POST **/v1/batches/*/requests'],
+      why: BEGINS_WORK,
+      reportedBy: 'GET /v1/batches/{id}/results',
+    },
   ],
   reportsCost: true,
   hidesReasoning: true,

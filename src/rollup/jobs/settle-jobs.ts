@@ -71,9 +71,18 @@ function reportedKeys(record: CallRecord): readonly ObjectKey[] {
   if (record.responseId === null && record.jobs === undefined) return NO_KEYS
   const fetched = fetchedKey(record)
   const jobs = (record.jobs ?? []).flatMap((job) =>
-    job.isFile === true || job.attempt !== undefined ? [] : [objectKeyOf(record, job.id)],
+    job.isFile === true || job.partOf !== undefined || job.attempt !== undefined
+      ? []
+      : [objectKeyOf(record, job.id)],
   )
   return fetched === null ? jobs : [fetched, ...jobs]
+}
+
+/** The jobs of whose requests this record tells single ones. */
+function partlyReportedKeys(record: CallRecord): readonly ObjectKey[] {
+  return (record.jobs ?? []).flatMap(({ partOf }) =>
+    partOf === undefined ? [] : [objectKeyOf(record, partOf)],
+  )
 }
 
 /** A response that the call itself had made is its own, whatever id the server, or the client, chose for it. */
@@ -106,7 +115,9 @@ export async function settleJobs(
   reported: readonly CallRecord[],
   made: readonly NewObject[],
 ): Promise<SettledJobs> {
-  const keys = sortedByKey(records.flatMap(reportedKeys))
+  const keys = sortedByKey(
+    records.flatMap((record) => [...reportedKeys(record), ...partlyReportedKeys(record)]),
+  )
   const makings = keys.length === 0 ? [] : await selectMakings(session, keys)
   const byKey = new Map(makings.map((making) => [textOf(making), making]))
   const calls = records.flatMap((record) => partedBy(record, byKey))
@@ -128,14 +139,14 @@ function partedBy(record: CallRecord, makings: ReadonlyMap<string, ObjectMaking>
   return [
     own,
     ...[...uses, ...jobs].map((use, index) =>
-      settlementOf(own, use, index, makings.get(textOf(objectKeyOf(record, use.id)))),
+      settlementOf(own, use, index, makings.get(textOf(objectKeyOf(record, use.partOf ?? use.id)))),
     ),
   ]
 }
 
 function settlementOf(
   call: CallRecord,
-  { id, isFile: _, attempt, ...use }: JobUse,
+  { id, isFile: _file, partOf: _job, attempt, ...use }: JobUse,
   index: number,
   making: ObjectMaking | undefined,
 ): CountedCall {

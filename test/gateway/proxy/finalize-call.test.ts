@@ -316,11 +316,11 @@ test('jobs that a record cannot take are left whole to the next fetch, and none 
   const reported = (responseId: string | null) =>
     ({ ...NOTHING_OBSERVED, usageSource: 'reported', usage, responseId, model: responseId }) as const
   const three = (id: string) => [reported(id), reported(id), reported(id)]
-  const jobs = [reported(null), ...Array.from({ length: 100 }, (_, index) => three(`run_${index}`)).flat()]
+  const jobs = [reported(null), ...Array.from({ length: 400 }, (_, index) => three(`run_${index}`)).flat()]
   const observation = { ...NOTHING_OBSERVED, pending: true, jobs }
   const end = finalizeCall({ ...result, observation }, counting)
-  // 85 of three models each are 255; the 86th would be cut.
-  expect(end.jobs?.length).toBe(255)
-  expect(end.jobs?.at(-1)?.id).toBe('run_84')
+  // 341 of three models each are 1,023; the next would be cut.
+  expect(end.jobs?.length).toBe(1_023)
+  expect(end.jobs?.at(-1)?.id).toBe('run_340')
   expect(checked).toEqual(end.jobs?.map(({ id }) => id))
 })
