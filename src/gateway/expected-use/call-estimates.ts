@@ -286,7 +286,7 @@ export class CallEstimates {
     named: string | null,
   ): CallEstimate {
     const requested = requestedUnits(admission, named)
-    const model = requested.model ?? named
+    const model = requested.model ?? (dialect.hidesModel === true ? null : named)
     if (model === null)
       return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
     const tiers = requested.serviceTier === null ? tiersAsked(admission, asked) : [requested.serviceTier]

@@ -609,6 +609,15 @@ describe('a call without a price', () => {
       { path: CHAT, body: { ...NAMED, model: 'gpt-4o', router_settings_override: {} } },
       false,
     ],
+    [
+      'a model beside the request that has the one that runs',
+      {
+        provider: 'perplexity',
+        path: '/v1/async/sonar',
+        body: { model: 'sonar', request: { model: 'sonar-deep-research' } },
+      },
+      false,
+    ],
     ['a body that is not JSON', { path: CHAT, body: '{"model":"gpt-4o"} {"model":"x"}' }, false],
     ['an unread path', { path: '/v1/unread', body: NAMED }, false],
     [
