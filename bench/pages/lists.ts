@@ -9,7 +9,7 @@ import { sumUp } from '../usage/measure.ts'
 /** A list as the page asks for it. */
 export interface List {
   readonly query: string
-  /** Of the first question, which may read what later ones find kept. */
+  /** Of the first request, which may read what later ones find kept. */
   readonly firstMs: number
   /** The slowest of `TIMES` after it. */
   readonly ms: number

@@ -141,7 +141,7 @@ function render({ testbed, warnings, page, lists }: Results, held: readonly Held
 function renderFirst({ lists }: Lists): readonly string[] {
   return [
     '',
-    '## The first question of each list, which has no bound',
+    '## The first request of each list, which has no bound',
     '',
     ...tableOf(
       ['', 'ms'],
