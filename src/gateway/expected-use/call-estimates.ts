@@ -16,7 +16,7 @@ import { showsItsPrompt } from '../estimation/shown-prompt.ts'
 import { DearestUse } from './dearest-use.ts'
 import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
 import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
-import { KnownRates, type ModelRates, type RatesOfTier } from './model-rates.ts'
+import { KnownRates, type ModelRates, type RatesOfTier, ratesWithCaching } from './model-rates.ts'
 
 /** What a call may cost, before it goes upstream. */
 export class CallEstimate implements ExpectedUse {
@@ -221,7 +221,7 @@ export class CallEstimates {
     }
     if (model === null)
       return new CallEstimate(UNKNOWN, this.#tokensOfAny(admission, dialect, asked), false, 0, null)
-    const rates = this.#ratesOf(admission, model, tiersAsked(admission, asked))
+    const rates = ratesWithCaching(this.#ratesOf(admission, model, tiersAsked(admission, asked)), body.plain)
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(body.plain, [model]))
     const bytes = bodyBytes(admission)

@@ -1,4 +1,5 @@
 import { type BilledUnit, NO_UNITS, NO_USAGE, type TokenUsage, UNIT_DIMENSIONS } from '../../call/usage.ts'
+import { WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import type { Catalog } from '../../pricing/catalog/catalog.ts'
 import type { LinearPrice } from '../../pricing/price.ts'
 import type { Rates } from '../../pricing/price-rates.ts'
@@ -26,6 +27,8 @@ export interface RatesOfTier {
 export interface ModelRates {
   /** By rising `above`; empty: no price is known. */
   readonly tiers: readonly RatesOfTier[]
+  /** The same where the prompt is written to a cache for hours; absent: that costs no more. */
+  readonly longCached?: readonly RatesOfTier[] | undefined
   /** Whether calls get a cost: they have a price, or the upstream says the cost and is believed. */
   readonly isPriced: boolean
   /** The most that a picture in the prompt comes to. */
@@ -86,8 +89,14 @@ function askCatalog(catalog: Catalog, query: RatesQuery, nowMs: number): ModelRa
   // An unknown tier is the server's to refuse or to pass over; the answer says which one it was.
   const found =
     catalog.findPrices({ ...priced, serviceTier }) ?? catalog.findPrices({ ...priced, serviceTier: null })
+  const prices = found?.prices.tiers ?? []
+  const tiers = prices.map(({ above, usual }) => ratesOfTier(above, usual))
   return {
-    tiers: (found?.prices.tiers ?? []).map(({ above, usual }) => ratesOfTier(above, usual)),
+    tiers,
+    longCached: longCachedTiers(
+      tiers,
+      prices.map(({ usual }) => longestWrite(usual)),
+    ),
     isPriced: found !== null || catalog.priceCall(reportedCall(query, nowMs)).kind === 'priced',
     tokensPerImage: imageTokens(model),
     tokensAround: tokensAround(model),
@@ -126,6 +135,40 @@ function ratesOfTier(above: number, { definition: { rates } }: LinearPrice): Rat
       return each === 0 ? [] : [{ name, each }]
     }),
   }
+}
+
+function longestWrite({ definition: { rates } }: LinearPrice): number {
+  return largest(rates, 'cacheWrite1h', 'cacheWrite12h')
+}
+
+function longCachedTiers(tiers: readonly RatesOfTier[], writes: readonly number[]): ModelRates['longCached'] {
+  const longCached = tiers.map((tier, at) => {
+    const write = writes[at] ?? 0
+    return { ...tier, input: Math.max(tier.input, write), media: Math.max(tier.media, write) }
+  })
+  return longCached.some(({ input }, at) => input > (tiers[at]?.input ?? 0)) ? longCached : undefined
+}
+
+/** How requests end the time for which a prompt is kept: `1h`, `12h`. */
+const HOURS = ['1h"', '2h"'] as const
+/** How JSON may write their characters instead. No client library does. */
+const ESCAPED = ['\\u0031', '\\u0032', '\\u0068'] as const
+
+/**
+ * The rates of a call that may have its prompt kept for hours: where it asks for that may stand anywhere in it.
+ *
+ * @param body `null`: it is not read.
+ */
+export function ratesWithCaching(rates: ModelRates, body: Buffer | null): ModelRates {
+  if (rates.longCached === undefined || (body !== null && !mayAskForHours(body))) return rates
+  return { ...rates, tiers: rates.longCached }
+}
+
+/** A long body is not searched: that would hold up other calls. */
+function mayAskForHours(body: Buffer): boolean {
+  if (body.length > WHOLE_BYTES) return true
+  const has = (text: string) => body.includes(text, 0, 'latin1')
+  return HOURS.some(has) || (has('\\u00') && ESCAPED.some(has))
 }
 
 function largest(rates: Rates, ...names: readonly (keyof Rates)[]): number {

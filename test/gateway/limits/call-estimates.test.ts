@@ -362,6 +362,25 @@ describe('what a call may generate', () => {
     expect(Number(estimate(wanted).pico) / usual).toBeCloseTo(factor, 1)
   })
 
+  test('a prompt that is kept for an hour is reserved at what writing it costs, however it is asked for', () => {
+    const messages = [{ role: 'user', content: '0123456789'.repeat(2_000) }]
+    const inputPico = (text: string) => {
+      const [most, none] = [text, text.replace('1h', '5m').replace('u00', 'u10')].map((body) =>
+        Number(estimate({ ...ofClaude({}), body }).pico),
+      )
+      return (most ?? 0) / (none ?? 1)
+    }
+    const body = JSON.stringify({ model: CLAUDE, max_tokens: 1, messages })
+    for (const ttl of ['1h', '\\u0031h', '1\\u0068']) {
+      const kept = `"cache_control":{"type":"ephemeral","ttl":"${ttl}"}`
+      // Twice the price of the prompt, against 1.25 times.
+      expect(inputPico(body.replace('"role"', `${kept},"role"`))).toBeCloseTo(1.6, 2)
+    }
+    expect(inputPico(body)).toBe(1)
+    const long = estimate({ ...ofClaude({}), body: body.replace('0123', '0'.repeat(300_000)) })
+    expect(Number(long.pico) / Number(estimate({ ...ofClaude({}), body }).pico)).toBeGreaterThan(1.6 * 15)
+  })
+
   test('a cheaper tier in other letters beside it changes nothing', () => {
     const rest = '"service_tier":"priority","max_tokens":9,"model":"gpt-4o"'
     const plain = estimate({ path: CHAT, body: `{"xervice_Tier":"flex",${rest}}` })
