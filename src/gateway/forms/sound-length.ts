@@ -8,6 +8,21 @@ const MVHD = Buffer.from('mvhd')
 const MVHD_BYTES = 36
 const MAX_MS = 7 * 86_400_000
 
+/**
+ * What a head says is held against the file's bytes, as a client may write any head: a second has no more of them than
+ * formats allow. Sources: the largest rates of MP3, Vorbis and Opus, AAC of two channels at 48 kHz; films at 16 Mbit.
+ */
+const MP3_BYTES = 40_000
+const OGG_BYTES = 80_000
+const AAC_BYTES = 72_000
+const FILM_BYTES = 2_000_000
+/** Of WAV files with coded sound: telephone's codings and MP3 have less. */
+const CODED_WAV_BYTES = 100_000
+/** Of two channels of 16 bits; FLAC makes them fewer. */
+const FLAC_BYTES_OF_SAMPLE = 4
+/** Speech at the lowest rate in use. */
+const LEAST_BYTES = 1_000
+
 /** Keeps of one file what its length can be read from: its head, its end, and the head of a film. */
 export class SoundFile {
   #head: Buffer = Buffer.alloc(0)
@@ -36,9 +51,16 @@ export class SoundFile {
   get lengthMs(): number | null {
     if (!this.#isOver) return null
     const seconds =
-      this.#mvhd === null ? secondsOf(this.#head, this.#tail.bytes, this.#bytes) : filmSeconds(this.#mvhd)
+      this.#mvhd === null
+        ? secondsOf(this.#head, this.#tail.bytes, this.#bytes)
+        : atLeast(this.#bytes / FILM_BYTES, filmSeconds(this.#mvhd))
     const ms = Math.round((seconds ?? 0) * 1000)
     return ms > 0 && ms <= MAX_MS ? ms : null
+  }
+
+  /** How long it may play at most, by its bytes alone. */
+  get mostMs(): number {
+    return Math.min(Math.round((this.#bytes / LEAST_BYTES) * 1000), MAX_MS)
   }
 
   /** The bytes behind an ID3 tag at the beginning. */
@@ -68,7 +90,8 @@ export class SoundFile {
 export class SoundFiles {
   #current: SoundFile | null = null
   #longestMs: number | null = null
-  #isUnknown = false
+  /** How long one that does not say may play. */
+  #unsaidMs = 0
 
   begin(): void {
     this.#current = new SoundFile()
@@ -80,16 +103,23 @@ export class SoundFiles {
   }
 
   end(): void {
-    this.#current?.end()
-    const lengthMs = this.#current?.lengthMs ?? null
+    const file = this.#current
+    if (file === null) return
+    file.end()
     this.#current = null
-    if (lengthMs === null) this.#isUnknown = true
+    const { lengthMs } = file
+    if (lengthMs === null) this.#unsaidMs = Math.max(this.#unsaidMs, file.mostMs)
     else this.#longestMs = Math.max(this.#longestMs ?? 0, lengthMs)
   }
 
-  /** That of the longest; `null`: there is none, one is not whole, or one does not say. */
+  /**
+   * That of the longest, with one beside it that does not say at its most: no client library sends two. `null`: none says,
+   * or one is not whole.
+   */
   get lengthMs(): number | null {
-    return this.#isUnknown || this.#current !== null ? null : this.#longestMs
+    return this.#longestMs === null || this.#current !== null
+      ? null
+      : Math.max(this.#longestMs, this.#unsaidMs)
   }
 }
 
@@ -135,14 +165,20 @@ function secondsOf(head: Buffer, tail: Buffer, bytes: number): number | null {
   try {
     const magic = head.toString('latin1', 0, 4)
     if (magic === 'RIFF' && head.toString('latin1', 8, 12) === 'WAVE') return wavSeconds(head, bytes)
-    if (magic === 'fLaC') return flacSeconds(head)
-    if (magic === 'OggS') return oggSeconds(head, tail)
-    if (head.length > 4 && head.readUInt32BE(0) === 0x1a45dfa3) return matroskaSeconds(head)
+    if (magic === 'fLaC') return flacSeconds(head, bytes)
+    if (magic === 'OggS') return atLeast(bytes / OGG_BYTES, oggSeconds(head, tail))
+    if (head.length > 4 && head.readUInt32BE(0) === 0x1a45dfa3)
+      return atLeast(bytes / FILM_BYTES, matroskaSeconds(head))
     return frameSeconds(head, bytes)
   } catch (error) {
     if (error instanceof RangeError) return null
     throw error
   }
+}
+
+/** @param seconds 0 or `null`: not said. */
+function atLeast(least: number, seconds: number | null): number | null {
+  return seconds === null || seconds <= 0 ? null : Math.max(least, seconds)
 }
 
 /** Source: Microsoft's "Multimedia Programming Interface and Data Specifications 1.0". */
@@ -152,10 +188,10 @@ function wavSeconds(head: Buffer, bytes: number): number | null {
     const size = head.readUInt32LE(at + 4)
     const name = head.toString('latin1', at, at + 4)
     if (name === 'fmt ') bytesPerSecond = wavBytesPerSecond(head, at + 8)
-    // What is recorded as it is sent has no size yet, or the largest.
+    // What is recorded as it is sent has no size yet, or the largest. Players go on behind a size that is too small.
     if (name === 'data') {
       const rest = bytes - at - 8
-      const sound = size > 0 && size <= rest ? size : rest
+      const sound = size <= rest && rest <= 2 * size ? size : rest
       return bytesPerSecond > 0 ? sound / bytesPerSecond : null
     }
     at += 8 + size + (size % 2)
@@ -169,14 +205,16 @@ const SAMPLES: ReadonlySet<number> = new Set([1, 3, 0xfffe])
 function wavBytesPerSecond(head: Buffer, format: number): number {
   const ofSamples =
     (head.readUInt32LE(format + 4) * head.readUInt16LE(format + 2) * head.readUInt16LE(format + 14)) / 8
-  return SAMPLES.has(head.readUInt16LE(format)) ? ofSamples : head.readUInt32LE(format + 8)
+  return SAMPLES.has(head.readUInt16LE(format))
+    ? ofSamples
+    : Math.min(head.readUInt32LE(format + 8), CODED_WAV_BYTES)
 }
 
 /** Source: RFC 9639, 8.2. */
-function flacSeconds(head: Buffer): number | null {
+function flacSeconds(head: Buffer, bytes: number): number | null {
   const rate = head.readUIntBE(18, 3) >> 4
   const samples = (head.readUInt8(21) & 0x0f) * 2 ** 32 + head.readUInt32BE(22)
-  return rate > 0 && samples > 0 ? samples / rate : null
+  return rate > 0 ? atLeast(bytes / (rate * FLAC_BYTES_OF_SAMPLE), samples / rate) : null
 }
 
 /** The position of the last page, in samples. Source: RFC 3533, 6; RFC 7845, 4; Vorbis I, 4.2.2. */
@@ -235,7 +273,9 @@ function frameSeconds(head: Buffer, bytes: number): number | null {
   for (let at = 0; at + 4 <= head.length && at < MOST_BEFORE_FRAMES; at += 1) {
     if (!isFrame(head, at)) continue
     const seconds =
-      ((head[at + 1] ?? 0) & 0x06) === 0 ? adtsSeconds(head, at, bytes) : mp3Seconds(head, at, bytes)
+      ((head[at + 1] ?? 0) & 0x06) === 0
+        ? atLeast(bytes / AAC_BYTES, adtsSeconds(head, at, bytes))
+        : atLeast(bytes / MP3_BYTES, mp3Seconds(head, at, bytes))
     if (seconds !== null) return seconds
   }
   return null

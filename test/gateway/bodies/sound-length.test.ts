@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SoundFile } from '../../../src/gateway/forms/sound-length.ts'
+import { SoundFile, SoundFiles } from '../../../src/gateway/forms/sound-length.ts'
 
 const text = (value: string) => Buffer.from(value, 'latin1')
 const u32le = (value: number) => Buffer.from(new Uint32Array([value]).buffer)
@@ -35,10 +35,10 @@ function ogg(codec: Buffer, samples: bigint): Buffer {
 const OPUS = Buffer.concat([text('OpusHead\x01\x01'), Buffer.from([0x38, 0x01]), u32le(48_000)])
 const VORBIS = Buffer.concat([text('\x01vorbis'), zeros(4), Buffer.from([1]), u32le(22_050)])
 
-function mp4(isLong: boolean): Buffer {
+function mp4(isLong: boolean, ms = 61_500): Buffer {
   const times = isLong
-    ? [zeros(16), u32be(1_000), zeros(4), u32be(61_500)]
-    : [zeros(8), u32be(600), u32be(36_900)]
+    ? [zeros(16), u32be(1_000), zeros(4), u32be(ms)]
+    : [zeros(8), u32be(600), u32be(ms * 0.6)]
   const mvhd = Buffer.concat([text('mvhd'), Buffer.from([isLong ? 1 : 0, 0, 0, 0]), ...times, zeros(80)])
   return Buffer.concat([
     u32be(24),
@@ -64,13 +64,14 @@ function xing(frames: number): Buffer {
 /** 100 bytes a frame at 16 kHz: 64 ms each. */
 const ADTS = Buffer.concat([Buffer.from([0xff, 0xf1, 0x60, 0x40, 0x0c, 0x9f, 0xfc]), zeros(93)])
 
-const WEBM = Buffer.concat([
-  Buffer.from([0x1a, 0x45, 0xdf, 0xa3]),
-  zeros(40),
-  Buffer.from([0x2a, 0xd7, 0xb1, 0x83, 0x0f, 0x42, 0x40, 0x44, 0x89, 0x84]),
-  Buffer.from(new Uint8Array(new Float32Array([12_345]).buffer)).reverse(),
-  zeros(1000),
-])
+const webm = (ms: number) =>
+  Buffer.concat([
+    Buffer.from([0x1a, 0x45, 0xdf, 0xa3]),
+    zeros(40),
+    Buffer.from([0x2a, 0xd7, 0xb1, 0x83, 0x0f, 0x42, 0x40, 0x44, 0x89, 0x84]),
+    Buffer.from(new Uint8Array(new Float32Array([ms]).buffer)).reverse(),
+    zeros(1000),
+  ])
 
 const FILES: readonly (readonly [what: string, file: Buffer, ms: number | null])[] = [
   ['WAV', wav(3), 3000],
@@ -84,7 +85,7 @@ const FILES: readonly (readonly [what: string, file: Buffer, ms: number | null])
   ['MP3 behind a picture', Buffer.concat([TAG, mp3(100)]), 2606],
   ['MP3 of several rates, which counts its frames', xing(1000), 26_122],
   ['AAC', Buffer.concat(Array.from({ length: 500 }, () => ADTS)), 32_000],
-  ['WebM', WEBM, 12_345],
+  ['WebM', webm(12_345), 12_345],
   ['a picture', Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), zeros(5000)]), null],
   ['no file at all', text('{}'), null],
   ['a head that is cut', text('RIFF....WAVEfmt '), null],
@@ -116,4 +117,44 @@ test('no bytes make it throw', () => {
     sound.end()
     expect(sound.lengthMs ?? 1).toBeGreaterThan(0)
   }
+})
+
+const SILENCE = zeros(20_000_000)
+const longer = (file: Buffer) => Buffer.concat([file, SILENCE])
+
+test.each([
+  ['WAV whose size says a second', 600, wav(600, 32_000)],
+  ['WAV of another coding with any rate', 100, codedWav(0xffff_ffff)],
+  ['FLAC', 100, longer(flac())],
+  ['Ogg', 200, Buffer.concat([longer(ogg(OPUS, 48_312n)), ogg(OPUS, 48_312n)])],
+  ['MP4', 10, longer(mp4(false, 1_000))],
+  ['MP3 that counts few frames', 400, longer(xing(20))],
+  ['WebM', 10, longer(webm(1_000))],
+] as const)('%s is not shorter than its bytes can be: %i s', (_what, seconds, file) => {
+  const sound = new SoundFile()
+  sound.push(file)
+  sound.end()
+  expect(sound.lengthMs).toBeGreaterThanOrEqual(seconds * 1_000)
+})
+
+function codedWav(bytesPerSecond: number): Buffer {
+  const fmt = Buffer.concat([u32le(0x0001_0055), u32le(16_000), u32le(bytesPerSecond), u32le(1)])
+  const head = [text('RIFF'), u32le(0), text('WAVE'), text('fmt '), u32le(16), fmt, text('data'), u32le(0)]
+  return Buffer.concat([...head, zeros(10_000_000)])
+}
+
+test('a file that does not say its length, beside one that does, is as long as it may be', () => {
+  const lengthOf = (...files: readonly Buffer[]) => {
+    const sounds = new SoundFiles()
+    for (const file of files) {
+      sounds.begin()
+      sounds.push(file)
+      sounds.end()
+    }
+    return sounds.lengthMs
+  }
+  expect(lengthOf(wav(3), text('{}'))).toBe(3_000)
+  expect(lengthOf(text('{}'), wav(3))).toBe(3_000)
+  expect(lengthOf(wav(3), zeros(60_000))).toBe(60_000)
+  expect(lengthOf(zeros(60_000))).toBeNull()
 })
