@@ -163,3 +163,21 @@ test('a picture by a tool that names no model is a gap in the cost, also beside 
     expect(unpricedOf(drawnBy(...models))).toEqual(['otherToolCall'])
   expect(unpricedOf(drawnBy('gpt-image-1', 'gpt-image-1-mini'))).toEqual([])
 })
+
+test('of more calls of tools than are kept of an answer, the rest is a gap in the cost, and its usage is read', () => {
+  const calls = (count: number) => ({
+    output: Array.from({ length: count }, (_, at) => ({
+      type: 'file_search_call',
+      status: 'completed',
+      container_id: `cntr_${'0'.repeat(40)}${at}`,
+    })),
+  })
+  const few = response('gpt-5', calls(1_000))
+  expect(unpricedOf(few)).toEqual([])
+  for (const count of [1_025, 20_000]) {
+    const usage = { input_tokens: 1_000, output_tokens: 500, total_tokens: 1_500 }
+    const many = { id: 'resp_1', object: 'response', model: 'gpt-5', ...calls(count), usage }
+    expect(unpricedOf(many)).toEqual(['otherToolCall'])
+    expect(costOf('openai', RESPONSES, many)).toBeGreaterThan(costOf('openai', RESPONSES, few))
+  }
+})

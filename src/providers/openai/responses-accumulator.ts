@@ -12,9 +12,10 @@ import {
   sumUsage,
   totalDisagrees,
 } from '../reading/counts.ts'
-import { type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
+import { arrayIn, type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 import type { ProjectionSpec } from '../wires/json.ts'
+import { MAX_ELEMENTS } from '../wires/plans/json-projection.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesUsage, weightOf } from './openai-usage.ts'
 
@@ -60,7 +61,9 @@ const FREE_CALLS: ReadonlySet<string> = new Set([
  */
 function responseTools(response: JsonObject, drawn: UsagePart | null): Partial<BilledUnits> {
   const calls = objectsIn(response.output)
-  const counts = { web: 0, files: 0, images: 0, others: 0 }
+  // More than is kept of an answer: what stands behind was used, and is not counted.
+  const isCut = arrayIn(response.output).length >= MAX_ELEMENTS || calls.some(({ type }) => type === true)
+  const counts = { web: 0, files: 0, images: 0, others: isCut ? 1 : 0 }
   for (const call of calls) {
     const type = textIn(call.type) ?? ''
     if (call.status === 'failed' || FREE_CALLS.has(type)) continue

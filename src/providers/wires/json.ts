@@ -268,7 +268,9 @@ export class JsonScanner {
     const frame = this.#frames.at(-1)
     const projection = frame?.projection
     if (projection !== undefined && frame?.members === null) {
-      this.#projection = projection.kind === 'elements' ? projection.element : projection
+      // An element that is not kept would take room from what stands behind the array.
+      const isFull = (frame.elements?.length ?? 0) >= MAX_ELEMENTS
+      this.#projection = projection.kind !== 'elements' ? projection : isFull ? null : projection.element
       this.#state = VALUE
     } else {
       this.#state = KEY

@@ -156,9 +156,10 @@ class PlainDocument implements PlainJson {
     let at = spaceEnd(text, from)
     if (text.charCodeAt(at) !== CLOSE_BRACKET) {
       for (;;) {
-        at = this.#readValue(element, at)
+        const isFull = elements.length >= MAX_ELEMENTS
+        at = isFull ? this.#valueEnd(at) : this.#readValue(element, at)
         if (at < 0) return -1
-        if (this.#kept !== undefined && elements.length < MAX_ELEMENTS) elements.push(this.#kept)
+        if (!isFull && this.#kept !== undefined) elements.push(this.#kept)
         at = spaceEnd(text, at)
         const byte = text.charCodeAt(at)
         if (byte === CLOSE_BRACKET) break
