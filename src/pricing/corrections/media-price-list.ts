@@ -101,6 +101,7 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
   { ...XAI, models: XAI_QUALITY, rates: perImage('0.05') },
   { ...XAI, models: /^grok-imagine-image-2\.0$/, rates: perImage('0.06') },
   { ...XAI, models: /^grok-imagine-image-2\.0$/, tier: 'low', rates: perImage('0.04') },
+  { ...ZAI, models: /^glm-image$/, rates: perImage('0.015') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, rates: perImage('0.04') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, tier: 'premium', rates: perImage('0.06') },
   { ...BEDROCK, models: /^(?:us\.)?amazon\.nova-canvas-v1:0$/, tier: '2048', rates: perImage('0.06') },

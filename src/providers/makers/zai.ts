@@ -11,14 +11,21 @@ import { arrayIn, type JsonObject, textIn } from '../reading/json-value.ts'
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 
 const FORMAT = {
-  fields: { ...COMPLETION, id: 'value', task_status: 'value', video_result: ['length'] },
+  fields: {
+    ...COMPLETION,
+    id: 'value',
+    task_status: 'value',
+    video_result: ['length'],
+    image_result: ['length'],
+  },
   prefilter: ['usage', 'error'],
 } as const satisfies UsageFormat
 
 /**
- * Chat and films that are put into a queue: the answer has an id alone, and the result is fetched by it until it is
- * there, and as often as one likes. A film costs the same whatever its length, which its result does not tell.
- * Source: docs.z.ai and docs.bigmodel.cn, "Asynchronous chat completion", "Generate Video(Async)", "Retrieve Result".
+ * Chat, pictures and films that are put into a queue: the answer has an id alone, and the result is fetched by it until
+ * it is there, and as often as one likes. A film costs the same whatever its length, which its result does not tell.
+ * Source: docs.z.ai and docs.bigmodel.cn, "Asynchronous chat completion", "Generate Image(Async)",
+ * "Generate Video(Async)", "Retrieve Result".
  */
 const zaiQueue: Dialect = {
   ...jsonDialect({ name: 'zai.queue', countsTokens: false, ...FORMAT, textOf: chatText }),
@@ -41,10 +48,11 @@ function createTaskAccumulator({ method, path }: RequestContext): UsageAccumulat
     snapshot(ended) {
       const observed = completion.snapshot(ended)
       const status = textIn(task.task_status)
-      const films = arrayIn(task.video_result).length
+      const images = arrayIn(task.image_result).length || null
+      const otherToolCalls = arrayIn(task.video_result).length || null
       return {
         ...observed,
-        units: films === 0 ? observed.units : { ...observed.units, otherToolCalls: films },
+        units: (images ?? otherToolCalls) ? { ...observed.units, images, otherToolCalls } : observed.units,
         failed: observed.failed || status === 'FAIL',
         // A result need not say its id.
         responseId: method === 'GET' ? path.slice(path.lastIndexOf('/') + 1) : textIn(task.id),
@@ -62,11 +70,12 @@ export const zai: HostedProvider = {
   apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [
-    endpoint('POST', /\/(?:async\/chat\/completions|videos\/generations)$/, zaiQueue),
+    endpoint('POST', /\/(?:async\/chat\/completions|(?:async\/images|videos)\/generations)$/, zaiQueue),
     fetching('GET', /\/async-result\/[^/]+$/, zaiQueue),
   ],
   fetchedAt: [[/(\/paas\/v\d+)\/(?:async|videos)\/.*$/i, '$1/async-result']],
   collections: {
     'async-result': 'async_completion',
+    'async/images': 'async_completion',
   },
 }

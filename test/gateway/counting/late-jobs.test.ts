@@ -292,6 +292,7 @@ test('fine-tuning and runs of evals are their submitters’ when they are fetche
 })
 
 const ZAI_QUEUE = '/api/paas/v4/async/chat/completions'
+const ZAI_PICTURES = '/api/paas/v4/async/images/generations'
 const ZAI_FILMS = '/api/paas/v4/videos/generations'
 
 /** Puts work into Z.ai's queue, where it ends so. */
@@ -401,9 +402,11 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   const made = { task_status: 'SUCCESS', video_result: [{ url: 'https://example.com/1.mp4' }] }
   await queueAtZai('8353992720000003', made, ZAI_FILMS, film)
   await queueAtZai('8353992720000004', { task_status: 'FAIL' }, ZAI_FILMS, film)
+  const drawn = { task_status: 'SUCCESS', image_result: [{ url: 'https://example.com/1.png' }] }
+  await queueAtZai('8353992720000005', drawn, ZAI_PICTURES, { model: 'glm-image', prompt: 'A cat.' })
   await queueAtCloudflare('00000000-4fd6-4498-906e-ad94ffc7f8d2', usageOf(1_000))
-  await stack.usageOf(client, 9)
-  expect(await unpriced()).toBe(9)
+  await stack.usageOf(client, 10)
+  expect(await unpriced()).toBe(10)
 
   const { pool } = stack
   const config = loadJobFetchConfig(stack.env)
@@ -421,12 +424,12 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   } finally {
     await fetcher.close()
   }
-  expect(await stack.usage(client)).toMatchObject({ requests: 9, input_tokens: 1_316, output_tokens: 40 })
+  expect(await stack.usage(client)).toMatchObject({ requests: 10, input_tokens: 1_316, output_tokens: 40 })
   const { rows } = await pool.query(
     'select sum(trained_tokens)::int as trained, sum(settlements)::int as settlements from tallygate.daily_usage where client_id = $1',
     [client.id],
   )
-  expect(rows).toEqual([{ trained: 7, settlements: 6 }])
+  expect(rows).toEqual([{ trained: 7, settlements: 7 }])
   expect(await unpriced()).toBe(0)
   await expectSound()
 })

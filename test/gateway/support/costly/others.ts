@@ -502,6 +502,30 @@ export const OTHERS: readonly CostlyEndpoint[] = [
     truth: { usd: '0.293' }, // 1 M x 0.293 / M, once
   },
   {
+    // docs.z.ai, "Generate Image(Async)" and "Retrieve Result".
+    name: 'Z.ai picture from its queue, fetched twice',
+    provider: 'zai',
+    calls: [
+      {
+        method: 'POST',
+        path: '/api/paas/v4/async/images/generations',
+        body: { model: 'glm-image', prompt: 'A cat.' },
+        answer: { id: 'task-68d7a10125', model: 'glm-image', request_id: 'r-2', task_status: 'PROCESSING' },
+      },
+      ...['PROCESSING', 'SUCCESS', 'SUCCESS'].map((task_status) => ({
+        method: 'GET' as const,
+        path: '/api/paas/v4/async-result/task-68d7a10125',
+        answer: {
+          model: 'glm-image',
+          request_id: 'r-2',
+          task_status,
+          ...(task_status === 'PROCESSING' ? {} : { image_result: [{ url: 'https://example.com/1.png' }] }),
+        },
+      })),
+    ],
+    truth: { usd: '0.015' },
+  },
+  {
     // docs.z.ai, "Generate Video(Async)" and "Retrieve Result", whose answer has no id of the task.
     name: 'Z.ai film from its queue, fetched twice',
     provider: 'zai',
