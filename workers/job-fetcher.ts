@@ -140,8 +140,12 @@ export function createJobFetcher(options: JobFetcherOptions): JobFetcher {
     }
     // What was just made may not be found yet.
     const isYoung = now() - job.createdAtMs < minAgeSeconds * 1_000
-    if (found.kind === 'running' || (found.isGone && isYoung)) await postponeJob(pool, job)
-    else await inTransaction(pool, (session) => setObjectsState(session, 'settled', [job]))
+    if (found.kind === 'running' || (found.why === 'gone' && isYoung)) await postponeJob(pool, job)
+    else
+      await inTransaction(pool, async (session) => {
+        await setObjectsState(session, 'settled', [job])
+        if (found.why !== 'silent') await setObjectsState(session, 'lost', [job])
+      })
     return false
   }
 

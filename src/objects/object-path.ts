@@ -175,6 +175,8 @@ export interface EndedJobs {
   readonly below: string
   /** It is deleted, and can tell nothing afterwards. */
   readonly isDeleted: boolean
+  /** The path of the file that it deletes; `null`: it is none. */
+  readonly filePath: string | null
 }
 
 /** The jobs that a call deletes or cancels, by what it names; `null`: it names nothing that may be one. */
@@ -187,7 +189,12 @@ export function jobsEndedBy(method: string, canonicalPath: string): EndedJobs | 
   const ids = path.names.flatMap((name) => (isFile || mayBeJob(name, path) ? [name.id] : []))
   if (ids.length === 0) return null
   const isEval = isDeleted && path.names.length === 1 && path.names[0]?.kind === 'eval'
-  return { ids, below: isEval ? `${canonicalPath}/runs`.toLowerCase() : '', isDeleted }
+  return {
+    ids,
+    below: isEval ? `${canonicalPath}/runs`.toLowerCase() : '',
+    isDeleted,
+    filePath: isFile ? canonicalPath : null,
+  }
 }
 
 /**

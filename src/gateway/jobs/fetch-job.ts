@@ -24,13 +24,13 @@ import type { Upstream } from '../routing/upstream-table.ts'
 export const GATEWAY_CALLER = '(gateway)'
 
 /**
- * The result of a fetch. `told`: it has the job's usage, or the job failed and used nothing. `settled`: the
- * job has ended, or its provider has no such job (any more), and its usage will never be known. `running`: its status, ''
- * where it says none.
+ * The result of a fetch. `told`: it has the job's usage, or the job failed and used nothing. `settled`: its usage will
+ * never be known. It has ended and says nothing, its provider has no such job (any more), or a file that it left.
+ * `running`: its status, '' where it says none.
  */
 export type FetchedJob =
   | { readonly kind: 'told'; readonly record: CallRecord }
-  | { readonly kind: 'settled'; readonly isGone: boolean }
+  | { readonly kind: 'settled'; readonly why: 'silent' | 'gone' | 'file_gone' }
   | { readonly kind: 'running'; readonly status: string }
 
 /** The upstream answered, and not as one that knows whether the job is there. */
@@ -61,7 +61,7 @@ export interface FetchOptions {
   readonly timeoutMs?: number | null
 }
 
-const GONE: FetchedJob = { kind: 'settled', isGone: true }
+const GONE: FetchedJob = { kind: 'settled', why: 'gone' }
 
 /** Kinds whose usage an answer reports, and the path after their id where it does. */
 const REPORTED_BELOW: Readonly<Record<string, string>> = {
@@ -169,8 +169,8 @@ export async function fetchJob(
   }
   const files = left.flatMap(({ kind, id }) => (kind === 'file' ? [id] : []))
   const inFiles = await readFiles(asked, files)
-  if (inFiles !== null) return { kind: 'told', record: inFiles }
-  if (!hasFailed(state)) return { kind: 'settled', isGone: false }
+  if (inFiles !== 'silent' && inFiles !== 'file_gone') return { kind: 'told', record: inFiles }
+  if (!hasFailed(state)) return { kind: 'settled', why: inFiles }
   return { kind: 'told', record: endOf(asked, path, dialect) }
 }
 
@@ -218,7 +218,7 @@ async function pollJob(asked: Asked, { dialect, query, bodyOf }: Polls): Promise
   const observed = { ...found, model: found.model ?? dialect.modelInPath(path) }
   if (reportsOn(observed, job))
     return { kind: 'told', record: { ...recordOf(asked, path, dialect, observed), method: 'POST' } }
-  return observed.pending ? { kind: 'running', status: '' } : { kind: 'settled', isGone: false }
+  return observed.pending ? { kind: 'running', status: '' } : { kind: 'settled', why: 'silent' }
 }
 
 const ANSWERED = { status: 200, headers: { 'content-type': 'application/json' } } as const
@@ -235,20 +235,25 @@ interface Asked {
 }
 
 /** One by one, as each may be large; together they report the job's usage. */
-async function readFiles(asked: Asked, files: readonly string[]): Promise<CallRecord | null> {
+async function readFiles(
+  asked: Asked,
+  files: readonly string[],
+): Promise<CallRecord | 'silent' | 'file_gone'> {
   const jobs: JobObservation[] = []
+  let found: 'silent' | 'file_gone' = 'silent'
   let read: { readonly path: string; readonly dialect: Dialect | null } | null = null
   for (const file of files) {
     const place = pathOfFile(asked.job, file)
     if (place === null) continue
     const [path, query] = place
     const { status, observed, dialect } = await askAndRead(asked.upstream, path, query)
+    if (status === 404) found = 'file_gone'
     if (status !== 200 || observed?.jobs === undefined) continue
     for (const { isFile: _, ...reported } of observed.jobs)
       jobs.push({ ...reported, responseId: asked.job.id })
     read ??= { path, dialect }
   }
-  return read === null ? null : recordOf(asked, read.path, read.dialect, observe({ jobs }))
+  return read === null ? found : recordOf(asked, read.path, read.dialect, observe({ jobs }))
 }
 
 /** A run of an eval that does not sum up what it used: its items tell, a page after the other. */
@@ -337,7 +342,7 @@ async function askAndRead(
   return { ...answered, dialect, observed: answered.status === 200 ? (usage?.end() ?? null) : null }
 }
 
-async function ask(
+export async function ask(
   upstream: AskedUpstream,
   path: string,
   query: string,

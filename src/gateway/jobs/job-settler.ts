@@ -5,11 +5,12 @@ import { withinDeadline } from '../../lib/deadline.ts'
 import { isRunning } from '../../objects/object-kinds.ts'
 import type { EndedJobs } from '../../objects/object-path.ts'
 import type { Objects } from '../../objects/objects.ts'
-import { type KeptJob, selectJobs } from '../../objects/table/jobs-table.ts'
+import { type KeptJob, selectBatchesThatMayHaveLeft, selectJobs } from '../../objects/table/jobs-table.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Pricing } from '../recording/pricing.ts'
 import type { Upstream } from '../routing/upstream-table.ts'
 import { FETCHED_KINDS, type FetchedJob, fetchJob, JobUnanswered } from './fetch-job.ts'
+import { mayBeLeft } from './left-files.ts'
 
 /** What is known of jobs before a call ends them: what they used, and which failed or will never say. */
 export interface EndedUses {
@@ -25,8 +26,12 @@ export type BeforeEnd = EndedUses | 'running' | 'unanswered' | null
 
 /** Fetches jobs whose use is not known before a call deletes or cancels them: afterwards no one could. */
 export interface JobSettler {
-  /** Never rejects. */
-  settle(upstream: Upstream, ended: EndedJobs): Promise<BeforeEnd>
+  /**
+   * Never rejects.
+   *
+   * @param clientId Whose call it is.
+   */
+  settle(upstream: Upstream, ended: EndedJobs, clientId: string): Promise<BeforeEnd>
 }
 
 export interface JobSettlerOptions {
@@ -40,6 +45,8 @@ const SELECT_MS = 2_000
 
 /** For all of a job: results of batches are long. */
 const FETCH_MS = 300_000
+/** Batches that are asked before one file is deleted. With more, it waits until workers have asked them. */
+const MOST_BATCHES = 20
 /** Statuses by which an upstream says that it could answer later. */
 const LATER: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
@@ -60,32 +67,52 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
     return jobs.filter(({ kind }) => FETCHED_KINDS.includes(kind))
   }
 
+  /** A client that has seen the end of a batch in a list alone may know a file that is not known to be of it. */
+  async function batchesOf(
+    upstream: Upstream,
+    { ids, filePath }: EndedJobs,
+    clientId: string,
+  ): Promise<readonly KeptJob[] | 'unanswered'> {
+    if (filePath === null) return []
+    const folded = ids.map(foldObjectId)
+    const found = selectBatchesThatMayHaveLeft(pool, upstream.account, clientId, folded, MOST_BATCHES + 1)
+    const batches = await withinDeadline(found, SELECT_MS).catch(() => [])
+    const isLeft = batches.length > 0 && (await answered(() => mayBeLeft(upstream, filePath, FETCH_MS)))
+    if (isLeft === false) return []
+    return isLeft === 'unanswered' || batches.length > MOST_BATCHES ? 'unanswered' : batches
+  }
+
   /** Results may be long: calls that ask meanwhile wait for the same ones. */
   function fetchedOnce(upstream: Upstream, job: KeptJob): Promise<Fetched> {
     const key = `${upstream.name}\0${job.foldedId}`
     const asked = asking.get(key)
     if (asked !== undefined) return asked
-    const found = fetched(upstream, pricing, job).finally(() => asking.delete(key))
+    const found = answered(() => fetchJob(upstream, pricing, job, { timeoutMs: FETCH_MS })).finally(() =>
+      asking.delete(key),
+    )
     asking.set(key, found)
     return found
   }
 
   return {
-    async settle(upstream, ended) {
+    async settle(upstream, ended, clientId) {
       const uses: JobUse[] = []
       const events: ObjectEvent[] = []
-      for (const job of await untold(upstream, ended)) {
+      const named = await untold(upstream, ended)
+      const others = await batchesOf(upstream, ended, clientId)
+      if (others === 'unanswered') return others
+      for (const job of [...named, ...others]) {
         const found = await fetchedOnce(upstream, job)
         if (found === 'unanswered') return found
         if (found === null) continue
         if (found.kind === 'running') {
-          if (ended.isDeleted && isRunning(found.status)) return 'running'
+          if (ended.isDeleted && isRunning(found.status) && named.includes(job)) return 'running'
         } else if (found.kind === 'told') {
           const { record } = found
           events.push(...(record.objects ?? []))
           if (record.jobs !== undefined) uses.push(...record.jobs)
           else if (reportsUse(record)) uses.push({ ...useOf(record), id: record.responseId ?? job.id })
-        } else if (!found.isGone) {
+        } else if (found.why === 'silent') {
           events.push({ id: job.id, kind: job.kind as ObjectKind, is: 'ended', job: true })
         }
       }
@@ -94,9 +121,10 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
   }
 }
 
-async function fetched(upstream: Upstream, pricing: Pricing, job: KeptJob): Promise<Fetched> {
+/** `null`: the upstream will not say. */
+async function answered<Answer>(ask: () => Promise<Answer>): Promise<Answer | 'unanswered' | null> {
   try {
-    return await fetchJob(upstream, pricing, job, { timeoutMs: FETCH_MS })
+    return await ask()
   } catch (error) {
     const willNot = error instanceof JobUnanswered && error.status < 500 && !LATER.has(error.status)
     return willNot ? null : 'unanswered'

@@ -12,10 +12,11 @@ const JOB_RESERVE_HOURS = 25
 
 /**
  * The condition that a row `o` of `objects` is a job that reserved something and has not reported what it used. One whose
- * end was seen may have used something all the same, but for batches: what these used stands in files, and there were none.
+ * end was seen may have used something all the same, but for batches: what these used stands in files, and there were
+ * none, or they said nothing. One that was lost before it was read may have had some.
  */
 export const IS_UNTOLD_JOB = `o.job and o.reserved_pico is not null
-  and (o.settled_at is null or (o.unpriced_as is not null and o.kind <> 'batch'))`
+  and (o.settled_at is null or (o.unpriced_as is not null and (o.kind <> 'batch' or o.lost_at is not null)))`
 
 /** Of these, the condition that the job is still waited for. */
 export const IS_WAITING_JOB = `(o.settled_at is null and o.deleted_at is null and o.created_at >= now() - interval '${JOB_RESERVE_HOURS} hours')`

@@ -172,6 +172,27 @@ export async function selectJobs(
   return rows.map((row) => ({ ...jobFrom(row), isUntold: row.is_untold }))
 }
 
+/**
+ * The client's batches that have not reported what they used, where none of these files is known: one may have left it.
+ * The oldest `limit` of them, the oldest first.
+ */
+export async function selectBatchesThatMayHaveLeft(
+  pool: Postgres,
+  upstreams: readonly string[],
+  clientId: string,
+  foldedIds: readonly string[],
+  limit: number,
+): Promise<readonly KeptJob[]> {
+  const { rows } = await pool.query<JobRow>(
+    `select ${JOB_COLUMNS} from ${SCHEMA}.objects o
+     where ${UNSETTLED} and o.kind = 'batch' and o.upstream = any($1) and o.client_id = $2
+       and not exists (select from ${SCHEMA}.objects f where f.upstream = any($1) and f.folded_id = any($3))
+     order by o.created_at limit $4`,
+    [upstreams, clientId, foldedIds, limit],
+  )
+  return rows.map(jobFrom)
+}
+
 /** The oldest thousand of them, the oldest first. */
 export async function selectUnsettledJobs(
   pool: Postgres,

@@ -90,12 +90,12 @@ export async function addObjects(
 }
 
 /**
- * Records that jobs have ended, that there is nothing more to wait for, or that objects are gone. `sorted` by
- * upstream and id, each once.
+ * Records that jobs have ended, that there is nothing more to wait for, that what they used was lost with them or their
+ * files, or that objects are gone. `sorted` by upstream and id, each once.
  */
 export async function setObjectsState(
   session: PostgresSession,
-  event: 'ended' | 'settled' | 'deleted',
+  event: 'ended' | 'settled' | 'lost' | 'deleted',
   sorted: readonly ObjectKey[],
 ): Promise<void> {
   const column = `${event}_at`

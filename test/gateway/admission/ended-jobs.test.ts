@@ -37,8 +37,8 @@ test('what many calls at once would end is fetched once, and each of them learns
       pricing: buildPricing(NO_PRICES, { has: () => false }),
       pool: { query: async () => ({ rows: [] }) } as unknown as Postgres,
     })
-    const ended = { ids: ['resp_1'], below: '', isDeleted: true }
-    const settle = () => settler.settle(upstreamAt(server.url, pool), ended)
+    const ended = { ids: ['resp_1'], below: '', isDeleted: true, filePath: null }
+    const settle = () => settler.settle(upstreamAt(server.url, pool), ended, 'cli_1')
     const all = await Promise.all(Array.from({ length: 50 }, settle))
     for (const found of all)
       expect(found).toMatchObject({ uses: [{ id: 'resp_1', usage: { inputTokens: 10, outputTokens: 2 } }] })

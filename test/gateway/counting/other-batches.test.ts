@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadJobFetchConfig } from '../../../src/config/config.ts'
 import { verifyLedger } from '../../../src/corrections/verify.ts'
+import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { countUnsettledJobs } from '../../../src/objects/table/jobs-table.ts'
 import { createCallDays } from '../../../src/rollup/call-days.ts'
 import { createRollUp } from '../../../src/rollup/roll-up.ts'
@@ -84,6 +85,17 @@ async function fetchAll(minAgeSeconds = 0): Promise<void> {
     })
     .toBe(0)
 }
+
+/** Gives the client a hard budget of 10 USD. */
+async function setBudget(): Promise<void> {
+  const scope = { clientId: client.id, keyId: null, model: null }
+  const order = { kind: 'budget', per: 'day', isSoft: false, amount: 10n ** 13n } as const
+  await setLimits(stack.pool, scope, [order], 'test')
+  await expect.poll(shownLimit).toMatchObject({ kind: 'budget' })
+}
+
+const shownLimit = async () => (await stack.usage(client, '?include=limits')).limits?.[0]
+const chargedUsd = async () => Number((await shownLimit())?.charged_usd)
 
 /** Calls without a cost in the client's totals. */
 async function unpriced(): Promise<number> {
@@ -172,15 +184,15 @@ describe('a batch of Mistral’s', () => {
   /** What its client wrote looks like what it was answered. */
   const decoy = { outputs: [output(1, 1)] }
 
-  async function submit(id: string, ended: object, outputs: readonly object[]): Promise<void> {
+  async function submit(id: string, ended: object, outputs: readonly object[], count = 1): Promise<void> {
     const job = { id, object: 'batch', model: MODEL, metadata: decoy, created_at: Date.now() / 1_000 }
     const done = { ...job, status: 'SUCCESS', ...ended }
     answers.set('POST /m/v1/batch/jobs', { ...job, status: 'QUEUED' })
     answers.set(`GET /m/v1/batch/jobs/${id}`, done)
     answers.set(`GET /m/v1/batch/jobs/${id}?inline=true`, { ...done, outputs })
     await ask('POST', '/mistral/v1/batch/jobs', { model: MODEL, requests: [{ body: {} }], metadata: decoy })
-    await stack.usageOf(client, 1)
-    expect(await unpriced()).toBe(1)
+    await stack.usageOf(client, count)
+    expect(await unpriced()).toBe(count)
   }
 
   const half = (input: number, output: number) => (input * 0.15 + output * 0.6) / 2 / 1e6
@@ -232,6 +244,66 @@ describe('a batch of Mistral’s', () => {
     await submit('job-inline-4', { status: 'RUNNING' }, [output(10, 1)])
     await ask('GET', '/mistral/v1/batch/jobs/job-inline-4?inline=true')
     expect(await stack.usageOf(client, 2)).toMatchObject({ input_tokens: 0, output_tokens: 0 })
+    expect(await unpriced()).toBe(1)
+  })
+
+  test('that its client sees end in a list alone is not lost with its file: that is read before it is deleted', async () => {
+    await submit('job-listed-1', { output_file: 'out-listed-1' }, [])
+    answers.set('GET /m/v1/batch/jobs', {
+      data: [answers.get('GET /m/v1/batch/jobs/job-listed-1')],
+      total: 1,
+    })
+    answers.set('GET /m/v1/files/out-listed-1', { id: 'out-listed-1', purpose: 'batch', source: 'mistral' })
+    answers.set('GET /m/v1/files/out-listed-1/url', { url: 'https://storage.example/out?signature=a' })
+    answers.set('GET /m/v1/files/out-listed-1/content', `${JSON.stringify(output(1_000, 100))}\n`)
+    answers.set('DELETE /m/v1/files/out-listed-1', { id: 'out-listed-1', deleted: true })
+    await ask('GET', '/mistral/v1/batch/jobs')
+    await ask('GET', '/mistral/v1/files/out-listed-1/url')
+    await ask('DELETE', '/mistral/v1/files/out-listed-1')
+    answers.delete('GET /m/v1/files/out-listed-1/content')
+    await fetchAll()
+    const summary = await stack.usage(client)
+    expect(summary).toMatchObject({ input_tokens: 1_000, output_tokens: 100 })
+    expect(summary.cost_usd).toBeCloseTo(half(1_000, 100), 12)
+    await expectSound()
+  })
+
+  test.each([
+    ['that is not there', 'job-asked-1', null],
+    ['that is for another purpose', 'job-asked-2', { id: 'a-file', purpose: 'fine-tune' }],
+  ])('is asked nothing before a file is deleted %s', async (_, id, file) => {
+    await submit(id, { status: 'RUNNING' }, [])
+    await submit(`${id}-too`, { status: 'RUNNING' }, [], 2)
+    if (file !== null) answers.set('GET /m/v1/files/a-file', file)
+    answers.set('DELETE /m/v1/files/a-file', { id: 'a-file', deleted: true })
+    upstream.requests.length = 0
+    await ask('DELETE', '/mistral/v1/files/a-file')
+    expect(upstream.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'GET /m/v1/files/a-file',
+      'DELETE /m/v1/files/a-file',
+    ])
+  })
+
+  test('does not have its file deleted that may be of one of more than twenty, and few requests ask', async () => {
+    for (let count = 1; count <= 21; count += 1)
+      await submit(`job-many-${count}`, { output_file: 'out-many' }, [], count)
+    answers.set('GET /m/v1/files/out-many', { id: 'out-many', purpose: 'batch' })
+    upstream.requests.length = 0
+    const refused = await fetch(`${stack.url}/mistral/v1/files/out-many`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${client.key}` },
+    })
+    expect(refused.status).toBe(502)
+    expect(upstream.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'GET /m/v1/files/out-many',
+    ])
+  })
+
+  test('whose file is gone before it could be read stays charged to a hard budget', async () => {
+    await setBudget()
+    await submit('job-gone-1', { output_file: 'out-gone-1' }, [])
+    await fetchAll()
+    await expect.poll(chargedUsd).toBe(1)
     expect(await unpriced()).toBe(1)
   })
 

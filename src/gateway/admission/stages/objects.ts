@@ -101,10 +101,10 @@ export function checkEndedJobs(
   admission: Admission,
   { jobs }: Pick<AdmissionOptions, 'jobs'>,
 ): CallRefusal | null | Promise<CallRefusal | null> {
-  const { route, method, webSocket } = admission
+  const { route, method, webSocket, caller } = admission
   const ended = webSocket ? null : jobsEndedBy(method, route.target.canonicalPath)
   if (ended === null) return null
-  return jobs.settle(route.upstream, ended).then((before) => keepReported(admission, before))
+  return jobs.settle(route.upstream, ended, caller.clientId).then((before) => keepReported(admission, before))
 }
 
 function keepReported(admission: Admission, before: BeforeEnd): CallRefusal | null {
