@@ -273,10 +273,11 @@ describe('a job that its client deletes', () => {
       end()
       provider.upstream.answer(provider.answer)
     }
-    // The stream that its client left was estimated, after the job had said what it used.
+    // The stream that its client left was estimated, after the job had said what it used: at a few tokens, which earlier
+    // calls have taught.
     const { cost_usd: costUsd } = await stack.usageOf(client, 2)
     expect(costUsd).toBeGreaterThanOrEqual(RESPONSE_USD)
-    expect(costUsd).toBeLessThan(RESPONSE_USD * 1.01)
+    expect(costUsd).toBeLessThan(RESPONSE_USD * 1.1)
     await expectSound()
   })
 
