@@ -7,7 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { migrate } from '../../../src/store/connection/migrate.ts'
-import { openPostgres } from '../../../src/store/connection/postgres.ts'
 import { selectConnectionUse } from '../../../src/store/processes/processes-table.ts'
 import { run } from '../../cli/command-line.ts'
 import { quiet } from '../../rollup/records.ts'
@@ -30,7 +29,6 @@ let stack: TestStack
 let folder: string
 let client: TestClient
 const gateways: GatewayProcess[] = []
-const others: pg.Client[] = []
 let made = 0
 
 beforeAll(async () => {
@@ -51,7 +49,6 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await Promise.all(others.map((other) => other.end()))
   for (const { child } of gateways) child.kill('SIGTERM')
   await Promise.all(gateways.map(({ exited }) => exited))
   await stack?.stop()
@@ -117,17 +114,18 @@ test('twenty gateway processes under load share a Postgres of 100 connections, a
 })
 
 /** Another program, which takes each connection that there is until it is stopped. */
-function takeAll() {
+function takeAll(url: string) {
+  const taken: pg.Client[] = []
   const state = { refused: 0, goesOn: true }
   const done = (async () => {
     while (state.goesOn) {
-      const other = new pg.Client({ connectionString: postgres.url })
+      const other = new pg.Client({ connectionString: url })
       other.on('error', () => {})
       const isConnected = await other.connect().then(
         () => true,
         () => false,
       )
-      if (isConnected) others.push(other)
+      if (isConnected) taken.push(other)
       else {
         state.refused += 1
         await delay(5)
@@ -138,32 +136,39 @@ function takeAll() {
     get refused() {
       return state.refused
     },
+    /** Gives all of them back. */
     async stop() {
       state.goesOn = false
       await done
+      await Promise.all(taken.splice(0).map((other) => other.end()))
     },
   }
 }
 
-test('where another program has the rest, calls go on, and one sentence says what to do', async () => {
-  const spare = openPostgres(postgres.url, {
-    max: 1,
-    statementTimeoutMs: 5_000,
-    applicationName: 'spare',
-    log: quiet,
-  })
-  await spare.query('select 1')
+test('calls go on where another program has the rest', async () => {
   // It takes what becomes free, too: pools close connections that are idle.
-  const taking = takeAll()
+  const taking = takeAll(postgres.url)
   onTestFinished(() => taking.stop())
   await expect.poll(() => taking.refused).toBeGreaterThan(0)
   expect(await load(CALLS)).toEqual({ 200: CALLS })
-  const { out, code } = await run({ ...stack.env }, 'doctor')
+  await taking.stop()
+  await stack.usageOf(client, upstream.requests.length)
+})
+
+test('where another program has all, one sentence says what to do', async () => {
+  // Nobody else has any of this one's: what pools of the first one give back, a start could get.
+  const full = await startPrivatePostgres()
+  onTestFinished(() => full.stop())
+  await migrate(full.url, quiet)
+  const taking = takeAll(full.url)
+  onTestFinished(() => taking.stop())
+  await expect.poll(() => taking.refused).toBeGreaterThan(0)
+  const { out, code } = await run({ ...stack.env, DATABASE_URL: full.url }, 'doctor')
   expect(code).toBe(1)
   expect(out).toMatch(/WRONG {2}postgres .*-> PostgreSQL has no connection left: raise max_connections/)
   // A start finds none at all, and says so where it is asked.
-  const starting = startStack(upstream.url, { databaseUrl: postgres.url, workers: false })
-  const late = await starting
+  const late = await startStack(upstream.url, { databaseUrl: full.url, workers: false })
+  onTestFinished(() => late.stop())
   await expect
     .poll(async () => (await fetch(`${late.url}/readyz`)).json())
     .toMatchObject({
@@ -172,9 +177,5 @@ test('where another program has the rest, calls go on, and one sentence says wha
       advice: [expect.stringContaining('raise max_connections')],
     })
   await taking.stop()
-  await Promise.all(others.splice(0).map((other) => other.end()))
   await expect.poll(async () => (await fetch(`${late.url}/readyz`)).status).toBe(200)
-  await late.stop()
-  await spare.end()
-  await stack.usageOf(client, upstream.requests.length)
 })
