@@ -156,7 +156,7 @@ test('calls go on where another program has the rest', async () => {
 })
 
 test('where another program has all, one sentence says what to do', async () => {
-  // No gateway has any of this one's: a start could get what pools of the first one give back.
+  // A server of its own: a start could get what pools of the first one give back.
   const full = await startPrivatePostgres()
   onTestFinished(() => full.stop())
   await migrate(full.url, quiet)
