@@ -44,7 +44,7 @@ export class JobUnanswered extends Error {
   }
 }
 
-/** For jobs that were made before it was. */
+/** Counts what batches in pages used. One serves only jobs that were made before it: what it has read is not read again. */
 export interface PageCounter {
   /** Rejects where it cannot be counted now. */
   count(record: CallRecord): Promise<void>
@@ -190,17 +190,23 @@ async function readOnce(asked: Asked, path: string, pages: PageCounter): Promise
 
 /** Each result is counted once, whatever read it before. */
 async function readPages(asked: Asked, path: string, pages: PageCounter): Promise<void> {
+  const known = new Set<string>()
   let next: string | null = null
   do {
     const from: string = next === null ? '' : `&pagination_token=${encodeURIComponent(next)}`
     const { status, reader, observed, dialect } = await askAndRead(asked.upstream, path, `?limit=100${from}`)
     if (status !== 200) throw new JobUnanswered(status)
     if (observed?.jobs !== undefined) await pages.count(recordOf(asked, path, dialect, observed))
-    const { nextPage } = reader.objects
-    if (nextPage !== null && nextPage === next) throw new Error('a page of results names itself as the next')
-    next = nextPage
+    next = reader.objects.nextPage
+    // An upstream whose pages lead back to one another, or go on for ever, is not followed.
+    if (next !== null && (known.has(next) || known.size === MAX_PAGES_OF_RESULTS))
+      throw new Error('the pages of results have no end')
+    if (next !== null) known.add(next)
   } while (next !== null)
 }
+
+/** A million results. */
+const MAX_PAGES_OF_RESULTS = 10_000
 
 /** Asks where the job was submitted, by a request of its own form. */
 async function pollJob(asked: Asked, { dialect, query, bodyOf }: Polls): Promise<FetchedJob> {

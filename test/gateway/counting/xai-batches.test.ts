@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { loadJobFetchConfig } from '../../../src/config/config.ts'
-import { verifyLedger } from '../../../src/corrections/verify.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { countUnsettledJobs } from '../../../src/objects/table/jobs-table.ts'
 import { createCallDays } from '../../../src/rollup/call-days.ts'
@@ -15,6 +14,7 @@ import { createJobFetcher, type JobFetcher } from '../../../workers/job-fetcher.
 import { quiet } from '../../rollup/records.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { countUnpriced, expectSoundLedger } from '../support/late-costs.ts'
 
 let folder: string
 let upstream: TestUpstream
@@ -138,14 +138,7 @@ async function submit(...lines: readonly string[]): Promise<void> {
   await stack.usageOf(client, 2)
 }
 
-async function unpriced(): Promise<number> {
-  const { rows } = await stack.pool.query(
-    'select coalesce(sum(unpriced), 0)::int as unpriced from tallygate.daily_usage where client_id = $1',
-    [client.id],
-  )
-  return rows[0]?.unpriced
-}
-
+const unpriced = () => countUnpriced(stack, client)
 async function waiting(): Promise<number> {
   return (await countUnsettledJobs(stack.pool)).jobs
 }
@@ -154,9 +147,7 @@ async function expectCounted(requests: number, lines: number): Promise<void> {
   const usage = await stack.usageOf(client, requests)
   expect(usage).toMatchObject({ input_tokens: 1_000 * lines, output_tokens: 100 * lines })
   expect(usage.cost_usd).toBeCloseTo(0.001 * lines, 9)
-  const { differences, proof } = await verifyLedger(stack.pool, '2020-01-01')
-  expect(differences).toEqual([])
-  expect(proof.totals).toBe(proof.counted)
+  await expectSoundLedger(stack)
 }
 
 test('each result counts once, in however many pages and times it is read, by its client and by a worker', async () => {
@@ -249,6 +240,19 @@ test('pictures and films are at the cost that they say, and what says none is un
   await read(`/v1/batches/${id}/results`)
   expect((await stack.usageOf(client, 3)).cost_usd).toBeCloseTo(0.32, 9)
   expect(await unpriced()).toBe(3)
+})
+
+test('pages that lead back to one another are each read once, and their batch waits', async () => {
+  await submit('a')
+  results = [chat('a')]
+  let pages = 0
+  answerPage = (response) => {
+    pages += 1
+    json(response, 200, { results, pagination_token: pages % 2 === 0 ? 'even' : 'odd' })
+  }
+  await fetcher.run()
+  expect(pages).toBe(3)
+  expect(await waiting()).toBeGreaterThan(0)
 })
 
 test('a client that hangs up amid a page pays for all of it', async () => {
