@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadJobFetchConfig } from '../../../src/config/config.ts'
-import { verifyLedger } from '../../../src/corrections/verify.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { selectUnsettledJobs } from '../../../src/objects/table/jobs-table.ts'
 import { createCallDays } from '../../../src/rollup/call-days.ts'
@@ -11,6 +10,7 @@ import { createRollUp } from '../../../src/rollup/roll-up.ts'
 import { createJobFetcher, type JobFetcher } from '../../../workers/job-fetcher.ts'
 import { quiet } from '../../rollup/records.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
+import { expectSoundLedger } from '../support/late-costs.ts'
 import {
   type BackgroundUpstream,
   RESPONSE_USAGE,
@@ -107,11 +107,7 @@ async function setBudget(usd: number): Promise<void> {
 
 const shown = async () => (await stack.usage(client, '?include=limits')).limits?.[0]
 
-async function expectSound(): Promise<void> {
-  const { differences, proof } = await verifyLedger(stack.pool, '2020-01-01')
-  expect(differences).toEqual([])
-  expect(proof.totals).toBe(proof.counted)
-}
+const expectSound = () => expectSoundLedger(stack)
 
 /** Ways to the result of work in the background that do not say what it used. */
 const DOORS: readonly (readonly [name: string, door: () => Promise<void>, usd: number | null])[] = [

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { loadJobFetchConfig } from '../../../src/config/config.ts'
-import { verifyLedger } from '../../../src/corrections/verify.ts'
 import { countUnsettledJobs } from '../../../src/objects/table/jobs-table.ts'
 import { createCallDays } from '../../../src/rollup/call-days.ts'
 import { createRollUp } from '../../../src/rollup/roll-up.ts'
@@ -14,6 +13,7 @@ import { createJobFetcher } from '../../../workers/job-fetcher.ts'
 import { quiet } from '../../rollup/records.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { countUnpriced, expectSoundLedger } from '../support/late-costs.ts'
 
 let folder: string
 let upstream: TestUpstream
@@ -88,14 +88,8 @@ async function submit(path = '/v1/chat/completions', body = SUBMITTED): Promise<
 async function expectSettled(requests: number, counted: object = COUNTED): Promise<void> {
   expect(await stack.usageOf(client, requests)).toMatchObject(counted)
   await expect.poll(async () => (await countUnsettledJobs(stack.pool)).jobs).toBe(0)
-  const { rows } = await stack.pool.query(
-    'select coalesce(sum(unpriced), 0)::int as unpriced from tallygate.daily_usage where client_id = $1',
-    [client.id],
-  )
-  expect(rows).toEqual([{ unpriced: 0 }])
-  const { differences, proof } = await verifyLedger(stack.pool, '2020-01-01')
-  expect(differences).toEqual([])
-  expect(proof.totals).toBe(proof.counted)
+  expect(await countUnpriced(stack, client)).toBe(0)
+  await expectSoundLedger(stack)
 }
 
 test.each([

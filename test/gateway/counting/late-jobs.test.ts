@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { loadJobFetchConfig } from '../../../src/config/config.ts'
-import { verifyLedger } from '../../../src/corrections/verify.ts'
 import { countUnsettledJobs } from '../../../src/objects/table/jobs-table.ts'
 import { createCallDays } from '../../../src/rollup/call-days.ts'
 import { createRollUp } from '../../../src/rollup/roll-up.ts'
@@ -11,6 +10,7 @@ import { createJobFetcher } from '../../../workers/job-fetcher.ts'
 import { quiet } from '../../rollup/records.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { countUnpriced, expectSoundLedger } from '../support/late-costs.ts'
 
 let folder: string
 let upstream: TestUpstream
@@ -76,20 +76,8 @@ async function ask(method: string, path: string, body?: object): Promise<void> {
   await answer.text()
 }
 
-/** Calls without a cost in the client's totals. */
-async function unpriced(): Promise<number> {
-  const { rows } = await stack.pool.query(
-    'select coalesce(sum(unpriced), 0)::int as unpriced from tallygate.daily_usage where client_id = $1',
-    [client.id],
-  )
-  return rows[0]?.unpriced
-}
-
-async function expectSound(): Promise<void> {
-  const { differences, proof } = await verifyLedger(stack.pool, '2020-01-01')
-  expect(differences).toEqual([])
-  expect(proof.totals).toBe(proof.counted)
-}
+const unpriced = () => countUnpriced(stack, client)
+const expectSound = () => expectSoundLedger(stack)
 
 const usage = { input_tokens: 1_000, output_tokens: 500, total_tokens: 1_500 }
 

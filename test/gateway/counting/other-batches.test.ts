@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadJobFetchConfig } from '../../../src/config/config.ts'
-import { verifyLedger } from '../../../src/corrections/verify.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { countUnsettledJobs } from '../../../src/objects/table/jobs-table.ts'
 import { createCallDays } from '../../../src/rollup/call-days.ts'
@@ -12,6 +11,7 @@ import { createJobFetcher, type JobFetcher } from '../../../workers/job-fetcher.
 import { quiet } from '../../rollup/records.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { countUnpriced, expectSoundLedger } from '../support/late-costs.ts'
 
 let folder: string
 let upstream: TestUpstream
@@ -97,20 +97,8 @@ async function setBudget(): Promise<void> {
 const shownLimit = async () => (await stack.usage(client, '?include=limits')).limits?.[0]
 const chargedUsd = async () => Number((await shownLimit())?.charged_usd)
 
-/** Calls without a cost in the client's totals. */
-async function unpriced(): Promise<number> {
-  const { rows } = await stack.pool.query(
-    'select coalesce(sum(unpriced), 0)::int as unpriced from tallygate.daily_usage where client_id = $1',
-    [client.id],
-  )
-  return rows[0]?.unpriced
-}
-
-async function expectSound(): Promise<void> {
-  const { differences, proof } = await verifyLedger(stack.pool, '2020-01-01')
-  expect(differences).toEqual([])
-  expect(proof.totals).toBe(proof.counted)
-}
+const unpriced = () => countUnpriced(stack, client)
+const expectSound = () => expectSoundLedger(stack)
 
 describe('a batch of Together’s', () => {
   const MODEL = 'meta-llama/Llama-3.3-70B-Instruct-Turbo'
