@@ -164,6 +164,44 @@ test('a picture by a tool that names no model is a gap in the cost, also beside 
   expect(unpricedOf(drawnBy('gpt-image-1', 'gpt-image-1-mini'))).toEqual([])
 })
 
+test.each([
+  [
+    'Gemini',
+    (count: number) =>
+      priceOf(
+        'gemini',
+        generate('x'),
+        grounded(
+          'gemini-3.5-flash',
+          Array.from({ length: count }, (_, at) => `q${at}`),
+        ),
+      ),
+  ],
+  [
+    'Groq',
+    (count: number) =>
+      priceOf('groq', '/openai/v1/chat/completions', {
+        model: 'openai/gpt-oss-120b',
+        choices: [
+          {
+            message: {
+              executed_tools: Array.from({ length: count }, (_, index) => ({ index, type: 'search' })),
+            },
+          },
+        ],
+        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+      }),
+  ],
+] as const)('of more tools than are kept of an answer of %s, the rest is a gap in the cost', (_maker, price) => {
+  const gaps = (count: number) => {
+    const { definition } = price(count).price
+    return 'unpriced' in definition ? (definition.unpriced ?? []) : []
+  }
+  expect(gaps(1_000)).not.toContain('otherToolCall')
+  expect(gaps(1_001)).toContain('otherToolCall')
+  expect(gaps(20_000)).toContain('otherToolCall')
+})
+
 test('of more calls of tools than are kept of an answer, the rest is a gap in the cost, and its usage is read', () => {
   const calls = (count: number) => ({
     output: Array.from({ length: count }, (_, at) => ({

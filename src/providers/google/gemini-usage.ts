@@ -13,6 +13,7 @@ import {
 import { arrayIn, type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import type { ProjectionSpec } from '../wires/json.ts'
+import { MAX_ELEMENTS } from '../wires/plans/json-projection.ts'
 
 /** One `usage` object of the Interactions API, read. */
 export interface InteractionUsage extends CountedUsage {
@@ -127,7 +128,7 @@ export const GROUNDING = {
   groundingChunks: [{ web: {}, maps: {} }],
 } as const satisfies ProjectionSpec
 
-/** More queries than these no answer has; the rest are not distinguished. */
+/** More queries than these no answer has. What stands behind is one call of a tool without a price. */
 const MAX_QUERIES = 1000
 
 /** Searches by which one answer, or one turn of a session, was grounded. */
@@ -149,6 +150,10 @@ export function createGrounding(): Grounding {
   const others = new Set<string>()
   const maps = new Set<string>()
   let hasMaps = false
+  let isCut = false
+  const add = (queries: unknown, all: Set<string>) => {
+    if (!addQueries(queries, all)) isCut = true
+  }
   return {
     add(metadata) {
       const chunks = objectsIn(metadata.groundingChunks)
@@ -157,19 +162,20 @@ export function createGrounding(): Grounding {
         chunks.some(({ maps }) => objectIn(maps) !== null)
       hasMaps ||= isOfMaps
       const isOnlyOfMaps = isOfMaps && !chunks.some((chunk) => objectIn(chunk.web) !== null)
-      addQueries(metadata.webSearchQueries, isOnlyOfMaps ? maps : web)
-      addQueries(metadata.imageSearchQueries, others)
-      addQueries(metadata.retrievalQueries, others)
+      add(metadata.webSearchQueries, isOnlyOfMaps ? maps : web)
+      add(metadata.imageSearchQueries, others)
+      add(metadata.retrievalQueries, others)
     },
     units(model) {
       if (web.size === 0 && others.size === 0 && !hasMaps) return null
       const isByPrompt = isBilledByPrompt(model)
       const fees = (queries: number) => (queries === 0 ? null : isByPrompt ? 1 : queries)
+      const otherCalls = others.size + (isCut && !isByPrompt ? 1 : 0)
       return {
         webSearches: fees(web.size),
         mapSearches: fees(hasMaps ? Math.max(1, maps.size) : 0),
         // The price of a search for pictures is not published apart. One in the operator's data costs as its store does.
-        otherToolCalls: others.size === 0 ? null : others.size,
+        otherToolCalls: otherCalls === 0 ? null : otherCalls,
       }
     },
   }
@@ -190,10 +196,15 @@ function isBilledByPrompt(model: string | null): boolean {
   return model !== null && BY_PROMPT.test(model.toLowerCase())
 }
 
-function addQueries(queries: unknown, all: Set<string>): void {
-  for (const query of arrayIn(queries)) {
-    if (typeof query === 'string' && query !== '' && all.size < MAX_QUERIES) all.add(query)
+/** Gives whether all of them are counted. */
+function addQueries(queries: unknown, all: Set<string>): boolean {
+  const listed = arrayIn(queries)
+  for (const query of listed) {
+    if (typeof query !== 'string' || query === '' || all.has(query)) continue
+    if (all.size === MAX_QUERIES) return false
+    all.add(query)
   }
+  return listed.length < MAX_ELEMENTS
 }
 
 /** The searches that an interaction was grounded by, as its usage counts them; `null`: it counts none. */

@@ -34,7 +34,7 @@ const UNIT_OF: ReadonlyMap<string, BilledUnit | null> = new Map<string, BilledUn
   ['mcp', null],
 ])
 
-/** More tools than these no answer runs. */
+/** More tools than these no answer runs. What stands behind is one call of a tool without a price. */
 const MAX_TOOLS = 1000
 
 /**
@@ -45,6 +45,7 @@ const MAX_TOOLS = 1000
 export class CompoundUse {
   readonly #overrides: OpenAiOverrides
   readonly #tools = new Map<string, string>()
+  #isCut = false
   #models: readonly JsonObject[] = []
 
   constructor(overrides: OpenAiOverrides) {
@@ -61,7 +62,10 @@ export class CompoundUse {
       objectsIn(executed?.executed_tools).forEach((tool, order) => {
         const index = typeof tool.index === 'number' ? tool.index : order
         const type = textIn(tool.type)
-        if (type !== null && this.#tools.size < MAX_TOOLS) this.#tools.set(`${place} ${index}`, type)
+        if (type === null) return
+        const key = `${place} ${index}`
+        if (this.#tools.size < MAX_TOOLS || this.#tools.has(key)) this.#tools.set(key, type)
+        else this.#isCut = true
       })
     })
     return this.#tools.size > before
@@ -69,7 +73,7 @@ export class CompoundUse {
 
   /** `null`: no tool ran. */
   units(): Partial<BilledUnits> | null {
-    const units: Partial<Record<BilledUnit, number | null>> = {}
+    const units: Partial<Record<BilledUnit, number | null>> = this.#isCut ? { otherToolCalls: 1 } : {}
     for (const type of this.#tools.values()) {
       const unit = UNIT_OF.get(type)
       if (unit === null) continue
