@@ -7,8 +7,7 @@ import type { ObjectName, ObjectPath } from './object-path.ts'
 /** A call that may make one. */
 interface MakingCall {
   readonly method: string
-  /** `null`: not read. */
-  readonly body: Buffer | null
+  readonly mayBeKept: boolean
 }
 
 const FORM_KINDS: ReadonlySet<ObjectKind> = new Set(['container', 'file', 'skill', 'upload', 'video'])
@@ -17,13 +16,12 @@ export const MAKES_OPERATION =
   /^(?:batchgeneratecontent|asyncbatchembedcontent|predictlongrunning|uploadtofilesearchstore|importfile)$/
 /** Length of a body that is searched in one turn. */
 export const MAX_SEARCHED_BYTES = 1024 * 1024
-const STORES = Buffer.from('"store"')
 /** A container that is named, the date in the type of a tool of Anthropic's, OpenAI's tools that run programs. */
 const CONTAINER_SIGNS = ['"container', '_202', 'code_interpreter', '"shell'].map((sign) => Buffer.from(sign))
 
 /** The kind that a POST makes; `null`: nothing that is an object of its own. */
 export function kindMade(
-  { method, body }: MakingCall,
+  { method, mayBeKept }: MakingCall,
   { names, collection, verb }: ObjectPath,
 ): ObjectKind | null {
   if (method !== 'POST' && collection !== 'file' && collection !== 'upload') return null
@@ -35,9 +33,7 @@ export function kindMade(
     return verb === 'remix' && names[0]?.kind === 'video' ? 'video' : null
   }
   if (collection === null) return MAKES_OPERATION.test(verb) ? 'operation' : null
-  if (collection === 'completion') {
-    return body === null || isKept(body) ? collection : null
-  }
+  if (collection === 'completion') return mayBeKept ? collection : null
   return verb === 'completions' && collection === 'agent' ? null : collection
 }
 
@@ -88,12 +84,6 @@ export function isPartOfFile({ names, verb }: ObjectPath): boolean {
 export function takesForms({ names, collection }: ObjectPath): boolean {
   const kind = names.at(-1)?.kind ?? collection
   return kind === null || FORM_KINDS.has(kind)
-}
-
-/** Completions are kept only where that is asked for. */
-export function isKept(body: Buffer): boolean {
-  // Searching a long one takes more of a turn than reading its answer.
-  return body.length > MAX_SEARCHED_BYTES || body.includes(STORES)
 }
 
 /**

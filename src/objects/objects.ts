@@ -18,7 +18,6 @@ import type { ObjectIndex, ObjectOwner, Owners } from './object-index.ts'
 import { hasEnded, hasFailed, JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import {
   isJob,
-  isKept,
   isPartOfFile,
   kindMade,
   MAKES_OPERATION,
@@ -64,6 +63,8 @@ export interface ObjectCall {
   readonly pathAndQuery: string
   /** `null`: not read. */
   readonly body: Buffer | null
+  /** Its body asks for the answer to be kept, or may: completions are kept only then. */
+  readonly mayBeKept: boolean
   /** The use that was found of jobs before the call ends them. */
   readonly found: readonly ObjectEvent[]
   /** Asks the upstream for another page of the list that this call asked for. */
@@ -166,10 +167,18 @@ export class Objects {
   }
 
   /** Tells whether the answer of such a call may say something of objects: what to ask of every call before `watch`. */
-  concerns(upstream: ObjectUpstream, method: string, canonicalPath: string, body: Buffer | null): boolean {
+  concerns(
+    upstream: ObjectUpstream,
+    {
+      method,
+      canonicalPath,
+      body,
+      mayBeKept,
+    }: Pick<ObjectCall, 'method' | 'canonicalPath' | 'body' | 'mayBeKept'>,
+  ): boolean {
     if (method === 'POST' && answerIdHeader(upstream) !== null) return true
     const { names, collection, verb } = readObjectPath(canonicalPath)
-    if (collection === 'completion' && method === 'POST') return body === null || isKept(body)
+    if (collection === 'completion' && method === 'POST') return mayBeKept
     if (verb === 'messages' && method === 'POST' && names.length === 0) return makesContainer(body)
     return (
       collection !== null || names.length > 0 || MAKES_OPERATION.test(verb) || isUploadPath(canonicalPath)

@@ -38,6 +38,7 @@ const PREFIX: Readonly<Record<string, string>> = {
   evals: 'eval_',
   uploads: 'upload_',
   assistants: 'asst_',
+  'chat/completions': 'chatcmpl-',
 }
 const COLLECTIONS = Object.keys(PREFIX)
 const GOOGLES = ['files', 'batches', 'cachedContents', 'tunedModels']

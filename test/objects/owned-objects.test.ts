@@ -96,6 +96,17 @@ const KINDS = [
   ["Google's tuned model", '/gemini/v1beta/tunedModels'],
 ] as const
 
+test.each([
+  ['is asked for', '{"model":"gpt-4o-mini","store":true}'],
+  ['is asked for in escapes', '{"model":"gpt-4o-mini","\\u0073tor\\u0065":true}'],
+  ['is asked for in other letters', '{"model":"gpt-4o-mini","Store":true}'],
+])('a completion whose keeping %s is shown to no other client', async (_how, body) => {
+  const path = '/v1/chat/completions'
+  const id = await make(acme, path, body)
+  expect((await ask(beta, 'GET', `${path}/${id}`)).status).toBe(404)
+  expect((await ask(acme, 'GET', `${path}/${id}`)).status).toBe(200)
+})
+
 describe.each(KINDS)('%s of one client', (name, path) => {
   let id: string
   beforeAll(async () => {

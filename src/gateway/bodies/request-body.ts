@@ -95,6 +95,7 @@ class BodyScan {
     duplicateStream: false,
     streamEnd: -1,
     streamOptions: null,
+    mayBeKept: false,
     asked: new AskedSize(),
     members: NO_MEMBERS,
     isWantedInDoubt: false,
@@ -134,6 +135,7 @@ class BodyScan {
     const found = this.#found
     found.readable = this.#walk.isWhole(this.#body)
     found.duplicateModel = this.#models > 1
+    found.mayBeKept ||= !found.readable || this.#walk.hasTooManyMembers
     if (this.#walk.hasTooManyMembers) {
       // Another model may follow, and most parsers take the last one.
       found.model = null
@@ -176,10 +178,15 @@ class BodyScan {
         found.namesOtherModels = true
         return
       default:
-        if (key.length === 5 && key.toLowerCase() === 'model') this.#models++
+        if (key.length === 5) this.#takeFolded(key.toLowerCase())
         if (STREAM_IN_OTHER_LETTERS.test(key)) found.duplicateStream = true
         found.asked.take(this.#body, key, start, end, elements)
     }
+  }
+
+  #takeFolded(key: string): void {
+    if (key === 'model') this.#models++
+    else if (key === 'store') this.#found.mayBeKept = true
   }
 
   #takeStream(value: Literal): void {
@@ -243,6 +250,8 @@ export interface RequestScan {
   /** The offset after the value of `stream`; -1 without one. */
   readonly streamEnd: number
   readonly streamOptions: StreamOptions | null
+  /** `store` stands there in whatever letters, or may: without it, completions are not kept. */
+  readonly mayBeKept: boolean
   /** What it says of its size. */
   readonly asked: AskedSize
   /** Where the values of wanted members stand; of one that is there twice the last. */

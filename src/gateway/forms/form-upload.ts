@@ -59,6 +59,7 @@ export class FormUpload {
       duplicateStream: false,
       streamEnd: -1,
       streamOptions: null,
+      mayBeKept: true,
       asked,
       members: new Map(),
       isWantedInDoubt: false,

@@ -100,15 +100,15 @@ export function dispatch(
   // By itself: what keeps the call's closures would otherwise keep its body.
   const sentBytes = body.sent?.length ?? null
   const { canonicalPath } = route.target
-  const taker: AnswerHandler = options.objects.concerns(upstream, method, canonicalPath, body.plain)
+  const mayBeKept = body.scan?.mayBeKept ?? true
+  const asked = { method, canonicalPath, body: body.plain, mayBeKept }
+  const taker: AnswerHandler = options.objects.concerns(upstream, asked)
     ? options.objects.watch(reader, {
+        ...asked,
         callId: open.callId,
         owner: admission.caller,
         upstream,
-        method,
-        canonicalPath,
         pathAndQuery: route.target.pathAndQuery,
-        body: body.plain,
         found: admission.reported?.events ?? NONE,
         fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, sentBytes), next),
       })

@@ -35,6 +35,9 @@ describe('what stands in a body', () => {
   test('a model named twice is reported, also with an escape or another case in its key', () => {
     expect(scan('{"model":"a","model":"a"}').duplicateModel).toBe(true)
     expect(scan('{"model":"a","mod\\u0065l":"b"}').duplicateModel).toBe(true)
+    expect(scan('{"\\u0073tore":true}').mayBeKept).toBe(true)
+    expect(scan('{"store":false').mayBeKept).toBe(true)
+    expect(scan('{"x":{"store":true},"metadata":"\\"store\\""}').mayBeKept).toBe(false)
     expect(scan('{"Model":"b","model":"a"}')).toMatchObject({ duplicateModel: true, model: 'a' })
     expect(scan('{"MODEL":"b"}')).toMatchObject({ duplicateModel: false, model: null })
     expect(scan('{"x":{"model":"b"},"model":"a"}').duplicateModel).toBe(false)
