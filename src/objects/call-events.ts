@@ -44,6 +44,11 @@ export class CallEvents {
     }
     return null
   }
+
+  /** Those of a kind that were made lately at `upstreams`. */
+  newJobs(upstreams: readonly string[], kind: string): readonly KeptJob[] {
+    return [...this.#newJobs.values()].filter((job) => job.kind === kind && upstreams.includes(job.upstream))
+  }
 }
 
 function keyOf(upstream: string, foldedId: string): string {

@@ -223,6 +223,12 @@ export class Objects {
     return this.#events.newJob(upstreams, id)
   }
 
+  /** The client's batches that this process saw made lately. */
+  newBatches(upstreams: readonly string[], clientId: string): readonly KeptJob[] {
+    const batches = this.#events.newJobs(upstreams, 'batch')
+    return batches.filter(({ id }) => this.#index.findKnown(upstreams, id)?.clientId === clientId)
+  }
+
   #judgeIds(upstream: ObjectUpstream, clientId: string, ids: readonly string[]): Verdict | Promise<Verdict> {
     if (ids.length === 0) return 'pass'
     const owners = this.#index.find(upstream.account, ids)

@@ -35,7 +35,7 @@ export interface JobSettler {
 }
 
 export interface JobSettlerOptions {
-  readonly objects: Pick<Objects, 'newJob'>
+  readonly objects: Pick<Objects, 'newJob' | 'newBatches'>
   readonly pricing: Pricing
   readonly pool: Postgres
 }
@@ -67,6 +67,17 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
     return jobs.filter(({ kind }) => FETCHED_KINDS.includes(kind))
   }
 
+  async function notInStore(
+    account: readonly string[],
+    jobs: readonly KeptJob[],
+  ): Promise<readonly KeptJob[]> {
+    if (jobs.length === 0) return jobs
+    const ids = jobs.map(({ foldedId }) => foldedId)
+    const kept = await withinDeadline(selectJobs(pool, account, ids, ''), SELECT_MS).catch(() => [])
+    const inStore = new Set(kept.map(({ foldedId }) => foldedId))
+    return jobs.filter(({ foldedId }) => !inStore.has(foldedId))
+  }
+
   /** A client that has seen the end of a batch in a list alone may know a file that is not known to be of it. */
   async function batchesOf(
     upstream: Upstream,
@@ -74,9 +85,11 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
     clientId: string,
   ): Promise<readonly KeptJob[] | 'unanswered'> {
     if (filePath === null) return []
+    const { account } = upstream
     const folded = ids.map(foldObjectId)
-    const found = selectBatchesThatMayHaveLeft(pool, upstream.account, clientId, folded, MOST_BATCHES + 1)
-    const batches = await withinDeadline(found, SELECT_MS).catch(() => [])
+    const found = selectBatchesThatMayHaveLeft(pool, account, clientId, folded, MOST_BATCHES + 1)
+    const kept = await withinDeadline(found, SELECT_MS).catch(() => [])
+    const batches = [...kept, ...(await notInStore(account, objects.newBatches(account, clientId)))]
     const isLeft = batches.length > 0 && (await answered(() => mayBeLeft(upstream, filePath, FETCH_MS)))
     if (isLeft === false) return []
     return isLeft === 'unanswered' || batches.length > MOST_BATCHES ? 'unanswered' : batches

@@ -33,7 +33,7 @@ test('what many calls at once would end is fetched once, and each of them learns
       clientName: null,
     }
     const settler = createJobSettler({
-      objects: { newJob: () => job },
+      objects: { newJob: () => job, newBatches: () => [] },
       pricing: buildPricing(NO_PRICES, { has: () => false }),
       pool: { query: async () => ({ rows: [] }) } as unknown as Postgres,
     })
