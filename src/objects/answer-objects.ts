@@ -40,6 +40,8 @@ const PROJECTION = compileProjection({
     tunedModel: 'value',
     output: { responsesFile: 'value' },
   },
+  // Alibaba's.
+  output: { task_status: 'value' },
   cancel_time: 'value',
   cancel_by_xai_message: 'value',
   pagination_token: 'value',

@@ -5,6 +5,8 @@ import { foldObjectId } from '../call/object-event.ts'
 export interface ObjectOwner {
   readonly clientId: string
   readonly keyId: string
+  /** The model that the request named which made it; absent or `null`: none that is known. */
+  readonly model?: string | null
 }
 
 /** An owner as the store gives it. */
@@ -84,8 +86,8 @@ export class ObjectIndex {
   ): Promise<Owners> {
     const askedAt = this.#now()
     const found = await this.#options.selectOwners(upstreams, [...unknown])
-    for (const { upstream, foldedId, clientId, keyId } of found) {
-      const owner = { clientId, keyId }
+    for (const { upstream, foldedId, clientId, keyId, model } of found) {
+      const owner = { clientId, keyId, model: model ?? null }
       this.#keep(keyOf(upstream, foldedId), owner)
       owners.set(foldedId, owner)
     }

@@ -42,6 +42,7 @@ export function statusOf(document: JsonObject): string {
     textIn(document.processing_status) ??
     textIn(document.status) ??
     textIn(document.task_status) ??
+    textIn(member(document, 'output')?.task_status) ??
     textIn(member(document, 'metadata')?.state) ??
     textIn(document.state) ??
     ''

@@ -214,8 +214,14 @@ export class Objects {
   }
 
   /** A call made this, and only its record says so: from now on no other client has it. */
-  own({ upstream, clientId, keyId }: Pick<CallRecord, 'upstream' | 'clientId' | 'keyId'>, id: string): void {
-    this.#index.add(upstream, id, { clientId, keyId })
+  own({ upstream, clientId, keyId, requestedModel: model }: CallRecord, id: string): void {
+    this.#index.add(upstream, id, { clientId, keyId, model })
+  }
+
+  /** The model of the request that made what a path names, of whose owner this process knows; `null`: not known. */
+  modelOf({ account }: ObjectUpstream, canonicalPath: string): string | null {
+    const id = readObjectPath(canonicalPath).names.at(-1)?.id
+    return (id === undefined ? null : this.#index.findKnown(account, id)?.model) ?? null
   }
 
   /** A job that this process saw made lately; `null`: none of this id. */

@@ -70,10 +70,11 @@ function deferredBy(record: CallRecord): ObjectEvent | null {
   return { id: responseId, kind: 'completion', is: 'created', job: true }
 }
 
-/** Tells whether the call put work into a queue that the same path is asked about. */
+/** Tells whether the call put work into a queue. */
 function isQueued({ provider, method, path, responseUse, unpricedReason }: CallRecord): boolean {
   if (responseUse !== 'created' || unpricedReason !== 'billed_later' || !isProvider(provider)) return false
-  return selectDialect(provider, method, canonicalPath(path) ?? path)?.polls !== undefined
+  const dialect = selectDialect(provider, method, canonicalPath(path) ?? path)
+  return dialect?.queues === true || dialect?.polls !== undefined
 }
 
 /** Else the cost is charged with the call, and its job reserves nothing beside it. */

@@ -251,8 +251,12 @@ export interface Dialect {
   readonly isFree?: true
   /** Reads whatever an unknown path answers: silence then says nothing about its cost. */
   readonly isGeneric?: true
+  /** A request may be put into a queue: the answer is pending then, and names the work as its response. */
+  readonly queues?: true
   /** Requests that ask for what an earlier one had put into a queue, which the same path takes; absent: none do. */
   readonly polls?: Polls
+  /** Its answers do not name the model that ran: that is of the request which ordered what is fetched. */
+  readonly hidesOrderedModel?: true
   /** `fetched`: asks for a response that is there; see {@link ResponseUse}. Default: `created`. */
   readonly responseUse?: ResponseUse
   /** The model named in a canonical path, for providers that put it there; `null` otherwise. */

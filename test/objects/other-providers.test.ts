@@ -153,6 +153,18 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
     listed: (nrs) => ({ requests: nrs.map((nr) => ({ id: uuid(nr), status: 'CREATED' })) }),
     notFound: OPENAI_NOT_FOUND,
   },
+  // alibabacloud.com/help/en/model-studio/manage-asynchronous-tasks: any key of the account may query all of its tasks.
+  "Alibaba's task": {
+    at: '/alibaba',
+    make: '/api/v1/services/aigc/text2image/image-synthesis',
+    made: (nr) => ({ request_id: 'a', output: { task_id: uuid(nr), task_status: 'PENDING' } }),
+    paths: (nr) => [`/api/v1/tasks/${uuid(nr)}`, `/api/v1/tasks/${uuid(nr)}/cancel`],
+    list: '/api/v1/tasks/?status=SUCCEEDED',
+    listed: (nrs) => ({
+      data: nrs.map((nr) => ({ task_id: uuid(nr), request_id: 'a', status: 'SUCCEEDED' })),
+    }),
+    notFound: OPENAI_NOT_FOUND,
+  },
 }
 
 let folder: string
@@ -185,7 +197,7 @@ beforeAll(async () => {
   await writeFile(
     file,
     `upstreams:
-${['bedrock', 'vertex', 'cohere', 'openrouter', 'perplexity'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
+${['bedrock', 'vertex', 'cohere', 'openrouter', 'perplexity', 'alibaba'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
 `,
   )
   stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file } })

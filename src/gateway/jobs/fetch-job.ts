@@ -144,7 +144,7 @@ export async function fetchJob(
   }
   const path = `${at}${REPORTED_BELOW[job.kind] ?? ''}`
   const arrivedAtMs = now()
-  const { status, reader, observed, dialect } = await askAndRead(upstream, path, '')
+  const { status, reader, observed, dialect } = await askAndRead(upstream, path, '', job.model)
   if (status === 404) return GONE
   if (status === 202) return { kind: 'running', status: '' }
   const asked: Asked = { upstream, pricing, job, arrivedAtMs }
@@ -341,9 +341,10 @@ async function askAndRead(
   upstream: AskedUpstream,
   path: string,
   query: string,
+  model: string | null = null,
 ): Promise<Answered & { readonly observed: Observation | null; readonly dialect: Dialect | null }> {
   const dialect = selectDialect(upstream.provider, 'GET', path)
-  const usage = dialect?.createReader({ method: 'GET', path, model: null, stream: null }, ANSWERED) ?? null
+  const usage = dialect?.createReader({ method: 'GET', path, model, stream: null }, ANSWERED) ?? null
   const answered = await ask(upstream, path, query, (chunk) => usage?.push(chunk))
   return { ...answered, dialect, observed: answered.status === 200 ? (usage?.end() ?? null) : null }
 }

@@ -155,7 +155,7 @@ export function dispatch(
 }
 
 function exchangeContext(
-  { services, admission: { costInAnswers, limits, now } }: DispatchOptions,
+  { services, objects, admission: { costInAnswers, limits, now } }: DispatchOptions,
   admission: Admission,
   response: ServerResponse,
   open: OpenCall,
@@ -174,12 +174,14 @@ function exchangeContext(
   const asked = scan?.asked ?? NOTHING_ASKED
   const requestBytes = plain?.length ?? 0
   const costShownTo = costInAnswers?.() ?? null
+  const { canonicalPath: path } = route.target
+  const ordered = route.dialect?.hidesOrderedModel === true ? objects.modelOf(route.upstream, path) : null
   return {
     call: open,
     request: {
       method,
-      path: route.target.canonicalPath,
-      model: open.requestedModel,
+      path,
+      model: open.requestedModel ?? ordered,
       stream: scan?.stream ?? null,
       fields: body.fields,
     },

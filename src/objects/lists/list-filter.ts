@@ -175,8 +175,9 @@ function idsOf(element: unknown): readonly string[] {
   if (typeof element === 'string') return [element, ...namesIn(element).map(({ id }) => id)]
   const document = objectIn(element)
   if (document === null) return []
-  const { id, request_id, job_id, batch_id, invocationArn, jobArn } = document
-  const ids = [id, request_id, job_id, batch_id, invocationArn, jobArn].flatMap((text) => textIn(text) ?? [])
+  const { id, request_id, job_id, task_id, batch_id, invocationArn, jobArn } = document
+  const named = [id, request_id, job_id, task_id, batch_id, invocationArn, jobArn]
+  const ids = named.flatMap((text) => textIn(text) ?? [])
   if (ids.length > 0) return ids.flatMap((text) => [text, ...namesIn(text).map((name) => name.id)])
   return namesIn(textIn(document.name) ?? '').map(({ id }) => id)
 }

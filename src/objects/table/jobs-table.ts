@@ -112,6 +112,8 @@ export interface KeptJob extends ObjectKey {
   readonly kind: string
   /** Path of the call that submitted it, an upstream's prefix taken off. */
   readonly path: string
+  /** The model that its request named; absent or `null`: none that is known. */
+  readonly model?: string | null
   /** When that call arrived. */
   readonly createdAtMs: number
   /** The client that submitted it, whose markups apply; `null`: no longer known. */
@@ -119,7 +121,7 @@ export interface KeptJob extends ObjectKey {
 }
 
 /** The columns of {@link KeptJob} in a row `o` of `objects`. */
-export const JOB_COLUMNS = `o.upstream, o.folded_id, o.id, o.kind, o.path, o.created_at,
+export const JOB_COLUMNS = `o.upstream, o.folded_id, o.id, o.kind, o.path, o.model, o.created_at,
   (select c.name from ${SCHEMA}.clients c where c.id = o.client_id) as client`
 
 export interface JobRow {
@@ -128,6 +130,7 @@ export interface JobRow {
   readonly id: string
   readonly kind: string
   readonly path: string
+  readonly model: string | null
   readonly created_at: Date
   readonly client: string | null
 }
@@ -139,6 +142,7 @@ export function jobFrom(row: JobRow): KeptJob {
     id: row.id,
     kind: row.kind,
     path: row.path,
+    model: row.model,
     createdAtMs: row.created_at.getTime(),
     clientName: row.client,
   }

@@ -48,6 +48,7 @@ export interface ObjectKey {
 export interface ObjectOwnerRow extends ObjectKey {
   readonly clientId: string
   readonly keyId: string
+  readonly model: string | null
 }
 
 /** An object and the call that made it. */
@@ -156,7 +157,7 @@ export async function selectOwners(
   foldedIds: readonly string[],
 ): Promise<readonly ObjectOwnerRow[]> {
   const { rows } = await pool.query<OwnerRow>(
-    `select upstream, folded_id, client_id, key_id from ${SCHEMA}.objects
+    `select upstream, folded_id, client_id, key_id, model from ${SCHEMA}.objects
      where upstream = any($1) and folded_id = any($2)`,
     [upstreams, foldedIds],
   )
@@ -201,10 +202,11 @@ interface OwnerRow {
   folded_id: string
   client_id: string
   key_id: string
+  model: string | null
 }
 
-function ownerFrom(row: OwnerRow): ObjectOwnerRow {
-  return { upstream: row.upstream, foldedId: row.folded_id, clientId: row.client_id, keyId: row.key_id }
+function ownerFrom({ upstream, folded_id, client_id, key_id, model }: OwnerRow): ObjectOwnerRow {
+  return { upstream, foldedId: folded_id, clientId: client_id, keyId: key_id, model }
 }
 
 /** Rows in one statement, so that none runs for long. */

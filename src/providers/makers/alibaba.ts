@@ -1,54 +1,102 @@
 import { listedElsewhereAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
+import { ANSWER_COUNTS, endpoint, fetching } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { responsesUsage } from '../openai/openai-usage.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
-import { millisecondsIn, unitsIn } from '../reading/billed-units.ts'
+import { millisecondsIn, secondsAsMs, unitsIn } from '../reading/billed-units.ts'
+import { carriesError, type UsageFormat } from '../reading/body-format.ts'
 import { totalDisagrees } from '../reading/counts.ts'
-import { jsonDialect } from '../reading/json-dialect.ts'
-import { arrayIn, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
-import { ifCounted } from '../reading/usage-update.ts'
+import { jsonDialect, requestDialect } from '../reading/json-dialect.ts'
+import { arrayIn, type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
+import { ifCounted, type UsageUpdate } from '../reading/usage-update.ts'
+
+const FORMAT = {
+  fields: {
+    usage: 'usage',
+    error: 'value',
+    output: {
+      task_id: 'value',
+      task_status: 'value',
+      finish_reason: 'value',
+      choices: [{ finish_reason: 'value' }],
+    },
+  },
+  prefilter: ['usage', 'error'],
+} as const satisfies UsageFormat
+const RUNNING: ReadonlySet<unknown> = new Set(['PENDING', 'RUNNING', 'SUSPENDED'])
 
 /**
- * DashScope's own generation API (`/api/v1/services/aigc/...`): `usage` with `input_tokens` and `output_tokens`
- * at the root of the body or of each event, cumulative until a `finish_reason` other than the text `null`. Pictures, speech
- * and transcriptions are billed by what they are, and have no tokens, or zeros.
- * Source: Alibaba Cloud Model Studio, "DashScope API reference".
+ * DashScope's own API (`/api/v1/services/...`): `usage` with `input_tokens` and `output_tokens` at the root of the body
+ * or of each event, cumulative until a `finish_reason` other than the text `null`. Pictures, films, speech and
+ * transcriptions are billed by what they are, and have no tokens, or zeros. With `X-DashScope-Async: enable` the answer has
+ * the id of a task alone, and the result is fetched by that until it is there.
+ * Source: Alibaba Cloud Model Studio, "DashScope API reference", "Asynchronous task management API".
  */
 const alibabaGeneration: Dialect = jsonDialect({
   name: 'alibaba.generation',
   answers: ANSWER_COUNTS.alibaba,
   outputBound: 'settings',
-  fields: {
-    usage: 'usage',
-    error: 'value',
-    output: { finish_reason: 'value', choices: [{ finish_reason: 'value' }] },
-  },
-  prefilter: ['usage', 'error'],
-  read: (document, raw) => {
-    const usage = member(document, 'usage')
-    if (usage === null) return null
-    const counted = responsesUsage(usage)
-    const output = member(document, 'output')
-    const reasons = [output, ...objectsIn(output?.choices)].map((choice) => textIn(choice?.finish_reason))
-    return {
-      usage: ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
-      units: {
-        images: unitsIn(usage.image_count) || null,
-        characters: unitsIn(usage.characters) || null,
-        audioMs: millisecondsIn(usage.seconds) || null,
-      },
-      raw,
-      isFinal: reasons.some((reason) => reason !== null && reason !== 'null'),
-    }
-  },
+  queues: true,
+  ...FORMAT,
+  read,
   textOf(json) {
     const output = member(objectIn(json), 'output')
     return textIn(output?.text) ?? chatText({ choices: arrayIn(output?.choices) })
   },
 })
+
+/** The fetch of a task, by the id in its path. */
+const alibabaTask: Dialect = requestDialect({
+  name: 'alibaba.task',
+  ...FORMAT,
+  requestFields: {},
+  hidesOrderedModel: true,
+  readRequest: ({ request }) => ({
+    responseId: request.path.slice(request.path.lastIndexOf('/') + 1),
+    model: request.model,
+  }),
+  readAnswer: read,
+})
+
+function read(document: JsonObject, raw: string | null): UsageUpdate {
+  const usage = member(document, 'usage')
+  const output = member(document, 'output')
+  const task = {
+    responseId: textIn(output?.task_id),
+    pending: usage === null && RUNNING.has(output?.task_status),
+    failed: carriesError(document) || output?.task_status === 'FAILED',
+  }
+  if (usage === null) return task
+  const counted = responsesUsage(usage)
+  const reasons = [output, ...objectsIn(output?.choices)].map((choice) => textIn(choice?.finish_reason))
+  return {
+    ...task,
+    usage: ifCounted({ ...counted, totalMismatch: totalDisagrees(counted.total, counted.usage) }),
+    ...billedByLength(usage),
+    raw,
+    isFinal: output?.task_id !== undefined || reasons.some((reason) => reason !== null && reason !== 'null'),
+  }
+}
+
+/** The use that is not of tokens. Seconds are a film's where its resolution or number is said beside them. */
+function billedByLength(usage: JsonObject): Pick<UsageUpdate, 'units' | 'serviceTier'> {
+  const images = unitsIn(usage.image_count) || null
+  const isFilm =
+    images === null && ['SR', 'video_count', 'output_video_duration'].some((name) => name in usage)
+  const seconds = images === null ? secondsAsMs(usage.duration) || null : null
+  const size = isFilm ? /^\d{3,4}$/.exec(String(usage.SR)) : null
+  return {
+    units: {
+      images,
+      characters: unitsIn(usage.characters) || null,
+      videoMs: secondsAsMs(usage.video_duration) || (isFilm ? seconds : null),
+      audioMs: millisecondsIn(usage.seconds) || (isFilm ? null : seconds),
+    },
+    serviceTier: size === null ? null : `${size[0]}p`,
+  }
+}
 
 /** Alibaba Cloud's Model Studio. */
 export const alibaba: HostedProvider = {
@@ -57,5 +105,13 @@ export const alibaba: HostedProvider = {
   catalog: listedElsewhereAs('alibaba'),
   apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
-  endpoints: [endpoint('POST', /\/services\/aigc\/.+\/generation$/, alibabaGeneration)],
+  endpoints: [
+    endpoint('POST', /\/services\/(?:aigc\/.+|audio\/asr\/transcription)$/, alibabaGeneration),
+    fetching('GET', /\/tasks\/[^/]+$/, alibabaTask),
+  ],
+  freePaths: [{ patterns: ['POST **/tasks/*/cancel'], why: 'ends work and begins none' }],
+  fetchedAt: [[/\/services\/.*$/i, '/tasks']],
+  collections: {
+    tasks: 'async_completion',
+  },
 }

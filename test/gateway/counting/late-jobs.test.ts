@@ -44,6 +44,7 @@ beforeAll(async () => {
   - { name: claude, url: '${upstream.url}/c', provider: anthropic, path_prefix: /claude }
   - { name: cloudflare, url: '${upstream.url}/f', provider: cloudflare, path_prefix: /cloudflare }
   - { name: zai, url: '${upstream.url}/z', provider: zai, path_prefix: /zai }
+  - { name: alibaba, url: '${upstream.url}/q', provider: alibaba, path_prefix: /alibaba }
   - { name: router, url: '${upstream.url}/r', provider: openrouter, path_prefix: /router, trust_reported_cost: true }
 default_upstream: openai
 `,
@@ -336,6 +337,53 @@ test('what Cloudflare’s queue used counts once, and another client’s request
   await expectSound()
 })
 
+/** Puts a task into Alibaba's queue, where it ends so. */
+async function queueAtAlibaba(task_id: string, path: string, model: string, ended: object): Promise<void> {
+  answers.set(`POST /q/api/v1${path}`, { request_id: 'a', output: { task_id, task_status: 'PENDING' } })
+  answers.set(`GET /q/api/v1/tasks/${task_id}`, { request_id: 'b', ...ended })
+  await ask('POST', `/alibaba/api/v1${path}`, { model, input: {} })
+}
+const succeeded = { task_status: 'SUCCEEDED' }
+
+// alibabacloud.com/help/en/model-studio, "Asynchronous task management API", and the models' "Query task result".
+test('a task of Alibaba’s counts once for its submitter: pictures, films, and the seconds of transcripts', async () => {
+  const tasks = [
+    ['t-picture-1', '/services/aigc/text2image/image-synthesis', 'wan2.2-t2i-flash', { image_count: 4 }],
+    [
+      't-film-0001',
+      '/services/aigc/video-generation/video-synthesis',
+      'wan2.2-t2v-plus',
+      { video_duration: 5, video_count: 1, SR: 1080 },
+    ],
+    [
+      't-edited-01',
+      '/services/aigc/video-generation/video-synthesis',
+      'happyhorse',
+      { duration: 13.24, input_video_duration: 6.62, output_video_duration: 6.62, video_count: 1, SR: 720 },
+    ],
+    ['t-words-001', '/services/audio/asr/transcription', 'paraformer-v2', { duration: 9 }],
+    ['t-words-002', '/services/audio/asr/transcription', 'qwen3-asr-flash-filetrans', { seconds: 3 }],
+  ] as const
+  for (const [id, path, model, usage] of tasks) {
+    await queueAtAlibaba(id, path, model, { output: { task_id: id, ...succeeded }, usage })
+    for (let times = 0; times < 2; times += 1) await ask('GET', `/alibaba/api/v1/tasks/${id}`)
+  }
+  await stack.usageOf(client, 3 * tasks.length)
+  const { rows } = await stack.pool.query(
+    'select model, service_tier, images::int, video_ms::int, audio_ms::int from tallygate.calls where client_id = $1 and told_by is not null order by model',
+    [client.id],
+  )
+  const none = { images: null, video_ms: null, audio_ms: null }
+  expect(rows).toEqual([
+    { ...none, model: 'happyhorse', service_tier: '720p', video_ms: 13_240 },
+    { ...none, model: 'paraformer-v2', service_tier: null, audio_ms: 9_000 },
+    { ...none, model: 'qwen3-asr-flash-filetrans', service_tier: null, audio_ms: 3_000 },
+    { ...none, model: 'wan2.2-t2i-flash', service_tier: null, images: 4 },
+    { ...none, model: 'wan2.2-t2v-plus', service_tier: '1080p', video_ms: 5_000 },
+  ])
+  await expectSound()
+})
+
 test('jobs of all these kinds that no client fetches are fetched by a worker, their files too', async () => {
   const result = {
     response: {
@@ -393,8 +441,15 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   const drawn = { task_status: 'SUCCESS', image_result: [{ url: 'https://example.com/1.png' }] }
   await queueAtZai('8353992720000005', drawn, ZAI_PICTURES, { model: 'glm-image', prompt: 'A cat.' })
   await queueAtCloudflare('00000000-4fd6-4498-906e-ad94ffc7f8d2', usageOf(1_000))
-  await stack.usageOf(client, 10)
-  expect(await unpriced()).toBe(10)
+  const tokens = { input_tokens: 40, output_tokens: 2, total_tokens: 42 }
+  const text = '/services/aigc/text-generation/generation'
+  await queueAtAlibaba('t-worker-001', text, 'qwen-plus', {
+    output: { task_id: 't-worker-001', ...succeeded },
+    usage: tokens,
+  })
+  await queueAtAlibaba('t-worker-002', text, 'qwen-plus', { output: { task_status: 'FAILED' } })
+  await stack.usageOf(client, 12)
+  expect(await unpriced()).toBe(12)
 
   const { pool } = stack
   const config = loadJobFetchConfig(stack.env)
@@ -412,12 +467,12 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   } finally {
     await fetcher.close()
   }
-  expect(await stack.usage(client)).toMatchObject({ requests: 10, input_tokens: 1_316, output_tokens: 40 })
+  expect(await stack.usage(client)).toMatchObject({ requests: 12, input_tokens: 1_356, output_tokens: 42 })
   const { rows } = await pool.query(
     'select sum(trained_tokens)::int as trained, sum(settlements)::int as settlements from tallygate.daily_usage where client_id = $1',
     [client.id],
   )
-  expect(rows).toEqual([{ trained: 7, settlements: 7 }])
+  expect(rows).toEqual([{ trained: 7, settlements: 8 }])
   expect(await unpriced()).toBe(0)
   await expectSound()
 })
