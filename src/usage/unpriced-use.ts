@@ -112,10 +112,10 @@ from (select ${areSummarised(`'{}'`, '$9')} as whole) k left join answer a on tr
 order by calls desc, model, upstream, path, reason, service_tier, requested_model`
 
 /**
- * At most so many single calls are read, those of the newest days: the dashboard asks every ten seconds, a call
- * costs a page, and a deployment without prices at all has millions.
+ * At most so many single calls are read, those of the newest days: an open page asks every minute, a call
+ * costs a page, and a deployment without prices at all has millions. The command line reads more.
  */
-const MOST_CALLS = 20_000n
+const MOST_CALLS = 5_000n
 
 const BY_DAY = buildSummaryStatement({
   by: ['day'],

@@ -497,12 +497,9 @@ test('an upstream whose prices depend on where it serves is asked for its deploy
   const ledger = await openLedgerDatabase()
   const settings = { ...env, DATABASE_URL: ledger.url }
   try {
-    const unknown = aRecord({
-      upstream: 'azure',
-      model: 'gpt-5.4',
-      costPico: '1000',
-      priceId: 'openai/gpt-5.4#place_unknown.0123456789ab',
-    })
+    const priceId = 'openai/gpt-5.4#place_unknown.0123456789ab'
+    const unknown = aRecord({ upstream: 'azure', model: 'gpt-5.4', costPico: '1000', priceId })
+    await ledger.pool.query(`insert into tallygate.prices values ($1, '{}')`, [priceId])
     await ledger.rollUp('test:calls', [aCandidate(newProducer(), 1, unknown)])
     expect(await runChecks('places', settings)).toMatchObject({
       state: 'note',

@@ -11,7 +11,6 @@ import { CostTable } from '../parts/cost-table.tsx'
 import { ReportChart } from '../parts/report-chart.tsx'
 
 /** While calls are counted each of these reads totals again: what a tab left open asks is bounded by it. */
-const EVERY_MS = 20_000
 const SELDOM_MS = 60_000
 
 /** Who spends what, what changed, and what to do about it. */
@@ -28,7 +27,6 @@ export function Overview() {
         title="Cost per UTC day"
         path="report"
         choices={{ ...choices, interval: 'day', group_by: by, top: 8, limit: 8 }}
-        everyMs={EVERY_MS}
         actions={<QueryChoice label="Stacked by" name="group" values={['client', 'model']} chosen={by} />}
       >
         {(report) => (

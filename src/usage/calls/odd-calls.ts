@@ -42,12 +42,18 @@ interface UnknownPlace {
   readonly calls: bigint
 }
 
-/** The upstreams whose calls since `fromDay` are at the price of the usual place for want of a better one. */
+/** The condition that `price_id` is that of a usual place, in SQL. */
+const IS_USUAL_PLACE = `price_id like '%place\\_unknown%' and price_id not like 'unpriced#%'`
+
+/**
+ * The upstreams whose calls since `fromDay` are at the price of the usual place for want of a better one. Totals are read
+ * only where there ever was such a price.
+ */
 export async function selectUnknownPlaces(pool: Postgres, fromDay: UtcDay): Promise<readonly UnknownPlace[]> {
   const { rows } = await pool.query<{ upstream: string; models: string[]; calls: string }>(
     `select upstream, array_agg(distinct model order by model) as models, sum(requests)::text as calls
-    from daily_usage
-    where day >= $1 and price_id like '%place\\_unknown%' and price_id not like 'unpriced#%'
+    from ${SCHEMA}.daily_usage
+    where exists (select from ${SCHEMA}.prices where ${IS_USUAL_PLACE}) and day >= $1 and ${IS_USUAL_PLACE}
     group by upstream order by upstream`,
     [fromDay],
   )

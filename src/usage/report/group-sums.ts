@@ -5,8 +5,9 @@ import { inSnapshot, type Postgres } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { selectSummarised } from '../summaries/summarised.ts'
 import { withoutMoves } from './group-source.ts'
+import { REPORT_COLUMNS } from './joined-source.ts'
 import { usageSource, Values } from './report-source.ts'
-import { REPORT_COLUMNS, type ReportSums, reportSumsFrom, type SqlRow } from './select-report.ts'
+import { type ReportSums, reportSumsFrom, type SqlRow } from './select-report.ts'
 
 /** What was used in a group over a period. */
 export interface GroupSums {

@@ -9,8 +9,9 @@ import { SCHEMA } from '../../store/connection/schema.ts'
 import { ALL_COMMITTED } from '../../store/ledger/committed-offsets.ts'
 import { selectCosts } from '../costs/select-costs.ts'
 import { NO_OTHER, type OtherCosts, selectOtherCosts } from '../costs/select-other-costs.ts'
-import { selectSummarised } from '../summaries/summarised.ts'
+import { type Summarised, selectSummarised } from '../summaries/summarised.ts'
 import { placeOf, withoutMoves } from './group-source.ts'
+import { fieldsAmong, filtersOf, hasMadeRows } from './joined-source.ts'
 import {
   axisAmong,
   type Interval,
@@ -20,8 +21,6 @@ import {
   reportCursorBehind,
 } from './report-query.ts'
 import {
-  fieldsAmong,
-  filtersOf,
   type ReportRow,
   type ReportSums,
   type ReportTotals,
@@ -103,7 +102,7 @@ export async function readReportOn(
   const series =
     interval === null || after !== null
       ? null
-      : await readSeries(session, { ...query, interval }, known, { rows, isAll: next === null })
+      : await readSeries(session, { ...query, interval }, known, { totals, rows, isAll: next === null })
   const costs = query.costs === true ? await readCosts(session, query, rows) : null
   return { kind: 'read', tag, report: { query, asOf, totals, rows, costs, series }, next }
 }
@@ -180,11 +179,18 @@ async function selectState(session: PostgresSession, { period }: ReportQuery) {
   return { state: rows[0]?.state ?? '', asOf: rows[0]?.as_of ?? null }
 }
 
+interface ShownRows {
+  readonly totals: ReportTotals
+  readonly rows: readonly ReportRow[]
+  /** Whether there are no other rows. */
+  readonly isAll: boolean
+}
+
 async function readSeries(
   session: PostgresSession,
   query: ReportQuery & { readonly interval: Interval },
-  known: Parameters<typeof selectSeries>[2],
-  { rows, isAll }: { readonly rows: readonly ReportRow[]; readonly isAll: boolean },
+  known: Summarised,
+  { totals, rows, isAll }: ShownRows,
 ): Promise<NonNullable<Report['series']>> {
   const starts = startsOf(query.period, query.interval)
   const top = rows.slice(0, query.top)
@@ -204,9 +210,7 @@ async function readSeries(
           known,
           top.map(({ end }) => end.ids),
         )
-  const whole = areWhole
-    ? sumByStart(found)
-    : at(await selectSeries(session, { ...query, groupBy: [] }, known, null))
+  const whole = sumByStart(areWhole ? found : await selectWhole(session, query, known, totals))
   const byGroup = Map.groupBy(found, ({ ids }) => ids.join('\0'))
   const groups = top.map(({ names, end }) => {
     const own = at(byGroup.get(end.ids.join('\0')) ?? [])
@@ -218,6 +222,31 @@ async function readSeries(
     ),
   )
   return { starts, groups, other }
+}
+
+/**
+ * The series of all. Days that are not summed up have far more rows than others: where they end the period and have one
+ * place, what they add to it is what the others leave of the totals.
+ */
+async function selectWhole(
+  session: PostgresSession,
+  query: ReportQuery & { readonly interval: Interval },
+  known: Summarised,
+  { now }: ReportTotals,
+): Promise<readonly SeriesRow[]> {
+  const { period, interval } = query
+  const order = { ...query, groupBy: [] }
+  let toDay = period.toDay
+  while (toDay >= period.fromDay && !known.days.has(toDay)) toDay = addDays(toDay, -1)
+  const start = startOf(period.toDay, interval)
+  const isOnePlace = startOf(addDays(toDay, 1), interval) === start
+  if (toDay < period.fromDay || toDay === period.toDay || !isOnePlace || hasMadeRows(query, []))
+    return await selectSeries(session, order, known, null)
+  const before = await selectSeries(session, { ...order, period: { ...period, toDay } }, known, null)
+  const rest = countsBy(REPORT_SUMS, (field) =>
+    before.reduce((left, { sums }) => left - sums[field], now[field]),
+  )
+  return [...before, { ids: [], from: start, sums: rest }]
 }
 
 function sumByStart(rows: readonly SeriesRow[]): ReadonlyMap<UtcDay, ReportSums> {

@@ -102,5 +102,6 @@ export function conditionOf({ fields, ids }: Only, values: Values): string {
     ),
   )
   if (columns.length === 1) return `${columns[0]} = any(${lists[0]})`
-  return `(${columns.join(', ')}) in (select * from unnest(${lists.join(', ')}))`
+  // The first alone is what an index leads to.
+  return `${columns[0]} = any(${lists[0]}) and (${columns.join(', ')}) in (select * from unnest(${lists.join(', ')}))`
 }

@@ -1,36 +1,33 @@
 import { countsBy } from '../../call/usage.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
-import { type DimensionField, joinNames, nameIn } from '../dimensions.ts'
-import { NOTHING_SUMMARISED, type Summarised } from '../summaries/summarised.ts'
-import { LATENCY_COLUMNS, SUMMARY_COLUMNS } from '../summaries/summary-tables.ts'
-import { type AxisOrder, axisSource } from './axis-source.ts'
-import { byPlace, inPlace, type PlaceOrder, placeOf } from './group-source.ts'
+import { joinNames, nameIn } from '../dimensions.ts'
+import type { Summarised } from '../summaries/summarised.ts'
+import { placeOf } from './group-source.ts'
 import {
-  axisAmong,
+  axisOf,
+  fieldsAmong,
+  filtersOf,
+  hasMadeRows,
+  joinedSource,
+  REPORT_COLUMNS,
+  rowsSource,
+  type WantedFigures,
+  withoutMonths,
+} from './joined-source.ts'
+import {
   dimensionOf,
   hasLatencies,
-  hasRefused,
   type Interval,
-  isAxis,
   isClientGroup,
   PERCENTILE_NAMES,
   type Percentile,
   percentileIn,
   REPORT_SUMS,
-  type ReportGroup,
   type ReportQuery,
   type ReportRowEnd,
   sortIn,
 } from './report-query.ts'
-import {
-  ALL_REFUSALS,
-  conditionOf,
-  latencySource,
-  type Only,
-  type SourceOrder,
-  usageSource,
-  Values,
-} from './report-source.ts'
+import { Values } from './report-source.ts'
 
 export type ReportSums = Readonly<Record<(typeof REPORT_SUMS)[number], bigint>>
 
@@ -60,22 +57,58 @@ export interface SeriesRow {
 
 export type SqlRow = Readonly<Record<string, string | null>>
 
-/** The sums that reports have. */
-export const REPORT_COLUMNS = SUMMARY_COLUMNS.filter(({ field }) =>
-  REPORT_SUMS.some((name) => name === field),
-)
-
-/** The groups of a report that are shown, in its order: the page that is asked for, and one more where there is one. */
+/**
+ * The groups of a report that are shown, in its order: the page that is asked for, and one more where there is one. What
+ * all groups are sorted by is read first, and the other figures of those on the page alone.
+ */
 export async function selectReportRows(
   session: PostgresSession,
   query: ReportQuery,
   known: Summarised,
 ): Promise<readonly ReportRow[]> {
+  const kept = query.groupBy.map((group) => dimensionOf(group).column)
+  const isWhole = hasMadeRows(query, query.groupBy)
+  const page = await selectPage(session, query, known, isWhole ? allOf(query) : sortedBy(query))
+  const idsIn = (row: SqlRow) => kept.map((column) => row[column] ?? '')
+  const figures =
+    isWhole || page.length === 0 ? page : await selectFigures(session, query, known, page.map(idsIn))
+  const byIds = new Map(figures.map((row) => [idsIn(row).join('\0'), row]))
+  return page.map((row) => {
+    const ids = idsIn(row)
+    return {
+      names: ids.map((id, index) => ({ id, name: row[`name_${index}`] ?? null })),
+      end: { value: row.sorted ?? null, ids },
+      ...totalsFrom(byIds.get(ids.join('\0')) ?? {}, query),
+    }
+  })
+}
+
+function allOf(query: ReportQuery): WantedFigures {
+  return { columns: REPORT_COLUMNS, hasLatencies: hasLatencies(query), among: null }
+}
+
+/** What a report is sorted by, of all groups. */
+function sortedBy({ sort }: ReportQuery): WantedFigures {
+  const sorted = sortIn(sort)
+  return {
+    columns: REPORT_COLUMNS.filter(({ field }) => sorted.includes(`"${field}"`)),
+    hasLatencies: PERCENTILE_NAMES.some((name) => name === sort),
+    among: null,
+  }
+}
+
+/** Groups in the order of the report, each with its names, what it is sorted by, and what is wanted of it. */
+async function selectPage(
+  session: PostgresSession,
+  query: ReportQuery,
+  known: Summarised,
+  wanted: WantedFigures,
+): Promise<readonly SqlRow[]> {
   const { groupBy, search, sort, order, limit, after } = query
   const values = new Values()
   const dimensions = groupBy.map(dimensionOf)
   const kept = dimensions.map(({ column }) => column)
-  const joined = joinedSource(query, groupBy, known, values)
+  const joined = joinedSource(query, groupBy, known, values, wanted)
   const names = dimensions.map(({ named }) => (named === undefined ? 'null' : nameIn(named)))
   const sorted = sortIn(sort)
   const conditions = [
@@ -94,14 +127,23 @@ export async function selectReportRows(
      order by ${ordering}`,
     values.all,
   )
-  return rows.map((row) => {
-    const ids = kept.map((column) => row[column] ?? '')
-    return {
-      names: ids.map((id, index) => ({ id, name: row[`name_${index}`] ?? null })),
-      end: { value: row.sorted ?? null, ids },
-      ...totalsFrom(row, query),
-    }
-  })
+  return rows
+}
+
+/** All that is known of the groups with these ids, in no order. */
+async function selectFigures(
+  session: PostgresSession,
+  query: ReportQuery,
+  known: Summarised,
+  among: readonly (readonly string[])[],
+): Promise<readonly SqlRow[]> {
+  const values = new Values()
+  const joined = joinedSource(query, query.groupBy, known, values, { ...allOf(query), among })
+  const { rows } = await session.query<SqlRow>(
+    `select u.*, ${percentiles('u')} from (${joined}) u`,
+    values.all,
+  )
+  return rows
 }
 
 /** Everything in one row. */
@@ -112,7 +154,7 @@ export async function selectReportTotals(
 ): Promise<ReportTotals> {
   const values = new Values()
   const { rows } = await session.query<SqlRow>(
-    `select u.*, ${percentiles('u')} from (${joinedSource(query, [], known, values)}) u`,
+    `select u.*, ${percentiles('u')} from (${joinedSource(query, [], known, values, allOf(query))}) u`,
     values.all,
   )
   return totalsFrom(rows[0] ?? {}, query)
@@ -140,12 +182,15 @@ export async function selectSeries(
   const fields = fieldsAmong(groupBy)
   const axis = axisOf(query, groupBy)
   const place = placeOf(query, groupBy)
-  // Values and groups of clients are known only in the rows that the source makes.
-  const isMade = axis !== null || place !== null
+  const isMade = hasMadeRows(query, groupBy)
   const topOfSource = top === null || isMade ? [] : [{ fields, ids: top }]
   const only = [...filtersOf(query), ...topOfSource]
   const order = { by: fields, keepsDay: true, only, periods: [query.period], known } as const
-  const source = sourceOf(query.interval === 'month' ? order : byDay(order), { axis, place }, values)
+  const source = rowsSource(
+    query.interval === 'month' ? order : withoutMonths(order),
+    { axis, place },
+    values,
+  )
   const among = top === null || !isMade ? '' : `where ${isAmong(kept, top, values)}`
   // Of the sums, which are few: of the rows Postgres expects a fraction and reads them by index, one after the other.
   const areGroups = groupBy.length === 1 && groupBy.every(isClientGroup)
@@ -162,119 +207,6 @@ export async function selectSeries(
     from: row.start ?? '',
     sums: reportSumsFrom(row, ''),
   }))
-}
-
-/** Usage, refused calls and latencies of each group, as rows with the columns of all. */
-function joinedSource(
-  query: ReportQuery,
-  groupBy: readonly ReportGroup[],
-  known: Summarised,
-  values: Values,
-): string {
-  const { period, before } = query
-  const by = fieldsAmong(groupBy)
-  const kept = groupBy.map((group) => dimensionOf(group).column)
-  const only = filtersOf(query)
-  const axis = axisOf(query, groupBy)
-  const place = placeOf(query, groupBy)
-  const order: SourceOrder = {
-    by,
-    keepsDay: false,
-    only,
-    periods: before === null ? [period] : [period, before],
-    known,
-  }
-  const sums = REPORT_COLUMNS.flatMap(({ column, field }) => [
-    `coalesce(sum(${column}) filter (where not is_before), 0) as "${field}"`,
-    ...(before === null ? [] : [`coalesce(sum(${column}) filter (where is_before), 0) as "before.${field}"`]),
-  ])
-  const grouping = kept.length === 0 ? '' : `group by ${kept.join(', ')}`
-  const grouped = (source: string, selected: readonly string[]) =>
-    `(select ${[...kept, ...selected].join(', ')} from (${source}) u ${grouping})`
-  const within = (source: string) => (place === null ? source : inPlace(source, place, values))
-  const refused = hasRefused(query)
-    ? grouped(within(refusedSource(only, period, values)), ['sum(calls) as refused'])
-    : null
-  const latencies = hasLatencies(query)
-    ? grouped(
-        within(latencySource({ ...(place === null ? order : byPlace(order)), periods: [period] }, values)),
-        LATENCY_COLUMNS.map(({ column }) => `sum(${column}) as ${column}`),
-      )
-    : null
-  const joinTo = (kind: 'full' | 'left', source: string | null, name: string) => {
-    if (source === null) return ''
-    return kept.length === 0
-      ? `cross join ${source} ${name}`
-      : `${kind} join ${source} ${name} using (${kept.join(', ')})`
-  }
-  const sumNames = REPORT_COLUMNS.flatMap(({ field }) => [
-    `"${field}"`,
-    ...(before === null ? [] : [`"before.${field}"`]),
-  ])
-  const shown = [
-    ...kept,
-    ...sumNames.map((name) => `coalesce(${name}, 0) as ${name}`),
-    refused === null ? 'null::numeric as refused' : 'coalesce(refused, 0) as refused',
-    ...LATENCY_COLUMNS.map(({ column }) => (latencies === null ? `null::numeric as ${column}` : column)),
-  ]
-  const used = grouped(sourceOf(order, { axis, place }, values), sums)
-  // What is taken from `(none)` may leave nothing of it.
-  const some = axis?.isKept === true ? `where ${sumNames.map((name) => `${name} <> 0`).join(' or ')}` : ''
-  return `select ${shown.join(', ')} from (select * from ${used} used ${some}) used
-    ${joinTo('full', refused, 'refusals')} ${joinTo('left', latencies, 'latencies')}`
-}
-
-function refusedSource(
-  only: readonly Only[],
-  { fromDay, toDay }: ReportQuery['period'],
-  values: Values,
-): string {
-  const [from, to] = [values.add(fromDay, 'date'), values.add(toDay, 'date')]
-  const conditions = only.map((one) => ` and ${conditionOf(one, values)}`).join('')
-  return `select u.* from ${ALL_REFUSALS} u
-    where u.day between ${from} and ${to}${conditions}`
-}
-
-/** What rows are needed by, beside dimensions. */
-interface Made {
-  readonly axis: AxisOrder | null
-  readonly place: PlaceOrder | null
-}
-
-function sourceOf(order: SourceOrder, { axis, place }: Made, values: Values): string {
-  if (place !== null) return inPlace(sourceOf(byPlace(order), { axis, place: null }, values), place, values)
-  return axis === null
-    ? usageSource(order, values, REPORT_COLUMNS)
-    : axisSource(order, axis, values, REPORT_COLUMNS)
-}
-
-/** No day of a month that is read from its sum is known. */
-function byDay(order: SourceOrder): SourceOrder {
-  return { ...order, known: { ...order.known, months: NOTHING_SUMMARISED.months } }
-}
-
-/** The axis that rows are needed by, beside dimensions; `null`: none. */
-function axisOf(
-  { filters }: Pick<ReportQuery, 'filters'>,
-  groupBy: readonly ReportGroup[],
-): AxisOrder | null {
-  const grouped = axisAmong(groupBy)
-  const filter = filters.find(({ group }) => isAxis(group))
-  const name = grouped ?? (filter === undefined ? null : axisAmong([filter.group]))
-  return name === null ? null : { name, isKept: grouped !== null, only: filter?.ids ?? null }
-}
-
-/** The dimensions among groups. */
-export function fieldsAmong(groups: readonly ReportGroup[]): readonly DimensionField[] {
-  return groups.flatMap((group) => dimensionOf(group).field ?? [])
-}
-
-/** What filters say of dimensions. */
-export function filtersOf({ filters }: Pick<ReportQuery, 'filters'>): readonly Only[] {
-  return filters.flatMap(({ group, ids }) => {
-    const { field } = dimensionOf(group)
-    return field === null ? [] : [{ fields: [field], ids: ids.map((id) => [id]) }]
-  })
 }
 
 /** The condition that rows `u` have one of these ids in these columns. */

@@ -56,6 +56,40 @@ test('100 random reports are what daily_usage adds up to, to the picodollar', as
   })
 })
 
+test('a percentile is in the bucket that the plain sums of a histogram reach it in', async () => {
+  const calls = fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 10n ** 12n - 1n }))
+  const histograms = fc.sample(
+    fc
+      .array(calls, { minLength: 1, maxLength: 44 })
+      .map((counts) => counts.map((count) => [count, count % 9n])),
+    { seed: SEED, numRuns: 100 },
+  )
+  const shares = [50n, 95n, 100n] as const
+  const cases = histograms.flatMap((counts) =>
+    [0, 1].flatMap((form) => shares.map((share) => ({ counts: counts.map((of) => of[form] ?? 0n), share }))),
+  )
+  const { rows } = await ledger.pool.query<{ place: number | null }>(
+    `select tallygate.latency_place(buckets, share / 100) as place
+     from unnest($1::numeric[], $2::numeric[]) with ordinality as c (buckets, share, nr) order by nr`,
+    [
+      cases.map(({ counts }) => `${counts.reduceRight((packed, count) => packed * 10n ** 12n + count, 0n)}`),
+      cases.map(({ share }) => `${share}`),
+    ],
+  )
+  expect(rows.map(({ place }) => place)).toEqual(cases.map(({ counts, share }) => plainPlace(counts, share)))
+})
+
+/** @param share Of 100. */
+function plainPlace(counts: readonly bigint[], share: bigint): number | null {
+  const counted = counts.reduce((sum, count) => sum + count, 0n)
+  if (counted === 0n) return null
+  let within = 0n
+  return counts.findIndex((count) => {
+    within += count
+    return within * 100n >= share * counted
+  })
+}
+
 test('as clients and groups move about, each group is what its days add up to, however deep', async () => {
   const plain = new PlainGroups(FIRST_DAY, DAYS)
   // In March none moves, so its sum is read.
