@@ -42,6 +42,9 @@ const PROJECTION = compileProjection({
   },
   // Alibaba's.
   output: { task_status: 'value' },
+  // Vercel's.
+  provider_metadata: { gateway: { generationId: 'value' } },
+  providerMetadata: { gateway: { generationId: 'value' } },
   cancel_time: 'value',
   cancel_by_xai_message: 'value',
   pagination_token: 'value',
@@ -175,6 +178,10 @@ function namesOf(kind: ObjectKind, document: JsonObject): readonly ObjectName[] 
   const called = id !== null ? [document.id] : [document.name, member(document, 'metadata')?.name]
   for (const text of [...called, document.invocationArn, document.jobArn])
     names.push(...namesIn(textIn(text) ?? ''))
+  for (const metadata of [document.provider_metadata, document.providerMetadata]) {
+    const generation = textIn(member(metadata, 'gateway')?.generationId)
+    if (kind === 'completion' && generation !== null) names.push({ kind, id: generation })
+  }
   const thread = textIn(document.thread_id)
   if (kind === 'thread' && thread !== null) names.push({ kind, id: thread })
   const conversation = textIn(document.conversation_id)

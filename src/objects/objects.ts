@@ -5,6 +5,7 @@ import type { CallRecord } from '../call/call-record.ts'
 import { foldObjectId, MAX_OBJECT_ID_BYTES, type ObjectEvent } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
 import { GatewayError } from '../http/errors.ts'
+import type { ProviderEntry } from '../providers/provider.ts'
 import { textIn } from '../providers/reading/json-value.ts'
 import { entryOf, type Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
@@ -176,7 +177,7 @@ export class Objects {
       mayBeKept,
     }: Pick<ObjectCall, 'method' | 'canonicalPath' | 'body' | 'mayBeKept'>,
   ): boolean {
-    if (method === 'POST' && answerIdHeader(upstream) !== null) return true
+    if (method === 'POST' && keptAnswersOf(upstream) !== null) return true
     const { names, collection, verb } = readObjectPath(canonicalPath)
     if (collection === 'completion' && method === 'POST') return mayBeKept
     if (verb === 'messages' && method === 'POST' && names.length === 0) return makesContainer(body)
@@ -291,10 +292,10 @@ export class Objects {
 
   /** An answer that can be read again by its id is its client's. */
   #watchAnswer(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
-    const header = answerIdHeader(call.upstream)
-    if (header === null) return handler
+    const kept = keptAnswersOf(call.upstream)
+    if (kept === null) return handler
     return new WatchedAnswer(handler, (objects, _isWhole, headers) => {
-      const id = textIn(headers[header])
+      const id = kept.idHeader === undefined ? null : textIn(headers[kept.idHeader])
       const names: readonly ObjectName[] =
         id === null ? objects.names(ANSWER_KIND) : [{ id, kind: ANSWER_KIND }]
       for (const name of names) this.#record(call, { ...name, is: 'created', job: false })
@@ -381,8 +382,11 @@ export class Objects {
 }
 
 /** `null`: the upstream keeps no answers, or all clients may see them. */
-function answerIdHeader({ provider, objects }: ObjectUpstream): string | null {
-  return objects === 'shared' ? null : (entryOf(provider).answerIdHeader ?? null)
+function keptAnswersOf({
+  provider,
+  objects,
+}: ObjectUpstream): NonNullable<ProviderEntry['keepsAnswers']> | null {
+  return objects === 'shared' ? null : (entryOf(provider).keepsAnswers ?? null)
 }
 
 function verdictOn(owners: Owners, clientId: string): Verdict {

@@ -96,6 +96,6 @@ export function objectsOfInterrupted(record: CallRecord): readonly ObjectEvent[]
   const isResponse = names.length === 0 && (collection === 'response' || collection === 'interaction')
   if (isResponse && responseId !== null)
     return [{ id: responseId, kind: collection, is: 'created', job: false }]
-  if (answerId === null || findEntry(provider)?.answerIdHeader === undefined) return null
+  if (answerId === null || findEntry(provider)?.keepsAnswers === undefined) return null
   return [{ id: answerId, kind: 'completion', is: 'created', job: false }]
 }

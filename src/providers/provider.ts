@@ -83,10 +83,10 @@ interface ProviderFields {
    */
   readonly fetchedAt?: readonly (readonly [submitted: RegExp, place: string])[]
   /**
-   * Every answer can be read again by its id, which this header of it has, in lower case, or else the answer. Absent:
-   * only what stands in `collections`.
+   * Every answer can be read again by its id, which the answer has, or before that this header of it, in lower case.
+   * Absent: only what stands in `collections`.
    */
-  readonly answerIdHeader?: string
+  readonly keepsAnswers?: { readonly idHeader?: string }
   /**
    * The results of its batches come in pages below `/results` of a batch (`?limit=`, `pagination_token`), while it runs,
    * too. Absent: a batch that has ended says all that it used.

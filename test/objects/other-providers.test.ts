@@ -197,7 +197,7 @@ beforeAll(async () => {
   await writeFile(
     file,
     `upstreams:
-${['bedrock', 'vertex', 'cohere', 'openrouter', 'perplexity', 'alibaba'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
+${['bedrock', 'vertex', 'cohere', 'openrouter', 'perplexity', 'alibaba', 'vercel-gateway'].map((name) => `  - { name: ${name}, url: '${url}', provider: ${name}, path_prefix: /${name} }`).join('\n')}
 `,
   )
   stack = await startStack('', { env: { UPSTREAM_PROVIDER: '', TALLYGATE_CONFIG: file } })
@@ -401,4 +401,34 @@ test.each([
     expect((await ask(acme, 'GET', `/openrouter/v1/${query}`)).json).toEqual({ data: { id } })
   }
   expect((await ask(acme, 'POST', '/openrouter/api/v1/generation/feedback', feedback(id))).status).toBe(200)
+})
+
+// vercel.com/docs/ai-gateway/observability-and-spend/usage, and ai-sdk.dev's "Generation Lookup", which names the member.
+test.each([
+  ['an answer', '/v1/chat/completions', (id: string) => ({ id, choices: [], usage: USAGE })],
+  [
+    'a stream',
+    '/v1/chat/completions',
+    (id: string) => `data: ${JSON.stringify({ id, choices: [] })}\n\ndata: [DONE]\n\n`,
+  ],
+  [
+    'an answer with an id of its maker’s',
+    '/v1/messages',
+    (id: string) => ({ id: 'msg_1', provider_metadata: { gateway: { generationId: id } } }),
+  ],
+  [
+    "an answer in the form of Vercel's own library",
+    '/v3/ai/language-model',
+    (id: string) => ({ content: [], providerMetadata: { gateway: { generationId: id } } }),
+  ],
+])("what Vercel's gateway keeps of %s is its client's to read", async (name, path, body) => {
+  const id = `gen_01KKHTPGE3C939744B2HHH9WJ3${name.length}`
+  answer = () => body(id)
+  await ask(acme, 'POST', `/vercel-gateway${path}`, { model: 'google/gemini-2.5-flash', messages: [] })
+  answer = () => ({ data: { id } })
+  const lookup = `/vercel-gateway/v1/generation?id=${id}`
+  const before = asked.length
+  expect((await ask(beta, 'GET', lookup)).status).toBe(404)
+  expect(asked.length).toBe(before)
+  expect((await ask(acme, 'GET', lookup)).json).toEqual({ data: { id } })
 })

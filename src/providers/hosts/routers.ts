@@ -29,7 +29,7 @@ export const openrouter: HostedProvider = {
   reportsCost: true,
   refusedPaths: [KEYS_REFUSED],
   // `GET /generation?id=` and `/generation/content?id=`: openrouter.ai/docs/api/api-reference/generations.
-  answerIdHeader: 'x-generation-id',
+  keepsAnswers: { idHeader: 'x-generation-id' },
 }
 
 /**
@@ -97,6 +97,8 @@ export const vercelGateway: HostedProvider = {
   endpoints: [],
   reportsCost: true,
   refusedPaths: [KEYS_REFUSED],
+  // `GET /v1/generation?id=`: vercel.com/docs/ai-gateway/observability-and-spend/usage.
+  keepsAnswers: {},
 }
 
 function makersOf(made: CatalogPlace | null): readonly CatalogPlace[] {
