@@ -1,7 +1,7 @@
 // Which objects a path is about: the ids in it, and the collection where it ends.
 
 import type { AnswerHeaders } from '#http-client/answer-handler.ts'
-import type { ObjectKind } from '../call/object-event.ts'
+import { foldObjectId, type ObjectKind } from '../call/object-event.ts'
 import { entryOf, PROVIDERS } from '../providers/registry.ts'
 import { JOBS, JOBS_WHEN_RUNNING, NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
 
@@ -125,6 +125,16 @@ export function namesIn(text: string): readonly ObjectName[] {
   if (!text.includes('/') || text.length > 1_024) return []
   const path = NAME_PATH.exec(text)?.[1]
   return path === undefined ? [] : parse(`/${path}`).names
+}
+
+/**
+ * An id as written, and what it names where it is an address, a name with its collection, or Cohere's of a model that
+ * was tuned.
+ */
+export function readings(text: string): readonly string[] {
+  if (!text.includes('/')) return /-ft$/i.test(text) ? [text, text.slice(0, -3)] : [text]
+  const names = readObjectPath(`/${text.replace(/^https?:\/\/[^/]*/, '').split(/[?#]/)[0] ?? ''}`).names
+  return [text, ...names.map(({ id }) => id)].filter((id) => foldObjectId(id) !== '')
 }
 
 // Ids that stand in a query string: cursors of lists, and what a request is about beside its path.

@@ -33,6 +33,7 @@ import {
   jobsReadBy,
   type ObjectName,
   type ObjectPath,
+  readings,
   readObjectPath,
   uploadIdsIn,
 } from './object-path.ts'
@@ -392,14 +393,4 @@ function keptAnswersOf({
 function verdictOn(owners: Owners, clientId: string): Verdict {
   for (const owner of owners.values()) if (owner.clientId !== clientId) return 'hidden'
   return 'pass'
-}
-
-/**
- * An id as written, and what it names where it is an address, a name with its collection, or Cohere's of a model that
- * was tuned.
- */
-function readings(text: string): readonly string[] {
-  if (!text.includes('/')) return /-ft$/i.test(text) ? [text, text.slice(0, -3)] : [text]
-  const names = readObjectPath(`/${text.replace(/^https?:\/\/[^/]*/, '').split(/[?#]/)[0] ?? ''}`).names
-  return [text, ...names.map(({ id }) => id)].filter((id) => foldObjectId(id) !== '')
 }
