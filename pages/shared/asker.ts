@@ -41,16 +41,20 @@ interface Part {
 const LONGEST_MS = 300_000
 /** More would be a burst of queries on Postgres; with one, a slow part would hold all the others back. */
 const AT_ONCE = 2
+/** How long the first part of a page keeps the others but one waiting: it is what the page is opened for. */
+const LEAD_MS = 1_000
 
 /**
  * Asks for the parts of a page, again and again while somebody looks: each alone, in the order in which they were
- * opened, two at once. One that fails is asked ever less often, until it answers.
+ * opened, two at once, and no third before the first is there. One that fails is asked ever less often, until it answers.
  */
 export class Asker {
   readonly #options: AskerOptions
   readonly #parts = new Map<string, Part>()
   #waiting: Part[] = []
   #asking = 0
+  /** The first of a page, while it keeps others waiting, and how many were begun with it. */
+  #lead: { readonly part: Part; begun: number } | null = null
 
   constructor(options: AskerOptions) {
     this.#options = options
@@ -84,9 +88,21 @@ export class Asker {
       isAsked: false,
       isOutdated: false,
     }
+    if (this.#parts.size === 0) this.#follow(part)
     this.#parts.set(url, part)
     this.#due(part)
     return part
+  }
+
+  #follow(part: Part): void {
+    this.#lead = { part, begun: 0 }
+    setTimeout(() => this.#endLead(part), LEAD_MS)
+  }
+
+  #endLead(part: Part): void {
+    if (this.#lead?.part !== part) return
+    this.#lead = null
+    this.#next()
   }
 
   /** All parts, now: something was changed, or somebody looks again. */
@@ -105,9 +121,10 @@ export class Asker {
   }
 
   #next(): void {
-    while (this.#asking < AT_ONCE) {
+    while (this.#asking < AT_ONCE && (this.#lead?.begun ?? 0) < AT_ONCE) {
       const part = this.#waiting.shift()
       if (part === undefined) return
+      if (this.#lead !== null) this.#lead.begun += 1
       void this.#ask(part)
     }
   }
@@ -132,6 +149,7 @@ export class Asker {
     }
     this.#asking -= 1
     part.isAsked = false
+    this.#endLead(part)
     if (isOpen() && part.isOutdated) {
       part.isOutdated = false
       this.#due(part)

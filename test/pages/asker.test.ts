@@ -58,6 +58,16 @@ test('parts are asked for in their order, two at once, and each again after its 
   await until(() => page.taken).toEqual(['a', 'b', 'c', 'd', 'd'])
 })
 
+test('until the first part is there, one other is asked for beside it', async () => {
+  const first = Promise.withResolvers<void>()
+  const page = open(['a', 'b', 'c', 'd'], (name) => (name === 'a' ? first.promise : Promise.resolve()))
+  await until(() => page.taken).toEqual(['b'])
+  await Promise.resolve()
+  expect(page.asked).toEqual(['a', 'b'])
+  first.resolve()
+  await until(() => page.taken).toEqual(['b', 'a', 'c', 'd'])
+})
+
 test('a part that fails says so alone, and is asked ever less often until it answers', async () => {
   let isSlow = true
   const page = open(['a'], async () => {
