@@ -77,6 +77,13 @@ export interface MessageReader {
   readonly contextTokens: number
 }
 
+/** A request inside another one. */
+export interface InnerRequest {
+  readonly member: string
+  /** The dialect of a body whose member could be read, so that its model is known. */
+  readonly dialect: Dialect
+}
+
 /** The content of a message that a session's client sends. */
 export interface ClientMessage {
   /** The model that it names; `null`: none. */
@@ -251,6 +258,8 @@ export interface Dialect {
   readonly isFree?: true
   /** Reads whatever an unknown path answers: silence then says nothing about its cost. */
   readonly isGeneric?: true
+  /** The request that it orders stands in a member of its body; absent: it is the body. */
+  readonly innerRequest?: InnerRequest
   /** A request may be put into a queue: the answer is pending then, and names the work as its response. */
   readonly queues?: true
   /** Requests that ask for what an earlier one had put into a queue, which the same path takes; absent: none do. */

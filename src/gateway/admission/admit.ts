@@ -5,6 +5,7 @@ import type { Admission, AdmissionOptions, Moment, Stages } from './admission.ts
 import { readAxes } from './stages/axes.ts'
 import { checkAnswerForm, planBody, requireModelFirst } from './stages/body.ts'
 import { findCaller, readCredential } from './stages/credential.ts'
+import { readInnerRequest } from './stages/inner-request.ts'
 import { checkLedger, checkUnattended } from './stages/ledger.ts'
 import { checkLimits } from './stages/limits.ts'
 import { checkModel } from './stages/model-access.ts'
@@ -84,6 +85,8 @@ export function buildStages(proxy: TrustedProxy | null = null): Stages {
       routeByModel,
       // After the route: its dialect says whether tools are called, and each has limits and a price of its own.
       readTool,
+      // After the route: its dialect says where the model stands. Before all that asks for it.
+      readInnerRequest,
       // After the route: its dialect knows such requests. Before all that asks whether a model runs.
       readPoll,
       // Again, for calls whose upstream was unknown until now; the others pass at once.

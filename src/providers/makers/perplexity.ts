@@ -85,10 +85,9 @@ function agentTools(usage: JsonObject): Partial<BilledUnits> | null {
  * "Create Async Chat Completion".
  */
 function perplexityAsyncChat(overrides: OpenAiOverrides): Dialect {
-  return jsonDialect({
+  const dialect = jsonDialect({
     name: 'perplexity.async-chat',
     countsTokens: false,
-    hidesModel: true,
     fields: {
       id: 'value',
       model: 'value',
@@ -100,6 +99,7 @@ function perplexityAsyncChat(overrides: OpenAiOverrides): Dialect {
     createAccumulator: () => createAsyncAccumulator(new ChatAccumulator(overrides)),
     textOf: (json) => chatText(member(objectIn(json), 'response')),
   })
+  return { ...dialect, hidesModel: true, innerRequest: { member: 'request', dialect } }
 }
 
 function createAsyncAccumulator(completion: UsageAccumulator): UsageAccumulator {

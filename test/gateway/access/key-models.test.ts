@@ -16,7 +16,10 @@ beforeAll(async () => {
   const file = join(folder, 'tallygate.yaml')
   await writeFile(
     file,
-    `upstreams: [{ name: any, url: '${upstream.url}', provider: openai-compatible, path_prefix: /any }]`,
+    `upstreams:
+  - { name: any, url: '${upstream.url}', provider: openai-compatible, path_prefix: /any }
+  - { name: perplexity, url: '${upstream.url}', provider: perplexity, path_prefix: /perplexity }
+`,
   )
   stack = await startStack(upstream.url, { env: { TALLYGATE_CONFIG: file } })
   client = await stack.addClient('restricted', { models: ['gpt-4o-mini', 'o3*'] })
@@ -273,4 +276,31 @@ test('refused calls are not counted', async () => {
   expect(await send('{"model":"gpt-4o"}')).toEqual(NOT_ALLOWED)
   expect(await send('{"model":"gpt-4o-mini"}')).toEqual([200, null])
   expect(await stack.usageOf(client, 1)).toMatchObject({ requests: 1, input_tokens: 11 })
+})
+
+// docs.perplexity.ai, "Create Async Chat Completion": the model stands in `request`.
+test.each([
+  ['names one of the list', { request: { model: 'gpt-4o-mini', messages: [] } }, 200],
+  [
+    'names one of the list, beside a key of another letter',
+    { request: { model: 'gpt-4o-mini' }, Request: {} },
+    403,
+  ],
+  ['names another', { request: { model: 'sonar-deep-research', messages: [] } }, 403],
+  ['names another beside it', { model: 'gpt-4o-mini', request: { model: 'sonar' } }, 403],
+  ['names it twice', '{"request":{"model":"gpt-4o-mini","model":"sonar"}}', 403],
+  ['has two requests', '{"request":{"model":"gpt-4o-mini"},"request":{"model":"sonar"}}', 403],
+  [
+    'has a request that is escaped',
+    '{"request":{"model":"gpt-4o-mini"},"r\\u0065quest":{"model":"sonar"}}',
+    403,
+  ],
+  ['names none', { request: { messages: [] } }, 403],
+  ['has no request', { model: 'gpt-4o-mini' }, 403],
+])('a call for later that %s passes a list of models only if that has it', async (_name, body, status) => {
+  for (const path of ['/perplexity/v1/async/sonar', '/perplexity/async/chat/completions']) {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    expect((await send(text, { path }))[0]).toBe(status)
+  }
+  expect(upstream.requests.length).toBe(status === 200 ? 2 : 0)
 })

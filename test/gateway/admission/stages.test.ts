@@ -52,7 +52,14 @@ test('stages run in this order', async () => {
     [
       'model',
       [
-        ...['checkSignedBody', 'requireModelFirst', 'routeByModel', 'readTool', 'readPoll'],
+        ...[
+          'checkSignedBody',
+          'requireModelFirst',
+          'routeByModel',
+          'readTool',
+          'readInnerRequest',
+          'readPoll',
+        ],
         ...['checkPath', 'readNames'],
         ...[
           'checkModel',
@@ -175,12 +182,20 @@ describe('refusals', () => {
     const others = MOMENTS.flatMap((moment) => STAGES[moment].map(({ name }) => name)).filter(
       (name) => !tried.has(name),
     )
-    // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel, readPoll
-    // and readAxes never refuse.
+    // Own operations have routes over HTTP, a handshake has no body and ends no job, and routeByModel, readPoll,
+    // readInnerRequest and readAxes never refuse.
     // Signatures, tools and credentials that end have tests of their own.
     expect(others).toEqual([
       ...['checkSignature', 'refuseOwnOperation', 'planBody', 'checkSignedBody', 'requireModelFirst'],
-      ...['routeByModel', 'readTool', 'readPoll', 'readNames', 'checkReach', 'checkUpstreamCredential'],
+      ...[
+        'routeByModel',
+        'readTool',
+        'readInnerRequest',
+        'readPoll',
+        'readNames',
+        'checkReach',
+        'checkUpstreamCredential',
+      ],
       ...['checkEndedJobs', 'readAxes'],
     ])
   })

@@ -78,12 +78,12 @@ function callsNone(admission: Admission): null {
   return null
 }
 
-function isSure({ readable, isWantedInDoubt }: RequestScan): boolean {
+export function isSure({ readable, isWantedInDoubt }: RequestScan): boolean {
   return readable && !isWantedInDoubt
 }
 
 /** In this turn, but of a long one. `null`: its client left meanwhile. */
-function scanned(
+export function scanned(
   { caller, client }: Admission,
   bytes: Buffer,
   wanted: Wanted,
