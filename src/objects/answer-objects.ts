@@ -58,7 +58,7 @@ const PROJECTION = compileProjection({
   error_file_id: 'value',
   output_dataset_id: 'value',
   fine_tuned_model: 'value',
-  tunedModel: { endpoint: 'value', checkpoints: [{ endpoint: 'value' }] },
+  tunedModel: { model: 'value', endpoint: 'value', checkpoints: [{ endpoint: 'value' }] },
   result_files: ['value'],
   file: OBJECT,
   response: { ...OBJECT, responsesFile: 'value' },
@@ -201,7 +201,7 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
   const model = textIn(job.fine_tuned_model)
   // Google's, which has no id. Elsewhere what stands there is what the client wrote.
   const metadata = textIn(job.id) === null ? member(job, 'metadata') : null
-  const tuned = [metadata?.tunedModel, ...endpointsOf(textIn(job.id) === null ? job : {})]
+  const tuned = [metadata?.tunedModel, ...tunedBy(textIn(job.id) === null ? job : {})]
   const response = member(job, 'response')
   const responses = [response?.responsesFile, member(metadata, 'output')?.responsesFile]
   // An operation of Google's names what it has made.
@@ -219,10 +219,10 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
   ]
 }
 
-/** The endpoints by which a model of Vertex's is called that a job has tuned. */
-function endpointsOf(job: JsonObject): readonly unknown[] {
+/** The model of Vertex's that a job has tuned, and the endpoints by which it is called. */
+function tunedBy(job: JsonObject): readonly unknown[] {
   const tuned = member(job, 'tunedModel')
-  return [tuned?.endpoint, ...objectsIn(tuned?.checkpoints).map(({ endpoint }) => endpoint)]
+  return [tuned?.model, tuned?.endpoint, ...objectsIn(tuned?.checkpoints).map(({ endpoint }) => endpoint)]
 }
 
 // Passes an answer on as it comes, and tells what it says of objects before its end is passed on.

@@ -108,6 +108,9 @@ function isSegment(segment: string, written: string | undefined): boolean {
  */
 function addName(names: ObjectName[], kind: ObjectKind, id: string): boolean {
   names.push({ kind, id })
+  // A version of Vertex's is the model's.
+  const at = kind === 'model' ? id.indexOf('@') : -1
+  if (at > 0) names.push({ kind, id: id.slice(0, at) })
   const colon = id.lastIndexOf(':')
   if (colon <= 0 || !/^[a-z]+$/i.test(id.slice(colon + 1))) return true
   names.push({ kind, id: id.slice(0, colon) })

@@ -331,6 +331,40 @@ test("the endpoints of a model that Vertex's tuning job leaves are its client's,
     expect([path, (await ask(acme, 'POST', `/vertex${path}`, body)).status]).toEqual([path, 200])
 })
 
+// cloud.google.com/vertex-ai/docs/reference/rest/v1/projects.locations.models: a version is written behind `@`.
+test("the model that Vertex's tuning job leaves is its client's, in each version", async () => {
+  const nr = await make(acme, SAMPLES["Vertex's tuning job"] as Sample)
+  const model = `${PLACE}/models/88${nr.slice(-4)}`
+  const [job] = vertexs('tuningJobs').paths(nr)
+  answer = () => ({
+    ...named('tuningJobs', nr),
+    state: 'JOB_STATE_SUCCEEDED',
+    tunedModel: { model: `${model.slice(4)}@1`, endpoint: endpointOf(nr).slice(4) },
+  })
+  await ask(acme, 'GET', `/vertex${job}`)
+  answer = () => ({ models: [{ name: model.slice(4) }, { name: `${PLACE.slice(4)}/models/operators` }] })
+  expect((await ask(acme, 'GET', `/vertex${PLACE}/models`)).json).toEqual({
+    models: [{ name: model.slice(4) }],
+  })
+  expect((await ask(beta, 'GET', `/vertex${PLACE}/models`)).json).toEqual({ models: [] })
+  answer = () => ({})
+  const before = asked.length
+  const calls = [
+    ['GET', model],
+    ['GET', `${model}@1`],
+    ['PATCH', model, {}],
+    ['POST', `${model}:export`, {}],
+    ['POST', `${PLACE}/batchPredictionJobs`, { model: model.slice(4) }],
+    ['DELETE', `${model}@1:deleteVersion`],
+    ['DELETE', model],
+  ] as const
+  for (const [method, path, body] of calls)
+    expect([path, (await ask(beta, method, `/vertex${path}`, body)).status]).toEqual([path, 404])
+  expect(asked.length).toBe(before)
+  for (const [method, path, body] of calls)
+    expect([path, (await ask(acme, method, `/vertex${path}`, body)).status]).toEqual([path, 200])
+})
+
 test("an endpoint of the operator's own models is every client's, and so is that of OpenAI's format", async () => {
   for (const path of ['5550001:generateContent', '5550001/chat/completions', 'openapi/chat/completions'])
     for (const client of [acme, beta]) {

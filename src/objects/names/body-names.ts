@@ -42,7 +42,7 @@ const MAX_NAMES = 2_048
 const MAY_BE_ID = /^[\w.:/~%@+=?&-]{5,}$/
 /** Models that a job left, by OpenAI's, Mistral's, Google's and Cohere's names; others are named like their makers'. */
 const TUNED_MODEL =
-  /(?:^|[/:])ft[:-]|(?:^|\/)tunedmodels\/|\/locations\/[^/]+\/endpoints\/|-[0-9a-f]{12}-ft$/i
+  /(?:^|[/:])ft[:-]|(?:^|\/)tunedmodels\/|\/locations\/[^/]+\/(?:endpoints|models)\/|-[0-9a-f]{12}-ft$/i
 
 export function isTunedModel(model: string): boolean {
   return TUNED_MODEL.test(model)

@@ -74,6 +74,8 @@ export const vertex: HostedProvider = {
     batchpredictionjobs: 'batch',
     // Those of tuned models, which are called by them.
     'locations/*/endpoints': 'tuned_model',
+    // Those of the account. Models of makers stand below `publishers`.
+    'locations/*/models': 'model',
     ragcorpora: 'file_search_store',
     tuningjobs: 'tuned_model',
   },
