@@ -342,12 +342,13 @@ export class Objects {
     return new WatchedAnswer(handler, (objects, isWhole) => {
       // Anthropic tells what a batch used with its results alone. Of an answer that broke off, the use may be missing.
       const ended = isWhole && (job.kind === 'message_batch' ? isResults : hasEnded(objects.status))
-      const failed = hasFailed(objects.status) ? { failed: true as const } : {}
+      // One that failed and left files may have run some of its requests.
+      const usedNothing = hasFailed(objects.status) && !objects.left.some(({ kind }) => kind === 'file')
+      const failed = usedNothing ? { failed: true as const } : {}
       // A cancelled job tells its figures later, if at all, and a batch that left no files elsewhere.
       const reportsElsewhere =
         path.verb === 'cancel' || (ended && job.kind === 'batch' && objects.left.length === 0)
-      if (reportsElsewhere && !hasFailed(objects.status))
-        this.#record(call, { ...job, is: 'read', job: true })
+      if (reportsElsewhere && !usedNothing) this.#record(call, { ...job, is: 'read', job: true })
       else if (ended) this.#record(call, { ...job, is: 'ended', job: true, ...failed })
       this.#recordLeft(call, job.id, objects)
     })

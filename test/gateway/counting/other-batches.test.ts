@@ -295,12 +295,15 @@ describe('a batch of Mistral’s', () => {
     expect(await unpriced()).toBe(1)
   })
 
-  test('whose file its client reads by a signed address is fetched at once', async () => {
-    await submit('job-signed-1', { output_file: 'out-signed-1' }, [])
-    answers.set('GET /m/v1/files/out-signed-1/url', { url: 'https://storage.example/out?signature=a' })
-    answers.set('GET /m/v1/files/out-signed-1/content', `${JSON.stringify(output(1_000, 100))}\n`)
-    await ask('GET', '/mistral/v1/batch/jobs/job-signed-1')
-    await ask('GET', '/mistral/v1/files/out-signed-1/url')
+  test.each([
+    ['that has ended', 'signed-1', 'SUCCESS'],
+    ['that failed, and left one all the same,', 'signed-2', 'FAILED'],
+  ])('%s whose file its client reads by a signed address is fetched at once', async (_, name, status) => {
+    await submit(`job-${name}`, { output_file: `out-${name}`, status }, [])
+    answers.set(`GET /m/v1/files/out-${name}/url`, { url: 'https://storage.example/out?signature=a' })
+    answers.set(`GET /m/v1/files/out-${name}/content`, `${JSON.stringify(output(1_000, 100))}\n`)
+    await ask('GET', `/mistral/v1/batch/jobs/job-${name}`)
+    await ask('GET', `/mistral/v1/files/out-${name}/url`)
     await stack.usageOf(client, 3)
     // A job of which nothing was read is left to its client for a while.
     await fetchAll(300)
