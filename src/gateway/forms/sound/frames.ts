@@ -1,0 +1,109 @@
+import { type SoundScan, Steps } from './scan.ts'
+
+const KBIT = {
+  1: [0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  2: [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  3: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  low1: [0, 32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  low: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+} as const
+const HZ = [44_100, 48_000, 32_000] as const
+const ADTS_HZ = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
+]
+/** The longest frame, and the head of the next. */
+const BYTES_OF_STEP = 8
+const VIEW = 8_191 + 8
+const SYNC = 0xff
+/** Heads of encoders, in a frame of its own without sound. */
+const ENCODERS_HEAD = /Xing|Info|VBRI/
+
+/**
+ * MP3 and AAC: frames one behind the other, each of which says its rate. Sources: ISO/IEC 11172-3, 2.4.1.3, and 13818-7, 6.2.
+ */
+export class FrameScan implements SoundScan {
+  readonly headSeconds = 0
+  readonly #steps = new Steps(BYTES_OF_STEP, VIEW, (bytes, at) => this.#step(bytes, at))
+  #seconds = 0
+  #isChained = false
+  /** What the frames before have in common; -1: there are none. */
+  #kind = -1
+
+  push(bytes: Buffer): void {
+    this.#steps.push(bytes)
+  }
+
+  end(): number | null {
+    return this.#steps.end() ? this.#seconds : null
+  }
+
+  #step(bytes: Buffer, at: number): number {
+    const length = frameBytes(bytes, at)
+    // Behind other bytes, what looks like a frame is one if another follows, or it is of the kind of those before.
+    if (
+      length > 0 &&
+      (this.#isChained || kindOf(bytes, at) === this.#kind || frameBytes(bytes, at + length) > 0)
+    ) {
+      const isHead = this.#kind < 0 && ENCODERS_HEAD.test(bytes.toString('latin1', at + 4, at + 44))
+      if (!isHead) this.#seconds += frameSeconds(bytes, at)
+      this.#kind = kindOf(bytes, at)
+      this.#isChained = true
+      return length
+    }
+    this.#isChained = false
+    const next = bytes.indexOf(SYNC, at + 1)
+    return (next < 0 ? bytes.length : next) - at
+  }
+}
+
+function isAdts(second: number): boolean {
+  return (second & 0xf6) === 0xf0
+}
+
+function kindOf(bytes: Buffer, at: number): number {
+  const second = bytes[at + 1] ?? 0
+  const third = bytes[at + 2] ?? 0
+  return isAdts(second) ? third & 0x3c : ((second & 0x1e) << 8) | (third & 0x0c)
+}
+
+/** The length of the frame that begins there; 0: none does. */
+function frameBytes(bytes: Buffer, at: number): number {
+  const second = bytes[at + 1] ?? 0
+  if (bytes[at] !== SYNC || (second & 0xe0) !== 0xe0) return 0
+  const third = bytes[at + 2] ?? 0
+  if (isAdts(second)) {
+    const length =
+      ((((bytes[at + 3] ?? 0) & 3) << 16) | ((bytes[at + 4] ?? 0) << 8) | (bytes[at + 5] ?? 0)) >> 5
+    return ADTS_HZ[(third >> 2) & 0x0f] === undefined || length < 7 ? 0 : length
+  }
+  const version = (second >> 3) & 3
+  const layer = 4 - ((second >> 1) & 3)
+  const kbit = ratesOf(version, layer)?.[third >> 4] ?? 0
+  const hz = hzOf(version, third)
+  if (version === 1 || layer === 4 || kbit === 0 || hz === 0) return 0
+  const padding = (third >> 1) & 1
+  return layer === 1
+    ? (Math.floor((12_000 * kbit) / hz) + padding) * 4
+    : Math.floor((samplesOf(version, layer) * 125 * kbit) / hz) + padding
+}
+
+function frameSeconds(bytes: Buffer, at: number): number {
+  const second = bytes[at + 1] ?? 0
+  const third = bytes[at + 2] ?? 0
+  if (isAdts(second)) return (1024 * (((bytes[at + 6] ?? 0) & 3) + 1)) / (ADTS_HZ[(third >> 2) & 0x0f] ?? 1)
+  const version = (second >> 3) & 3
+  return samplesOf(version, 4 - ((second >> 1) & 3)) / hzOf(version, third)
+}
+
+function ratesOf(version: number, layer: number): readonly number[] | undefined {
+  if (version === 3) return layer === 1 ? KBIT[1] : layer === 2 ? KBIT[2] : KBIT[3]
+  return layer === 1 ? KBIT.low1 : KBIT.low
+}
+
+function hzOf(version: number, third: number): number {
+  return (HZ[(third >> 2) & 3] ?? 0) / (version === 3 ? 1 : version === 2 ? 2 : 4)
+}
+
+function samplesOf(version: number, layer: number): number {
+  return layer === 1 ? 384 : layer === 3 && version !== 3 ? 576 : 1152
+}

@@ -1,0 +1,70 @@
+import { FrameScan } from './frames.ts'
+import type { SoundScan } from './scan.ts'
+
+const PCM: ReadonlySet<number> = new Set([1, 3, 0xfffe])
+const TELEPHONE: ReadonlySet<number> = new Set([6, 7])
+const MPEG: ReadonlySet<number> = new Set([0x50, 0x55])
+const ADPCM = 2
+const IMA = 0x11
+const GSM = 0x31
+
+/**
+ * WAV: its bytes, at what decoders take for a second: they pass over the rate of bytes that the head says. Of codings that
+ * are not known it is not known. Source: Microsoft's "Multimedia Programming Interface and Data Specifications 1.0".
+ */
+export class WavScan implements SoundScan {
+  readonly headSeconds = 0
+  readonly #head: Buffer
+  readonly #frames: FrameScan | null
+  #bytes = 0
+
+  constructor(head: Buffer) {
+    this.#head = head
+    const format = chunkAt(head, 'fmt ')
+    this.#frames = format !== null && MPEG.has(head.readUInt16LE(format)) ? new FrameScan() : null
+  }
+
+  push(bytes: Buffer): void {
+    this.#bytes += bytes.length
+    this.#frames?.push(bytes)
+  }
+
+  end(): number | null {
+    if (this.#frames !== null) return this.#frames.end()
+    const format = chunkAt(this.#head, 'fmt ')
+    const data = chunkAt(this.#head, 'data')
+    const bytesPerSecond = format === null ? 0 : bytesPerSecondOf(this.#head, format)
+    if (data === null || bytesPerSecond === 0) return 0
+    // What is recorded as it is sent has no size yet, or the largest. Players go on behind a size that is too small.
+    const size = this.#head.readUInt32LE(data - 4)
+    const rest = this.#bytes - data
+    return (size <= rest && rest <= 2 * size ? size : rest) / bytesPerSecond
+  }
+}
+
+/** Where what the chunk holds begins; `null`: it is not in the head, as far as that goes. */
+function chunkAt(head: Buffer, name: string): number | null {
+  for (let at = 12; at + 8 <= head.length; ) {
+    if (head.toString('latin1', at, at + 4) === name)
+      return name === 'data' || at + 24 <= head.length ? at + 8 : null
+    const size = head.readUInt32LE(at + 4)
+    at += 8 + size + (size % 2)
+  }
+  return null
+}
+
+/** 0: not known. */
+function bytesPerSecondOf(head: Buffer, format: number): number {
+  const coding = head.readUInt16LE(format)
+  const channels = head.readUInt16LE(format + 2)
+  const hz = head.readUInt32LE(format + 4)
+  const block = head.readUInt16LE(format + 12)
+  if (PCM.has(coding)) return (hz * channels * head.readUInt16LE(format + 14)) / 8
+  if (TELEPHONE.has(coding)) return hz * channels
+  if (coding === GSM) return (hz * 65) / 320
+  if (coding !== ADPCM && coding !== IMA) return 0
+  // Four bits a sample, and a head of each block that has one or two samples in it.
+  const headBytes = (coding === IMA ? 4 : 7) * channels
+  const samples = ((block - headBytes) * 2) / channels + (coding === IMA ? 1 : 2)
+  return channels > 0 && block > headBytes ? (hz * block) / samples : 0
+}
