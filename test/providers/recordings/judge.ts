@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import type { Observation } from '../../../src/call/observation.ts'
 import type { Dialect, RequestContext, ResponseHead, UsageReader } from '../../../src/providers/dialect.ts'
@@ -59,13 +60,9 @@ function pushCopy(reader: UsageReader, piece: Buffer): void {
   copy.fill(0x21)
 }
 
-/** Equality that is cheap enough for a hundred thousand cuts. */
+/** Not Vitest's equality: this one is cheap enough for a hundred thousand cuts. */
 export function sameReading(one: Observation, other: Observation): boolean {
-  return JSON.stringify(one, bigintsAsText) === JSON.stringify(other, bigintsAsText)
-}
-
-function bigintsAsText(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? `${value}` : value
+  return isDeepStrictEqual(one, other)
 }
 
 /** How many seeded places a body is cut at that is too large for all; `npm run test:unit` takes fewer. */
