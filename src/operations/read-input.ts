@@ -29,17 +29,26 @@ export const VALUE = 'x-value'
 
 /** The fields of an operation, in the order in which it declares them. */
 export function formsOf(fields: OperationFields): readonly FieldForm[] {
-  return Object.entries(fields).map(([name, field]) => {
-    const { $schema: _, description = '', [VALUE]: value, ...schema } = z.toJSONSchema(field, { io: 'input' })
-    const isRequired = !field.safeParse(undefined).success
-    return {
-      name,
-      isRequired,
-      description,
-      value: typeof value === 'string' ? value : null,
-      schema: schema as JsonSchema,
-    }
-  })
+  return Object.entries(fields).map(([name, field]) => ({ name, ...formOf(field) }))
+}
+
+type Form = Omit<FieldForm, 'name'>
+
+/** Many operations share a field, and its schema takes long to write. */
+const known = new WeakMap<OperationFields[string], Form>()
+
+function formOf(field: OperationFields[string]): Form {
+  const before = known.get(field)
+  if (before !== undefined) return before
+  const { $schema: _, description = '', [VALUE]: value, ...schema } = z.toJSONSchema(field, { io: 'input' })
+  const form: Form = {
+    isRequired: !field.safeParse(undefined).success,
+    description,
+    value: typeof value === 'string' ? value : null,
+    schema: schema as JsonSchema,
+  }
+  known.set(field, form)
+  return form
 }
 
 const INTEGER = /^-?(0|[1-9][0-9]{0,14})$/
