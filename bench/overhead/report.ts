@@ -49,7 +49,7 @@ function renderTable(all: readonly Column[], cells: readonly Cell[]): string[] {
     Object.entries(cell.targets).map(([target, figures], index) => [
       index === 0 ? `${cell.name} (${cell.rounds} ${cell.rounds === 1 ? 'round' : 'rounds'})` : '',
       target,
-      ...columns.map(({ figure, digits }) => renderSpread(figures[figure] ?? null, digits)),
+      ...columns.map((column) => renderSpread(figures[column.figure] ?? null, column)),
     ]),
   )
   return tableOf(['', '', ...columns.map(({ title }) => title)], rows, 2)
@@ -59,10 +59,13 @@ function figuresIn(figures: Readonly<Record<string, Spread | null>>): string[] {
   return Object.keys(figures).filter((figure) => figures[figure] !== null)
 }
 
-export function renderSpread(spread: Spread | null, digits: number): string {
+export function renderSpread(
+  spread: Spread | null,
+  { digits, around = 'range' }: Pick<Column, 'digits' | 'around'>,
+): string {
   if (spread === null) return ''
-  const [median, lowest, highest] = [spread.median, spread.lowest, spread.highest].map((figure) =>
-    figure.toFixed(digits),
-  )
-  return lowest === highest ? `${median}` : `${median} (${lowest} to ${highest})`
+  const { median, lowest, highest, interval } = spread
+  const bounds = around === 'interval' ? interval : [lowest, highest]
+  const [middle, from, to] = [median, ...bounds].map((figure) => figure.toFixed(digits))
+  return from === to ? `${middle}` : `${middle} (${from} to ${to})`
 }

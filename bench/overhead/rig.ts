@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { startOwnProcess } from '../../src/standalone/stand/own-process.ts'
-import { cpuBetween, type Memory, memoryOf, type ProcessUse, useOf } from '../stand/proc.ts'
+import { cpuBetween, isolate, type Memory, memoryOf, type ProcessUse, useOf } from '../stand/proc.ts'
 import { GeneratorProcess } from './load/generator-process.ts'
 import type { Course, LoadResult } from './load/loads.ts'
 import { jsonShape, type Shape } from './load/shapes.ts'
@@ -35,6 +35,8 @@ export const WARM_UP_CALLS = 60_000
 
 /** What a call leaves to do (syncing, shipping, freeing) is part of its cost. */
 const AFTERMATH_MS = 300
+/** Of a slice: until most of its calls are shipped. The rest falls into the next slice, as often of one kind as of another. */
+const SLICE_AFTERMATH_MS = 20
 
 /** All processes of a run: origin, load generator, and what is measured. */
 export class Rig {
@@ -138,6 +140,22 @@ export class Rig {
     return { load, cpuUs, before, after: memoryFor(pid) }
   }
 
+  /**
+   * Microseconds of the target's CPU for each call of a slice, one of many in turn. Between slices that are near to each
+   * other the machine changes less than between runs. A {@link Rig.run} has to follow: it checks that all are counted.
+   */
+  async cpuOfSlice(target: Target, shape: Shape, course: Course): Promise<number | null> {
+    const gateway = this.#gateways.get(target.name)
+    const pids = { proxy: this.pidOf(target) }
+    await gateway?.count.begin()
+    const used = usesOf(pids)
+    const load = await this.#generator.run(target, shape, course)
+    await delay(SLICE_AFTERMATH_MS)
+    const us = spentSince(used, pids).proxy ?? null
+    gateway?.count.expect(shape, load.calls)
+    return us === null ? null : us / load.calls
+  }
+
   /** Calls to the gateway that are not counted yet when this ends: {@link CallCount.check} is to follow. */
   async runUncounted(shape: Shape, course: Course): Promise<LoadResult> {
     const { count, target } = this.tallygate
@@ -145,6 +163,14 @@ export class Rig {
     const load = await this.#generator.run(target, shape, course)
     count.expect(shape, load.calls)
     return load
+  }
+
+  /**
+   * Keeps gateways from all other processes: which ones share a core with them, and when, changes the CPU of a call by far
+   * more than a feature does. @returns a function that takes it back.
+   */
+  isolateGateways(): () => void {
+    return isolate([...this.#gateways.values()].map(({ gatewayPid }) => gatewayPid))
   }
 
   async stop(): Promise<void> {

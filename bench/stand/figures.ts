@@ -3,6 +3,8 @@ export interface Spread {
   readonly median: number
   readonly lowest: number
   readonly highest: number
+  /** Holds the median of endless rounds in 95 of 100 runs, by the order of the figures alone; of fewer than nine: all of them. */
+  readonly interval: readonly [from: number, to: number]
 }
 
 /** Of many durations within one run, in milliseconds; `NaN` where there were none. */
@@ -24,7 +26,10 @@ export function spreadOf(figures: readonly (number | null)[]): Spread | null {
   if (typeof lowest !== 'number' || typeof highest !== 'number') return null
   const middle = (sorted.length - 1) / 2
   const median = (Number(sorted[Math.floor(middle)]) + Number(sorted[Math.ceil(middle)])) / 2
-  return { median, lowest, highest }
+  // The count of figures below the median is binomial: 1.96 standard deviations around its half.
+  const outside = Math.max(0, Math.floor(middle - 0.98 * Math.sqrt(sorted.length)))
+  const interval = [Number(sorted[outside]), Number(sorted[sorted.length - 1 - outside])] as const
+  return { median, lowest, highest, interval }
 }
 
 /** Nearest rank: the smallest value that at least this share of all values does not exceed. */

@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 
 const US_PER_TICK = 10_000
 /** Both sources round, and are not read at the same moment. */
@@ -55,6 +57,25 @@ export function memoryOf(pid: number): Memory | null {
     pssKb += Number(/^Pss:\s+(\d+)/m.exec(text)?.[1] ?? 0)
   }
   return rssKb === 0 ? null : { rssMb: (rssKb * 1024) / 1e6, pssMb: (pssKb * 1024) / 1e6 }
+}
+
+/**
+ * Gives the first core to these processes, and the others to this one and all else that it started; what is started later
+ * runs beside it. @returns a function that takes it back.
+ */
+export function isolate(pids: readonly number[]): () => void {
+  const cores = availableParallelism()
+  if (cores < 2) return () => {}
+  const others = `1-${cores - 1}`
+  for (const pid of treeOf(process.pid)) runOn(pids.includes(pid) ? '0' : others, pid)
+  return () => {
+    for (const pid of treeOf(process.pid)) runOn(`0-${cores - 1}`, pid)
+  }
+}
+
+/** With all of its threads. One that has ended meanwhile needs no core. */
+function runOn(cores: string, pid: number): void {
+  spawnSync('taskset', ['-acp', cores, `${pid}`])
 }
 
 /** Microseconds of CPU that all cores together have spent on anything since the system started. */

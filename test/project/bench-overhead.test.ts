@@ -16,10 +16,23 @@ test('a percentile is the smallest value that so many do not exceed', () => {
 })
 
 test('a spread has the median and leaves out rounds without a figure', () => {
-  expect(spreadOf([9, 1, null, 3, Number.NaN])).toEqual({ median: 3, lowest: 1, highest: 9 })
-  expect(spreadOf([1, 2])).toEqual({ median: 1.5, lowest: 1, highest: 2 })
+  expect(spreadOf([9, 1, null, 3, Number.NaN])).toMatchObject({ median: 3, lowest: 1, highest: 9 })
+  expect(spreadOf([1, 2])).toMatchObject({ median: 1.5, lowest: 1, highest: 2 })
   expect(spreadOf([null, Number.NaN])).toBeNull()
-  expect(renderSpread({ median: 1.25, lowest: 1, highest: 2 }, 1)).toBe('1.3 (1.0 to 2.0)')
+})
+
+test('the interval of a median holds it in 95 of 100 runs, and all figures where there are few', () => {
+  const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
+  expect(spreadOf(upTo(8))?.interval).toEqual([1, 8])
+  // Of a binomial distribution of 100: from the 40th to the 61st, 96.5 %; one closer on both sides, 94.3 %.
+  expect(spreadOf(upTo(100))?.interval).toEqual([40, 61])
+  expect(spreadOf(upTo(1000))?.interval).toEqual([469, 532])
+})
+
+test('behind a median stands its range, or its interval where a column says so', () => {
+  const spread = { median: 1.25, lowest: 1, highest: 2, interval: [1.125, 1.5] } as const
+  expect(renderSpread(spread, { digits: 1 })).toBe('1.3 (1.0 to 2.0)')
+  expect(renderSpread(spread, { digits: 3, around: 'interval' })).toBe('1.250 (1.125 to 1.500)')
 })
 
 test('each target is the first of a round in turn, and follows each other one', () => {
@@ -42,12 +55,12 @@ test('ratios and differences are those within a round, not of medians', () => {
       ['ours', [{ us: 2 }, { us: 5 }, { us: null }]],
     ]),
   )
-  expect(cell.targets.ours).toEqual({
+  expect(cell.targets.ours).toMatchObject({
     us: { median: 3.5, lowest: 2, highest: 5 },
     'us / bare': { median: 1.25, lowest: 0.5, highest: 2 },
     'us - bare': { median: -2, lowest: -5, highest: 1 },
   })
-  expect(cell.targets.bare).toEqual({ us: { median: 4, lowest: 1, highest: 10 } })
+  expect(cell.targets.bare).toMatchObject({ us: { median: 4, lowest: 1, highest: 10 } })
   expect(titleOf({ figure: 'p50', with: 'origin', by: 'difference' })).toBe('p50 - origin')
 })
 

@@ -24,8 +24,8 @@ type State = 'idle' | 'head' | 'length' | 'size line' | 'chunk' | 'last line'
  */
 export class Connection {
   readonly #socket: Socket
-  readonly #watcher: CallWatcher
-  readonly #expected: Buffer | null
+  #watcher: CallWatcher
+  #expected: Buffer | null
   #state: State = 'idle'
   /** Of a head or a chunk's line that a read has cut. */
   #partial: Buffer | null = null
@@ -52,6 +52,16 @@ export class Connection {
     this.#socket = connect({ ...at, noDelay: true, onread: { buffer: READ_BUFFER, callback } })
     this.#socket.on('error', (error) => this.#fail(error.message))
     this.#socket.on('close', () => this.#fail('the connection was closed'))
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed
+  }
+
+  /** Its next calls are another run's. */
+  serve(expected: Buffer | null, watcher: CallWatcher): void {
+    this.#expected = expected
+    this.#watcher = watcher
   }
 
   send(request: Buffer, scheduledMs: number): void {

@@ -11,6 +11,9 @@ const MOST_CONNECTIONS = 1024
 /** Opened before the first call of an open load, so that connecting is not what is measured. */
 const CONNECTIONS_BEFORE = 64
 
+/** Connections that are open between two runs, by whom they lead to. */
+const kept = new Map<string, Connection[]>()
+
 class Run implements CallWatcher {
   readonly #load: Load
   readonly #request: Buffer
@@ -41,8 +44,9 @@ class Run implements CallWatcher {
     const { course } = this.#load
     switch (course.kind) {
       case 'closed':
-        for (let count = 0; count < Math.min(course.connections, course.calls); count += 1)
-          this.#sendOn(this.#connect(), performance.now())
+        if (course.keeps === true) this.#takeKept()
+        while (this.#connections.length < Math.min(course.connections, course.calls)) this.#connect()
+        for (const connection of this.#connections) this.#sendOn(connection, performance.now())
         return
       case 'held':
         this.#paced(course.calls, course.beginMs / course.calls)
@@ -98,6 +102,19 @@ class Run implements CallWatcher {
     })
   }
 
+  #takeKept(): void {
+    for (const connection of kept.get(this.#peer) ?? []) {
+      if (!connection.isOpen) continue
+      connection.serve(this.#expected, this)
+      this.#connections.push(connection)
+    }
+    kept.delete(this.#peer)
+  }
+
+  get #peer(): string {
+    return `${this.#load.host}:${this.#load.port}`
+  }
+
   #connect(): Connection {
     const connection = new Connection(this.#load, this.#expected, this)
     this.#connections.push(connection)
@@ -124,7 +141,10 @@ class Run implements CallWatcher {
   #end(answer: LoadAnswer): void {
     if (this.#isOver) return
     this.#isOver = true
-    for (const connection of this.#connections) connection.close()
+    const { course } = this.#load
+    if ('result' in answer && course.kind === 'closed' && course.keeps === true)
+      kept.set(this.#peer, this.#connections)
+    else for (const connection of this.#connections) connection.close()
     this.#settle(answer)
   }
 }

@@ -12,11 +12,17 @@ export interface Load {
 }
 
 /**
- * `closed`: each connection sends its next call when the one before has ended. `open`: calls are sent at times fixed
+ * `closed`: each connection sends its next call when the one before has ended; `keeps` leaves them open for the next such
+ * run. `open`: calls are sent at times fixed
  * beforehand, `perSecond`, however many are under way. `held`: all calls are under way at once, begun over `beginMs`.
  */
 export type Course =
-  | { readonly kind: 'closed'; readonly connections: number; readonly calls: number }
+  | {
+      readonly kind: 'closed'
+      readonly connections: number
+      readonly calls: number
+      readonly keeps?: boolean
+    }
   | { readonly kind: 'open'; readonly perSecond: number; readonly calls: number }
   | { readonly kind: 'held'; readonly calls: number; readonly beginMs: number }
 

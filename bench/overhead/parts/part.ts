@@ -16,6 +16,8 @@ export interface Column {
   readonly figure: string
   readonly title: string
   readonly digits: number
+  /** What stands behind a median: the lowest and the highest figure, which is usual, or its confidence interval. */
+  readonly around?: 'range' | 'interval'
 }
 
 /** One part of the bench: what it measures, and how its table looks. */
