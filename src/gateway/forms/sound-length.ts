@@ -1,7 +1,7 @@
 /** How long a file of sound plays, as its bytes pass: by what a decoder finds in them, as a client may write any head. */
 
 import { FlacScan } from './sound/flac.ts'
-import { FrameScan } from './sound/frames.ts'
+import { FramesScan } from './sound/frames.ts'
 import { MatroskaScan } from './sound/matroska.ts'
 import { MP4_BEGINS, Mp4Scan } from './sound/mp4.ts'
 import { OggScan } from './sound/ogg.ts'
@@ -82,18 +82,23 @@ export class SoundFile {
 
   /** The bytes behind an ID3 tag at the beginning. */
   #withoutTag(bytes: Buffer): Buffer {
-    if (
-      this.#bytes === 0 &&
-      this.#skip === 0 &&
-      bytes.length >= 10 &&
-      bytes.toString('latin1', 0, 3) === 'ID3'
-    ) {
+    if (this.#bytes === 0 && this.#skip === 0 && bytes.length >= 10 && isTag(bytes)) {
       this.#skip = 10 + [6, 7, 8, 9].reduce((size, at) => size * 128 + ((bytes[at] ?? 0) & 0x7f), 0)
     }
     const skipped = Math.min(this.#skip, bytes.length)
     this.#skip -= skipped
     return bytes.subarray(skipped)
   }
+}
+
+/** Whether a decoder takes what begins there as a tag. Source: ID3v2.4, 3.1. */
+function isTag(bytes: Buffer): boolean {
+  const isOfVersion = bytes[3] !== 0xff && bytes[4] !== 0xff
+  return (
+    bytes.toString('latin1', 0, 3) === 'ID3' &&
+    isOfVersion &&
+    bytes.subarray(6, 10).every((byte) => byte < 0x80)
+  )
 }
 
 /** The files of one form. Servers differ in which one they take, and the client chooses their names. */
@@ -151,7 +156,7 @@ function formatOf(head: Buffer): Format {
   const isMatroska = head.length > 4 && head.readUInt32BE(0) === EBML
   return isMatroska
     ? { scan: new MatroskaScan(), mostBytes: FILM_BYTES }
-    : { scan: new FrameScan(), mostBytes: null }
+    : { scan: new FramesScan(), mostBytes: null }
 }
 
 /** @param seconds 0: not said. */

@@ -55,7 +55,7 @@ function box(name: string, ...content: readonly Buffer[]): Buffer {
 }
 
 /** A film whose track of sound has these frames of AAC at 8 kHz, which its entry says to be 48 kHz. */
-function mp4(isLong: boolean, ms: number, frames = 0): Buffer {
+function mp4(isLong: boolean, ms: number, frames = 0, isTurned = false): Buffer {
   const times = isLong
     ? [zeros(16), u32be(1_000), zeros(4), u32be(ms)]
     : [zeros(8), u32be(600), u32be(ms * 0.6)]
@@ -81,7 +81,8 @@ function mp4(isLong: boolean, ms: number, frames = 0): Buffer {
   ])
   const entry = box('mp4a', zeros(24), u32be(48_000 << 16), box('esds', config))
   const table = box('stbl', box('stsd', u32be(0), u32be(1), entry), box('stsz', zeros(8), u32be(frames)))
-  const track = box('trak', box('tkhd', zeros(12), u32be(1)), box('mdia', box('minf', table)))
+  const parts = [box('tkhd', zeros(12), u32be(1)), box('mdia', box('minf', table))]
+  const track = box('trak', ...(isTurned ? parts.reverse() : parts))
   return Buffer.concat([box('ftyp', text('M4A ')), box('mdat', zeros(300_000)), box('moov', mvhd, track)])
 }
 
@@ -182,14 +183,47 @@ test.each([
   expect(sound.lengthMs).toBeLessThan(ms + 200)
 })
 
+function lengthOf(file: Buffer): number | null {
+  const sound = new SoundFile()
+  sound.push(file)
+  sound.end()
+  return sound.lengthMs
+}
+
+/** 113 frames of speech, before which a frame of AAC is said to begin that has all of them. */
+const HIDDEN = Buffer.concat([
+  Buffer.from([0xff, 0xf1, 0x40, 0x43, 0xff, 0xff, 0xfc]),
+  mp3(113, SPEECH),
+  zeros(8_191 - 7 - 113 * 72),
+])
+
+test.each([
+  ['MP3 among heads of AAC', mp3(20, HIDDEN), 20 * 113 * 72],
+  [
+    'MP3 behind a tag of no version',
+    Buffer.concat([text('ID3\xff\xff\0'), Buffer.from([0, 3, 0x1a, 0x40]), mp3(1_000, SPEECH)]),
+    72_000,
+  ],
+  [
+    'MP3 in WAV whose coding stands behind its description',
+    Buffer.concat([
+      codedWav(0xfffe, 1_000, Buffer.from([22, 0, 0, 0, 0, 0, 0, 0, 0x55, 0])),
+      mp3(1_000, SPEECH),
+    ]),
+    72_000,
+  ],
+  ['AAC in MP4 whose number stands behind its samples', mp4(false, 100, 1_000, true), 128_000],
+] as const)('%s is as long as a decoder plays', (_what, file, ms) => {
+  expect(lengthOf(file)).toBeGreaterThanOrEqual(ms)
+})
+
+test('what looks like frames in a file of another format says nothing', () => {
+  expect(lengthOf(Buffer.concat([text('FORM....AIFFANNO'), mp3(2), zeros(3_200_000)]))).toBeNull()
+  expect(lengthOf(Buffer.concat([text('#!AMR\n'), zeros(160_000), mp3(2)]))).toBeNull()
+})
+
 test('what no decoder plays is not sound, and a coding that is not known says nothing', () => {
-  const lengthOf = (file: Buffer) => {
-    const sound = new SoundFile()
-    sound.push(file)
-    sound.end()
-    return sound.lengthMs
-  }
-  expect(lengthOf(Buffer.concat([mp3(10), zeros(1_000_000)]))).toBe(261)
+  expect(lengthOf(Buffer.concat([mp3(10), zeros(1_000_000)]))).toBeNull()
   expect(lengthOf(Buffer.concat([codedWav(0x704f, 8_000), zeros(80_000)]))).toBeNull()
 })
 
@@ -254,9 +288,19 @@ test.each([
 })
 
 /** The head of one at 16 kHz, whose data is as long as it may be. */
-function codedWav(coding: number, bytesPerSecond: number): Buffer {
-  const fmt = Buffer.concat([u32le(0x0001_0000 + coding), u32le(16_000), u32le(bytesPerSecond), u32le(1)])
-  const head = [text('RIFF'), u32le(0), text('WAVE'), text('fmt '), u32le(16), fmt, text('data'), u32le(0)]
+function codedWav(coding: number, bytesPerSecond: number, behind = zeros(0)): Buffer {
+  const rates = [u32le(0x0001_0000 + coding), u32le(16_000), u32le(bytesPerSecond), u32le(1)]
+  const fmt = Buffer.concat([...rates, behind])
+  const head = [
+    text('RIFF'),
+    u32le(0),
+    text('WAVE'),
+    text('fmt '),
+    u32le(fmt.length),
+    fmt,
+    text('data'),
+    u32le(0),
+  ]
   return Buffer.concat(head)
 }
 

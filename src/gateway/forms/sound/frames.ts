@@ -19,40 +19,72 @@ const SYNC = 0xff
 const ENCODERS_HEAD = /Xing|Info|VBRI/
 
 /**
- * MP3 and AAC: frames one behind the other, each of which says its rate. Sources: ISO/IEC 11172-3, 2.4.1.3, and 13818-7, 6.2.
+ * MP3 and AAC: each counted by itself, as a decoder of one passes over heads of the other. The longer counts, as which one
+ * the server takes is not known.
  */
+export class FramesScan implements SoundScan {
+  readonly headSeconds = 0
+  readonly #scans = [new FrameScan('mpeg'), new FrameScan('adts')]
+
+  push(bytes: Buffer): void {
+    for (const scan of this.#scans) scan.push(bytes)
+  }
+
+  end(): number | null {
+    const [mpeg = null, adts = null] = this.#scans.map((scan) => scan.end())
+    return mpeg === null || adts === null ? null : Math.max(mpeg, adts)
+  }
+}
+
+/** Frames one behind the other, each of which says its rate. Sources: ISO/IEC 11172-3, 2.4.1.3, and 13818-7, 6.2. */
 export class FrameScan implements SoundScan {
   readonly headSeconds = 0
   readonly #steps = new Steps(BYTES_OF_STEP, VIEW, (bytes, at) => this.#step(bytes, at))
+  readonly #isAdts: boolean
   #seconds = 0
+  #bytes = 0
+  #frameBytes = 0
   #isChained = false
   /** What the frames before have in common; -1: there are none. */
   #kind = -1
 
+  constructor(family: 'mpeg' | 'adts') {
+    this.#isAdts = family === 'adts'
+  }
+
   push(bytes: Buffer): void {
+    this.#bytes += bytes.length
     this.#steps.push(bytes)
   }
 
+  /** A file of another format may hold what looks like frames: of such a one they are not most. */
   end(): number | null {
-    return this.#steps.end() ? this.#seconds : null
+    if (!this.#steps.end()) return null
+    return this.#frameBytes * 2 < this.#bytes ? 0 : this.#seconds
   }
 
   #step(bytes: Buffer, at: number): number {
-    const length = frameBytes(bytes, at)
+    const length = this.#lengthAt(bytes, at)
     // Behind other bytes, what looks like a frame is one if another follows, or it is of the kind of those before.
     if (
       length > 0 &&
-      (this.#isChained || kindOf(bytes, at) === this.#kind || frameBytes(bytes, at + length) > 0)
+      (this.#isChained || kindOf(bytes, at) === this.#kind || this.#lengthAt(bytes, at + length) > 0)
     ) {
       const isHead = this.#kind < 0 && ENCODERS_HEAD.test(bytes.toString('latin1', at + 4, at + 44))
       if (!isHead) this.#seconds += frameSeconds(bytes, at)
       this.#kind = kindOf(bytes, at)
       this.#isChained = true
+      this.#frameBytes += length
       return length
     }
     this.#isChained = false
     const next = bytes.indexOf(SYNC, at + 1)
     return (next < 0 ? bytes.length : next) - at
+  }
+
+  /** Of a frame of its own family. */
+  #lengthAt(bytes: Buffer, at: number): number {
+    return isAdts(bytes[at + 1] ?? 0) === this.#isAdts ? frameBytes(bytes, at) : 0
   }
 }
 

@@ -31,6 +31,8 @@ const HOLDERS: ReadonlySet<number> = new Set([
   ID.group,
 ])
 const OPUS_HZ = 48_000
+/** Of codings of speech and music. */
+const MOST_HZ = 96_000
 
 interface Track {
   number: number
@@ -90,7 +92,7 @@ export class MatroskaScan implements SoundScan {
     else if (track === undefined) return
     else if (id === ID.number) track.number = unsigned(bytes, at, size)
     else if (id === ID.codec) track.codec = bytes.toString('latin1', at, at + size).replaceAll('\0', '')
-    else if (id === ID.hz) track.hz = float(bytes, at, size)
+    else if (id === ID.hz) track.hz = Math.min(float(bytes, at, size), MOST_HZ)
     else if (id === ID.codecPrivate) {
       const ident = bytes.subarray(at, at + size).indexOf('\x01vorbis')
       if (ident >= 0 && ident < 16) track.packetSeconds = vorbisSeconds(bytes, at + ident)

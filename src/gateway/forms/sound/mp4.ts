@@ -9,6 +9,7 @@ const HOLDERS: ReadonlySet<number> = new Set(
 )
 const NAME = {
   mvhd: nameOf('mvhd'),
+  trak: nameOf('trak'),
   tkhd: nameOf('tkhd'),
   tfhd: nameOf('tfhd'),
   stsd: nameOf('stsd'),
@@ -38,6 +39,8 @@ const PER_SAMPLE: Readonly<Record<string, number>> = {
 }
 
 interface Track {
+  /** 0: not said. */
+  id: number
   samples: number
   /** The seconds of one sample; 0: it is not sound, or of a codec whose samples differ. */
   sampleSeconds: number
@@ -49,8 +52,8 @@ interface Track {
  */
 export class Mp4Scan implements SoundScan {
   readonly #steps = new Steps(BYTES_OF_STEP, VIEW, (bytes, at) => this.#step(bytes, at))
-  readonly #tracks = new Map<number, Track>()
-  #track: Track = { samples: 0, sampleSeconds: 0 }
+  readonly #tracks: Track[] = []
+  #track = this.#add(0)
   #headSeconds = 0
 
   push(bytes: Buffer): void {
@@ -59,7 +62,7 @@ export class Mp4Scan implements SoundScan {
 
   end(): number | null {
     return this.#steps.end()
-      ? Math.max(0, ...[...this.#tracks.values()].map((track) => track.samples * track.sampleSeconds))
+      ? Math.max(0, ...this.#tracks.map((track) => track.samples * track.sampleSeconds))
       : null
   }
 
@@ -69,6 +72,7 @@ export class Mp4Scan implements SoundScan {
 
   #step(bytes: Buffer, at: number): number {
     const name = bytes.readUInt32BE(at + 4)
+    if (name === NAME.trak) this.#track = this.#add(0)
     if (HOLDERS.has(name)) return bytes.readUInt32BE(at) === 1 ? 16 : 8
     const size = bytes.readUInt32BE(at)
     const isLong = size === 1
@@ -81,7 +85,7 @@ export class Mp4Scan implements SoundScan {
   #read(name: number, bytes: Buffer, at: number): void {
     const isLong = bytes[at] === 1
     if (name === NAME.mvhd) this.#headSeconds = Math.max(this.#headSeconds, lengthIn(bytes, at))
-    else if (name === NAME.tkhd) this.#track = this.#trackOf(bytes.readUInt32BE(at + (isLong ? 20 : 12)))
+    else if (name === NAME.tkhd) this.#track.id = bytes.readUInt32BE(at + (isLong ? 20 : 12))
     else if (name === NAME.tfhd) this.#track = this.#trackOf(bytes.readUInt32BE(at + 4))
     else if (name === NAME.stsd) this.#track.sampleSeconds = sampleSeconds(bytes, at + 8)
     else if (name === NAME.stsz || name === NAME.stz2) this.#track.samples += bytes.readUInt32BE(at + 8)
@@ -89,10 +93,15 @@ export class Mp4Scan implements SoundScan {
   }
 
   #trackOf(id: number): Track {
+    return this.#tracks.find((track) => track.id === id) ?? this.#add(id)
+  }
+
+  #add(id: number): Track {
+    const last = this.#tracks.at(-1)
     // A file of sound has few. What stands behind is not kept apart.
-    const key = this.#tracks.size < MOST_TRACKS ? id : 0
-    const track = this.#tracks.get(id) ?? this.#tracks.get(key) ?? { samples: 0, sampleSeconds: 0 }
-    if (!this.#tracks.has(id)) this.#tracks.set(key, track)
+    if (last !== undefined && this.#tracks.length >= MOST_TRACKS) return last
+    const track = { id, samples: 0, sampleSeconds: 0 }
+    this.#tracks.push(track)
     return track
   }
 }

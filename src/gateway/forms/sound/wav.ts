@@ -1,7 +1,9 @@
 import { FrameScan } from './frames.ts'
 import type { SoundScan } from './scan.ts'
 
-const PCM: ReadonlySet<number> = new Set([1, 3, 0xfffe])
+const PCM: ReadonlySet<number> = new Set([1, 3])
+/** The coding stands behind the description. */
+const EXTENSIBLE = 0xfffe
 const TELEPHONE: ReadonlySet<number> = new Set([6, 7])
 const MPEG: ReadonlySet<number> = new Set([0x50, 0x55])
 const ADPCM = 2
@@ -21,7 +23,7 @@ export class WavScan implements SoundScan {
   constructor(head: Buffer) {
     this.#head = head
     const format = chunkAt(head, 'fmt ')
-    this.#frames = format !== null && MPEG.has(head.readUInt16LE(format)) ? new FrameScan() : null
+    this.#frames = format !== null && MPEG.has(codingAt(head, format)) ? new FrameScan('mpeg') : null
   }
 
   push(bytes: Buffer): void {
@@ -53,9 +55,14 @@ function chunkAt(head: Buffer, name: string): number | null {
   return null
 }
 
+function codingAt(head: Buffer, format: number): number {
+  const coding = head.readUInt16LE(format)
+  return coding === EXTENSIBLE && format + 26 <= head.length ? head.readUInt16LE(format + 24) : coding
+}
+
 /** 0: not known. */
 function bytesPerSecondOf(head: Buffer, format: number): number {
-  const coding = head.readUInt16LE(format)
+  const coding = codingAt(head, format)
   const channels = head.readUInt16LE(format + 2)
   const hz = head.readUInt32LE(format + 4)
   const block = head.readUInt16LE(format + 12)
