@@ -75,6 +75,7 @@ export class Asker {
       this.#parts.delete(url)
       clearTimeout(part.timer)
       this.#waiting = this.#waiting.filter((other) => other !== part)
+      this.#endLead(part)
     }
   }
 

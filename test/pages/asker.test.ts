@@ -68,6 +68,13 @@ test('until the first part is there, one other is asked for beside it', async ()
   await until(() => page.taken).toEqual(['b', 'a', 'c', 'd'])
 })
 
+test('a first part that is closed keeps no other waiting', async () => {
+  const page = open(['a', 'b', 'c'], (name) => (name === 'a' ? new Promise(() => {}) : Promise.resolve()))
+  await until(() => page.taken).toEqual(['b'])
+  page.closes[0]?.()
+  expect(page.asked).toEqual(['a', 'b', 'c'])
+})
+
 test('a part that fails says so alone, and is asked ever less often until it answers', async () => {
   let isSlow = true
   const page = open(['a'], async () => {
