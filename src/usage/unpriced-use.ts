@@ -116,6 +116,8 @@ order by calls desc, model, upstream, path, reason, service_tier, requested_mode
  * costs a page, and a deployment without prices at all has millions. The command line reads more.
  */
 const MOST_CALLS = 5_000n
+/** The same of alerts, which tell reasons apart and are looked for more seldom. */
+export const MOST_CALLS_OF_ALERTS = 20_000n
 
 const BY_DAY = buildSummaryStatement({
   by: ['day'],

@@ -8,6 +8,7 @@ import {
   type CheckedUse,
   checkPrices,
   type HasPrice,
+  MOST_CALLS_OF_ALERTS,
   nameUnpriced,
   selectUnpricedUse,
   type UnpricedUse,
@@ -153,13 +154,15 @@ const LATER: UnpricedReason = 'billed_later'
 
 /** Calls from `fromDay` on that have no price, by model and upstream. */
 export async function findUnpricedCalls(pool: Postgres, fromDay: UtcDay): Promise<readonly Occurrence[]> {
-  const used = await selectUnpricedUse(pool, fromDay)
+  const used = await selectUnpricedUse(pool, fromDay, MOST_CALLS_OF_ALERTS)
   return used.filter((use) => use.reason !== LATER && !isUnread(use)).map(unpricedOccurrence)
 }
 
 /** Calls from `fromDay` on that were answered and could not be read, by path. */
 export async function findUnreadCalls(pool: Postgres, fromDay: UtcDay): Promise<readonly Occurrence[]> {
-  return (await selectUnpricedUse(pool, fromDay)).filter(isUnread).map(unpricedOccurrence)
+  return (await selectUnpricedUse(pool, fromDay, MOST_CALLS_OF_ALERTS))
+    .filter(isUnread)
+    .map(unpricedOccurrence)
 }
 
 function isUnread({ reason }: UnpricedUse): boolean {
