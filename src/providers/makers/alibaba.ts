@@ -112,6 +112,7 @@ export const alibaba: HostedProvider = {
   freePaths: [{ patterns: ['POST **/tasks/*/cancel'], why: 'ends work and begins none' }],
   fetchedAt: [[/\/services\/.*$/i, '/tasks']],
   collections: {
-    tasks: 'async_completion',
+    // Others have tasks, too, which are none of these.
+    'api/v1/tasks': 'async_completion',
   },
 }
