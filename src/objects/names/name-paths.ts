@@ -76,6 +76,7 @@ const GOOGLES = [
   'operation_name',
   'previous_interaction_id',
   'tuned_model',
+  'tuned_model_name',
   'rag_corpus',
   'rag_corpora',
 ] as const
