@@ -32,11 +32,20 @@ function readMember(
   plain: Buffer,
   top: RequestScan | null,
 ): null | Promise<null> {
-  const place = top === null || !isSure(top) ? undefined : top.members.get(inner.member)
-  if (place === undefined) return null
+  if (top === null) return null
+  const place = isSure(top) ? top.members.get(inner.member) : undefined
+  if (place === undefined) return doubtModel(admission)
   const found = scanned(admission, plain.subarray(...place), null)
   if (found instanceof Promise) return found.then((scan) => takeScan(admission, inner, scan))
   return takeScan(admission, inner, found)
+}
+
+/** What stands beside the member is not the model that is asked for. */
+function doubtModel(admission: Admission): null {
+  const { body } = admission
+  if (body.scan !== null)
+    admission.body = { ...body, scan: { ...body.scan, model: null, duplicateModel: true } }
+  return null
 }
 
 function takeScan(admission: Admission, { dialect }: InnerRequest, found: RequestScan | null): null {
