@@ -178,7 +178,7 @@ class BodyScan {
         found.namesOtherModels = true
         return
       default:
-        if (key.length === 5) this.#takeFolded(key.toLowerCase())
+        if (key.length === 5 || key.length === 6) this.#takeFolded(foldName(key))
         if (STREAM_IN_OTHER_LETTERS.test(key)) found.duplicateStream = true
         found.asked.take(this.#body, key, start, end, elements)
     }

@@ -37,6 +37,8 @@ describe('what stands in a body', () => {
     expect(scan('{"model":"a","mod\\u0065l":"b"}').duplicateModel).toBe(true)
     expect(scan('{"\\u0073tore":true}').mayBeKept).toBe(true)
     expect(scan('{"store":false').mayBeKept).toBe(true)
+    for (const key of ['Store', '\u017ftore', '\\u017ftore'])
+      expect(scan(`{"${key}":true}`).mayBeKept, key).toBe(true)
     expect(scan('{"x":{"store":true},"metadata":"\\"store\\""}').mayBeKept).toBe(false)
     expect(scan('{"Model":"b","model":"a"}')).toMatchObject({ duplicateModel: true, model: 'a' })
     expect(scan('{"MODEL":"b"}')).toMatchObject({ duplicateModel: false, model: null })
