@@ -87,9 +87,12 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
     if (filePath === null) return []
     const { account } = upstream
     const folded = ids.map(foldObjectId)
+    // First: a batch that is rolled up meanwhile is in one of both, at least.
+    const made = await notInStore(account, objects.newBatches(account, clientId))
     const found = selectBatchesThatMayHaveLeft(pool, account, clientId, folded, MOST_BATCHES + 1)
     const kept = await withinDeadline(found, SELECT_MS).catch(() => [])
-    const batches = [...kept, ...(await notInStore(account, objects.newBatches(account, clientId)))]
+    const known = new Set(kept.map(({ foldedId }) => foldedId))
+    const batches = [...kept, ...made.filter(({ foldedId }) => !known.has(foldedId))]
     const isLeft = batches.length > 0 && (await answered(() => mayBeLeft(upstream, filePath, FETCH_MS)))
     if (isLeft === false) return []
     return isLeft === 'unanswered' || batches.length > MOST_BATCHES ? 'unanswered' : batches
