@@ -1,3 +1,4 @@
+import { AAC_HZ } from './packets.ts'
 import { type SoundScan, Steps } from './scan.ts'
 
 const KBIT = {
@@ -8,9 +9,6 @@ const KBIT = {
   low: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
 } as const
 const HZ = [44_100, 48_000, 32_000] as const
-const ADTS_HZ = [
-  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
-]
 /** The longest frame, and the head of the next. */
 const BYTES_OF_STEP = 8
 const VIEW = 8_191 + 8
@@ -106,7 +104,7 @@ function frameBytes(bytes: Buffer, at: number): number {
   if (isAdts(second)) {
     const length =
       ((((bytes[at + 3] ?? 0) & 3) << 16) | ((bytes[at + 4] ?? 0) << 8) | (bytes[at + 5] ?? 0)) >> 5
-    return ADTS_HZ[(third >> 2) & 0x0f] === undefined || length < 7 ? 0 : length
+    return AAC_HZ[(third >> 2) & 0x0f] === undefined || length < 7 ? 0 : length
   }
   const version = (second >> 3) & 3
   const layer = 4 - ((second >> 1) & 3)
@@ -122,7 +120,7 @@ function frameBytes(bytes: Buffer, at: number): number {
 function frameSeconds(bytes: Buffer, at: number): number {
   const second = bytes[at + 1] ?? 0
   const third = bytes[at + 2] ?? 0
-  if (isAdts(second)) return (1024 * (((bytes[at + 6] ?? 0) & 3) + 1)) / (ADTS_HZ[(third >> 2) & 0x0f] ?? 1)
+  if (isAdts(second)) return (1024 * (((bytes[at + 6] ?? 0) & 3) + 1)) / (AAC_HZ[(third >> 2) & 0x0f] ?? 1)
   const version = (second >> 3) & 3
   return samplesOf(version, 4 - ((second >> 1) & 3)) / hzOf(version, third)
 }

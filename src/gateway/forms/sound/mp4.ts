@@ -1,3 +1,4 @@
+import { AAC_HZ } from './packets.ts'
 import { type SoundScan, Steps } from './scan.ts'
 
 const BYTES_OF_STEP = 8
@@ -27,9 +28,6 @@ export const MP4_BEGINS: ReadonlySet<string> = new Set([
   'wide',
   'styp',
 ])
-const AAC_HZ = [
-  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
-]
 /** Samples of sound in one of the file's samples, by the entry that describes these. */
 const PER_SAMPLE: Readonly<Record<string, number>> = {
   mp4a: 1_024,

@@ -2,6 +2,10 @@
 
 const SILK = [480, 960, 1_920, 2_880] as const
 const CELT = [120, 240, 480, 960] as const
+/** Rates of AAC by their index. Source: ISO/IEC 14496-3, 1.6.3.4. */
+export const AAC_HZ = [
+  96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
+]
 /** No packet has more, at 48 kHz. */
 export const MOST_OPUS_SAMPLES = 5_760
 
