@@ -1,5 +1,7 @@
 // Which calls make objects, and of what kind.
 import type { ObjectKind } from '../call/object-event.ts'
+import type { ProviderEntry } from '../providers/provider.ts'
+import { entryOf, type Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
 import { isRunning, JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import type { ObjectName, ObjectPath } from './object-path.ts'
@@ -93,4 +95,15 @@ export function takesForms({ names, collection }: ObjectPath): boolean {
 export function makesContainer(body: Buffer | null): boolean {
   if (body === null || body.length > MAX_SEARCHED_BYTES) return true
   return CONTAINER_SIGNS.some((sign) => body.includes(sign))
+}
+
+/** How the upstream keeps all answers; `null`: it does not, or all clients may see them. */
+export function keptAnswersOf({
+  provider,
+  objects,
+}: {
+  readonly provider: Provider
+  readonly objects: 'owned' | 'shared'
+}): NonNullable<ProviderEntry['keepsAnswers']> | null {
+  return objects === 'shared' ? null : (entryOf(provider).keepsAnswers ?? null)
 }

@@ -5,21 +5,22 @@ import type { CallRecord } from '../call/call-record.ts'
 import { foldObjectId, MAX_OBJECT_ID_BYTES, type ObjectEvent } from '../call/object-event.ts'
 import { cleanText } from '../domain/clean-text.ts'
 import { GatewayError } from '../http/errors.ts'
-import type { ProviderEntry } from '../providers/provider.ts'
 import { textIn } from '../providers/reading/json-value.ts'
-import { entryOf, type Provider } from '../providers/registry.ts'
+import type { Provider } from '../providers/registry.ts'
 import type { AnswerObjects } from './answer-objects.ts'
 import { WatchedAnswer } from './answer-objects.ts'
 import { CallEvents } from './call-events.ts'
+import { endShown, readsResults } from './job-ends.ts'
 import { filterList } from './lists/list-filter.ts'
 import { ListedAnswer } from './lists/listed-answer.ts'
 import { isTunedModel } from './names/body-names.ts'
 import { namedPaths } from './names/name-paths.ts'
 import type { ObjectIndex, ObjectOwner, Owners } from './object-index.ts'
-import { hasEnded, hasFailed, JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
+import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import {
   isJob,
   isPartOfFile,
+  keptAnswersOf,
   kindMade,
   MAKES_OPERATION,
   MAX_SEARCHED_BYTES,
@@ -69,6 +70,8 @@ export interface ObjectCall {
   readonly mayBeKept: boolean
   /** The use that was found of jobs before the call ends them. */
   readonly found: readonly ObjectEvent[]
+  /** It fetches a job whose model neither the answer nor this process knows, so that its use is not read. */
+  readonly isNameless: boolean
   /** Asks the upstream for another page of the list that this call asked for. */
   readonly fetchPage: (pathAndQuery: string) => Promise<Buffer>
 }
@@ -121,7 +124,8 @@ export class Objects {
     clientId: string,
     inBody: readonly string[],
   ): Verdict | Promise<Verdict> {
-    if (upstream.objects === 'shared') return 'pass'
+    if (upstream.objects === 'shared')
+      return method === 'GET' ? this.#findSubmission(upstream, canonicalPath) : 'pass'
     const path = readObjectPath(canonicalPath)
     let ids = path.names.length === 0 ? NONE : this.#idsIn(path, upstream, clientId)
     if (pathAndQuery.includes('?') && (method !== 'POST' || isUploadPath(canonicalPath))) {
@@ -237,6 +241,13 @@ export class Objects {
     return batches.filter(({ id }) => this.#index.findKnown(upstreams, id)?.clientId === clientId)
   }
 
+  /** A job may be fetched by all, and what another gateway knows of its submission belongs to its use. */
+  #findSubmission({ account }: ObjectUpstream, canonicalPath: string): 'pass' | Promise<'pass'> {
+    const job = readObjectPath(canonicalPath).names.at(-1)
+    const found = job !== undefined && JOBS.has(job.kind) ? this.#index.find(account, [job.id]) : null
+    return found instanceof Promise ? found.then(pass, pass) : 'pass'
+  }
+
   #judgeIds(upstream: ObjectUpstream, clientId: string, ids: readonly string[]): Verdict | Promise<Verdict> {
     if (ids.length === 0) return 'pass'
     const owners = this.#index.find(upstream.account, ids)
@@ -337,26 +348,22 @@ export class Objects {
     if (job?.kind === 'tuned_model' && path.endsInName)
       return new WatchedAnswer(handler, (objects) => this.#recordLeft(call, job.id, objects))
     if (job === undefined || !(JOBS.has(job.kind) || JOBS_WHEN_RUNNING.has(job.kind))) return handler
-    const isResults = job.kind === 'message_batch' && path.verb === 'results'
-    if (!path.endsInName && path.verb !== 'cancel' && !isResults) return handler
+    if (!path.endsInName && path.verb !== 'cancel' && !readsResults(job, path)) return handler
     return new WatchedAnswer(handler, (objects, isWhole) => {
-      // Anthropic tells what a batch used with its results alone. Of an answer that broke off, the use may be missing.
-      const ended = isWhole && (job.kind === 'message_batch' ? isResults : hasEnded(objects.status))
-      // One that failed and left files may have run some of its requests.
-      const usedNothing = hasFailed(objects.status) && !objects.left.some(({ kind }) => kind === 'file')
-      const failed = usedNothing ? { failed: true as const } : {}
-      // A cancelled job tells its figures later, if at all, and a batch that left no files elsewhere.
-      const reportsElsewhere =
-        path.verb === 'cancel' || (ended && job.kind === 'batch' && objects.left.length === 0)
-      if (reportsElsewhere && !usedNothing) this.#record(call, { ...job, is: 'read', job: true })
-      else if (ended) this.#record(call, { ...job, is: 'ended', job: true, ...failed })
+      const isSubmitters = this.#isSubmitter(call, job.id)
+      const { isNameless } = call
+      const end = endShown({ job, path, objects, isWhole, isNameless, isSubmitters })
+      if (end !== null) this.#record(call, end)
       this.#recordLeft(call, job.id, objects)
     })
   }
 
+  #isSubmitter({ upstream, owner }: ObjectCall, jobId: string): boolean {
+    return this.#index.findKnown(upstream.account, jobId)?.clientId === owner.clientId
+  }
+
   #recordLeft(call: ObjectCall, jobId: string, objects: AnswerObjects): void {
-    const owner = this.#index.findKnown(call.upstream.account, jobId)
-    if (owner?.clientId !== call.owner.clientId) return
+    if (!this.#isSubmitter(call, jobId)) return
     const leftBy = cleanText(jobId, MAX_OBJECT_ID_BYTES)
     for (const name of objects.left) {
       const isFile = name.kind === 'file'
@@ -383,12 +390,8 @@ export class Objects {
   }
 }
 
-/** `null`: the upstream keeps no answers, or all clients may see them. */
-function keptAnswersOf({
-  provider,
-  objects,
-}: ObjectUpstream): NonNullable<ProviderEntry['keepsAnswers']> | null {
-  return objects === 'shared' ? null : (entryOf(provider).keepsAnswers ?? null)
+function pass(): 'pass' {
+  return 'pass'
 }
 
 function verdictOn(owners: Owners, clientId: string): Verdict {

@@ -3,12 +3,14 @@ import type { Readable } from 'node:stream'
 import type { AnswerHandler } from '#http-client/answer-handler.ts'
 import { fetchWhole } from '#http-client/fetch-answer.ts'
 import type { OpenCall } from '../../call/call-record.ts'
+import { NOTHING_OBSERVED } from '../../call/observation.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { inPieces, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { callHeaders, type ShownCall } from '../../litellm/compat/answer-headers.ts'
 import { decodeList, MAX_LIST_BYTES } from '../../objects/lists/listed-answer.ts'
 import type { Objects } from '../../objects/objects.ts'
+import type { UsageReader } from '../../providers/dialect.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { refuseUpload } from '../admission/stages/objects.ts'
 import { withUploadTicket } from '../admission/upload-ticket.ts'
@@ -35,6 +37,13 @@ import { addressMapper, findAddressMembers, type MapAddress, mapMembers } from '
 const KEPT_BODY_BYTES = 32 * 1024 * 1024
 
 const NONE: readonly never[] = []
+
+const READS_NOTHING: UsageReader = {
+  push() {},
+  end: () => NOTHING_OBSERVED,
+  peek: () => NOTHING_OBSERVED,
+  revision: 0,
+}
 
 export interface DispatchOptions {
   readonly services: CallServices
@@ -110,6 +119,7 @@ export function dispatch(
         upstream,
         pathAndQuery: route.target.pathAndQuery,
         found: admission.reported?.events ?? NONE,
+        isNameless: isNameless(admission, context.request.model),
         fetchPage: (next) => askUpstream(upstream, headersOf(request, headerOptions, sentBytes), next),
       })
     : reader
@@ -176,18 +186,22 @@ function exchangeContext(
   const costShownTo = costInAnswers?.() ?? null
   const { canonicalPath: path } = route.target
   const ordered = route.dialect?.hidesOrderedModel === true ? objects.modelOf(route.upstream, path) : null
+  const model = open.requestedModel ?? ordered
   return {
     call: open,
     request: {
       method,
       path,
-      model: open.requestedModel ?? ordered,
+      model,
       stream: scan?.stream ?? null,
       fields: body.fields,
     },
     client: admission.caller,
     arrivedAt: admission.arrivedAt,
-    dialect: route.dialect,
+    dialect:
+      route.dialect !== null && isNameless(admission, model)
+        ? { ...route.dialect, createReader: () => READS_NOTHING }
+        : route.dialect,
     requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
     requestBytes,
     askedTiers: asked.tiers,
@@ -213,6 +227,11 @@ function exchangeContext(
     onEnd: () => admission.release(),
     attempt: gate?.state,
   }
+}
+
+/** A worker that knows the model tells what was used: counted without a model, it would have no price for good. */
+function isNameless({ route }: Admission, model: string | null): boolean {
+  return model === null && route.dialect?.hidesOrderedModel === true
 }
 
 function shownCall(
