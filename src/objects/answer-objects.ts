@@ -214,9 +214,15 @@ function leftBy(job: JsonObject): readonly ObjectName[] {
     }),
     ...(model === null ? [] : [{ kind: 'model' as const, id: model }]),
     ...(dataset === null ? [] : [{ kind: 'dataset' as const, id: dataset }]),
-    ...tuned.flatMap((name) => namesIn(textIn(name) ?? '')),
+    ...tuned.flatMap((name) => tunedNames(textIn(name) ?? '')),
     ...responses.flatMap((name) => namesIn(textIn(name) ?? '')),
   ]
+}
+
+/** A later version belongs to a model that was there before, which it does not make the job's. */
+function tunedNames(name: string): readonly ObjectName[] {
+  const names = namesIn(name)
+  return /@(?!1$)\w+$/.test(name) ? names.filter(({ id }) => id.includes('@')) : names
 }
 
 /** The model of Vertex's that a job has tuned, and the endpoints by which it is called. */

@@ -355,6 +355,7 @@ test("the model that Vertex's tuning job leaves is its client's, in each version
     ['PATCH', model, {}],
     ['POST', `${model}:export`, {}],
     ['POST', `${PLACE}/batchPredictionJobs`, { model: model.slice(4) }],
+    ['POST', `${PLACE}/tuningJobs`, { preTunedModel: { tunedModelName: model.slice(4) } }],
     ['DELETE', `${model}@1:deleteVersion`],
     ['DELETE', model],
   ] as const
@@ -363,6 +364,36 @@ test("the model that Vertex's tuning job leaves is its client's, in each version
   expect(asked.length).toBe(before)
   for (const [method, path, body] of calls)
     expect([path, (await ask(acme, method, `/vertex${path}`, body)).status]).toEqual([path, 200])
+})
+
+test("a model of everyone's stays so when a client tunes it on, and the version is the client's", async () => {
+  const nr = await make(acme, SAMPLES["Vertex's tuning job"] as Sample)
+  const model = `${PLACE}/models/66${nr.slice(-4)}`
+  const [job] = vertexs('tuningJobs').paths(nr)
+  answer = () => ({
+    ...named('tuningJobs', nr),
+    state: 'JOB_STATE_SUCCEEDED',
+    tunedModel: { model: `${model.slice(4)}@2`, endpoint: endpointOf(nr).slice(4) },
+  })
+  await ask(acme, 'GET', `/vertex${job}`)
+  answer = () => ({})
+  for (const [path, status] of [
+    [model, 200],
+    [`${model}@1`, 200],
+    [`${model}@2`, 404],
+  ] as const)
+    expect([path, (await ask(beta, 'GET', `/vertex${path}`)).status]).toEqual([path, status])
+  expect((await ask(acme, 'GET', `/vertex${model}@2`)).status).toBe(200)
+})
+
+test.each([
+  'tuningJobs:rebaseTunedModel',
+  'models:copy',
+  'models:upload',
+])("Vertex's %s, which names or makes models of the whole account, is refused", async (method) => {
+  const before = asked.length
+  expect((await ask(acme, 'POST', `/vertex${PLACE}/${method}`, {})).status).toBe(403)
+  expect(asked.length).toBe(before)
 })
 
 test("an endpoint of the operator's own models is every client's, and so is that of OpenAI's format", async () => {
