@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { refusedEndpoint } from '../../src/gateway/admission/path-policy.ts'
-import { BILLED_APART_PATHS, FREE_PATHS } from '../../src/providers/paths/known-paths.ts'
+import { BILLED_APART_PATHS, FREE_PATHS, REFUSED_PATHS } from '../../src/providers/paths/known-paths.ts'
 import type { Provider } from '../../src/providers/registry.ts'
 import { selectDialect } from '../../src/providers/registry.ts'
 
 /** The sets an operation stands in; whatever is refused never gets to be read. */
 function setsOf(provider: Provider, method: string, path: string): readonly string[] {
-  if (refusedEndpoint(provider, method, path) !== null) return ['refused']
+  if (REFUSED_PATHS.find(provider, method, path) !== null) return ['refused']
   if (selectDialect(provider, method, path) !== null) return ['metered']
   if (method === 'GET' || method === 'DELETE') return ['free']
   const sets = FREE_PATHS.find(provider, method, path) === null ? [] : ['free']

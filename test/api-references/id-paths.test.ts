@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { canonicalPath } from '../../src/domain/canonical-path.ts'
-import { refusedEndpoint } from '../../src/gateway/admission/path-policy.ts'
 import { scanRequestBody } from '../../src/gateway/bodies/request-body.ts'
 import { asUtf8 } from '../../src/gateway/bodies/whole-body.ts'
 import { namesInBody } from '../../src/objects/names/body-names.ts'
 import { ObjectIndex } from '../../src/objects/object-index.ts'
 import { Objects } from '../../src/objects/objects.ts'
+import { REFUSED_PATHS } from '../../src/providers/paths/known-paths.ts'
 
 const THEIRS = 'file-Theirs1234567'
 const OWN = 'file-Own1234567890'
@@ -198,7 +198,7 @@ function placesOf(provider: 'openai' | 'anthropic' | 'gemini') {
     const [method = '', path = ''] = line.split(' ')
     const [before = '', ...behind] = path.split('{id}')
     const isOther = behind.length === 0 || NO_OBJECT_IN_PATH.some(([name]) => name.test(before))
-    if (isOther || refusedEndpoint(provider, method, path.replaceAll('{id}', 'Own')) !== null) return []
+    if (isOther || REFUSED_PATHS.find(provider, method, path.replaceAll('{id}', 'Own')) !== null) return []
     return [{ method, before, after: behind.join('Own') }]
   })
 }

@@ -1,9 +1,7 @@
 import type { Caller } from '../../call/call-ports.ts'
 import type { KeyPathRules, PathRules } from '../../domain/path-patterns.ts'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
-import { REFUSED_PATHS } from '../../providers/paths/known-paths.ts'
-import type { Provider } from '../../providers/registry.ts'
-import type { Route } from '../routing/route.ts'
+import { changesSomething, type Route } from '../routing/route.ts'
 
 /** Decides whether a call may go to its upstream at all. */
 export interface PathPolicy {
@@ -66,25 +64,22 @@ export function buildPathPolicy(rules: PathPolicyRules): PathPolicy {
       return false
     },
     permits(caller, method, hasBody, route) {
-      const { upstream, target, reading } = route
+      const { target, reading, isRefused } = route
       const path = target.canonicalPath
       // Many routers take any method for a path: a request that may change something is judged as a POST,
       // too.
-      const alsoPost = method !== 'POST' && (hasBody || !READS.has(method))
+      const alsoPost = method !== 'POST' && changesSomething(method, hasBody)
       const scopes = scopesOf(caller, route)
       for (const scope of scopes) {
         const verdict = scope === null ? null : verdictOf(scope, method, alsoPost, path)
         if (verdict !== null) return verdict
       }
-      if (isRefused(upstream.provider, method, alsoPost, path)) return false
+      if (isRefused) return false
       if (reading !== 'unknown') return true
       return scopes.find((scope) => scope !== null && scope.unknown !== null)?.unknown !== 'refuse'
     },
   }
 }
-
-/** Methods that change nothing at a server that follows HTTP. */
-const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 /** `null`: the rules do not mention it. */
 function verdictOf(rules: CompiledRules, method: string, alsoPost: boolean, path: string): boolean | null {
@@ -92,11 +87,6 @@ function verdictOf(rules: CompiledRules, method: string, alsoPost: boolean, path
   return rules.denies(method, path) !== null || (alsoPost && rules.denies('POST', path) !== null)
     ? false
     : null
-}
-
-function isRefused(provider: Provider, method: string, alsoPost: boolean, path: string): boolean {
-  if (refusedEndpoint(provider, method, path) !== null) return true
-  return alsoPost && refusedEndpoint(provider, 'POST', path) !== null
 }
 
 function compile(rules: PathRules): CompiledRules {
@@ -110,14 +100,4 @@ function compile(rules: PathRules): CompiledRules {
 function names({ client, key }: KeyPathRules, caller: Caller): boolean {
   if (client !== null && client !== caller.clientName) return false
   return key === null || key === caller.keyId || key === caller.keyName
-}
-
-/** Why a call on a canonical path is refused unless the operator allows it; `null`: it may pass. */
-export function refusedEndpoint(
-  provider: Provider,
-  method: string,
-  path: string,
-): { readonly reason: string } | null {
-  const group = REFUSED_PATHS.find(provider, method, path)
-  return group === null ? null : { reason: group.why }
 }

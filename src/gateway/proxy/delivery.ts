@@ -7,7 +7,7 @@ import { setWriteIdleTimeout } from '../../http/socket-timeouts.ts'
 import { costHeaders, replaceLiteLlmHeaders } from '../../litellm/compat/answer-headers.ts'
 import type { ResponseHead } from '../../providers/dialect.ts'
 import type { AnswerRates } from '../admission/rate-headers.ts'
-import { attemptHeaders } from '../recording/attempt-state.ts'
+import { addAttemptHeaders } from '../recording/attempt-state.ts'
 import type { CallContext } from '../recording/call-result.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
 import { CostComment } from './cost-comment.ts'
@@ -161,7 +161,7 @@ export class Delivery implements HoldableDelivery {
       ownsOrigins,
     })
     this.#headers.push('x-tallygate-call-id', call.callId)
-    if (attempt !== undefined) this.#headers.push(...attemptHeaders(call, attempt))
+    if (attempt !== undefined) addAttemptHeaders(this.#headers, call, attempt)
     const { liteLlm } = this.#context
     if (liteLlm !== undefined) this.#headers = replaceLiteLlmHeaders(this.#headers, liteLlm)
     if (showsCost) this.#headers = withoutCosts(this.#headers)

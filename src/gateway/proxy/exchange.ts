@@ -244,7 +244,8 @@ export class Exchange implements AnswerHandler {
 
   #record(own: CallRecord, upstreamError: Error | null): void {
     const { limits, endedUses = NO_USES, attempt } = this.#context
-    const uses = attempt === undefined ? endedUses : [...endedUses, ...attempt.uses]
+    const hasOthers = attempt !== undefined && attempt.uses.length > 0
+    const uses = hasOthers ? [...endedUses, ...attempt.uses] : endedUses
     const record = uses.length === 0 ? own : { ...own, jobs: [...(own.jobs ?? []), ...uses] }
     this.#services.ledger.close(
       record,

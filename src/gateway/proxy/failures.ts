@@ -9,7 +9,7 @@ import type { Dialect } from '../../providers/dialect.ts'
 import { refusesCredential } from '../../providers/refused-credential.ts'
 import type { AnswerRates } from '../admission/rate-headers.ts'
 import { FormInDoubt } from '../forms/form-upload.ts'
-import { type AttemptState, attemptPairs } from '../recording/attempt-state.ts'
+import { type AttemptState, attemptHeaders } from '../recording/attempt-state.ts'
 import type { CallContext } from '../recording/call-result.ts'
 
 const BY_UPSTREAM_ERROR: Readonly<Record<UpstreamErrorCode, UpstreamFailure | null>> = {
@@ -74,9 +74,7 @@ export function answerFailure(
   const detail =
     error instanceof GatewayError ? { body: error.detail.body, message: error.detail.message } : {}
   const headers =
-    attempt === undefined
-      ? (rates ?? undefined)
-      : { ...rates, ...Object.fromEntries(attemptPairs(call, attempt)) }
+    attempt === undefined ? (rates ?? undefined) : { ...rates, ...attemptHeaders(call, attempt) }
   writeError(response, errorShape(), errorCodeOf(error), { ...detail, callId: call.callId, headers })
 }
 

@@ -10,21 +10,22 @@ export interface AttemptState {
   readonly startedAt: number
 }
 
-type Pair = readonly [name: string, value: string]
+const UPSTREAM = 'x-tallygate-upstream'
+const ATTEMPTS = 'x-tallygate-attempts'
 
 /** What a routed answer says of itself, for its client. */
-export function attemptPairs(
+export function attemptHeaders(
   { upstream }: Pick<OpenCall, 'upstream'>,
   { number }: AttemptState,
-): readonly [Pair, Pair] {
-  return [
-    ['x-tallygate-upstream', upstream],
-    ['x-tallygate-attempts', `${number}`],
-  ]
+): Readonly<Record<string, string>> {
+  return { [UPSTREAM]: upstream, [ATTEMPTS]: `${number}` }
 }
 
-/** The same as names and values in turn. */
-export function attemptHeaders(call: Pick<OpenCall, 'upstream'>, attempt: AttemptState): readonly string[] {
-  const [[upstream, name], [attempts, number]] = attemptPairs(call, attempt)
-  return [upstream, name, attempts, number]
+/** Adds the same to names and values in turn. */
+export function addAttemptHeaders(
+  headers: string[],
+  { upstream }: Pick<OpenCall, 'upstream'>,
+  { number }: AttemptState,
+): void {
+  headers.push(UPSTREAM, upstream, ATTEMPTS, `${number}`)
 }

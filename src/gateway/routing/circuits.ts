@@ -47,6 +47,8 @@ interface Circuit {
  * be answered with 500 wherever it goes.
  */
 export class Circuits {
+  /** A route orders its targets by health: that of each upstream is kept. */
+  keepsHealth = false
   readonly #now: () => number
   readonly #circuits = new Map<string, Circuit>()
   readonly #health = new Map<string, Health>()
@@ -54,6 +56,11 @@ export class Circuits {
   /** @param now Monotonic milliseconds. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
+  }
+
+  /** No upstream failed since it served: each call may go anywhere. */
+  get areClosed(): boolean {
+    return this.#circuits.size === 0
   }
 
   /** Whether a call of this client may go there first: it serves, or this call finds out whether it does again. */
@@ -75,9 +82,15 @@ export class Circuits {
     if (nowMs >= circuit.openUntilMs) circuit.triedAtMs = nowMs
   }
 
-  /** It answered, whatever: the status of a refusal is an answer too. @param tookMs until its first bytes. */
-  served(upstream: string, tookMs: number): void {
+  /**
+   * It answered, whatever: the status of a refusal is an answer too.
+   *
+   * @param sinceMs When it was asked, monotonic milliseconds; its first bytes came now.
+   */
+  served(upstream: string, sinceMs: number): void {
     if (this.#circuits.size > 0) this.#circuits.delete(upstream)
+    if (!this.keepsHealth) return
+    const tookMs = this.#now() - sinceMs
     const known = this.#health.get(upstream)
     if (known === undefined) {
       this.#health.set(upstream, { tookMs, failing: 0 })

@@ -23,6 +23,7 @@ export function buildRouteTable(
   { circuits, quote }: RouteTableOptions,
 ): RouteTable | null {
   if (routes.length === 0) return null
+  circuits.keepsHealth = routes.some(({ order }) => order === 'health')
   const byName = new Map(routes.map((route) => [route.model, routeOf(route, upstreams)]))
   return {
     names: [...byName.keys()],
@@ -33,6 +34,7 @@ export function buildRouteTable(
       if (rules === undefined || found.length < 2) return found
       const { clientId } = call.caller
       const sorted = sortedBy(rules, found, call, { circuits, quote })
+      if (circuits.areClosed) return sorted
       const isOpen = (route: OrderedRoute) => circuits.isOpenTo(route.upstream.name, clientId)
       if (sorted.every(isOpen)) return sorted
       return [...sorted.filter(isOpen), ...sorted.filter((route) => !isOpen(route))]

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ResponseUse } from '../../call/call-record.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { apiFamilyOf, modelInPathOf, speaks } from '../../providers/paths/family.ts'
+import { REFUSED_PATHS } from '../../providers/paths/known-paths.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import { type Reading, readingOf } from '../../providers/reading.ts'
 import { entryOf, type Provider } from '../../providers/registry.ts'
@@ -35,6 +36,8 @@ export interface Route {
   readonly needsModel: boolean
   /** The target of the configuration's `routes` that it is; `null`: it is none. */
   readonly choice: RouteChoice | null
+  /** The upstream's provider has the path refused where no rule of the operator's allows it. */
+  readonly isRefused: boolean
 }
 
 /** Why a call has no route: see {@link UpstreamTable.byPrefix}, and {@link UpstreamTable.choose}. */
@@ -248,7 +251,21 @@ function routeTo(upstream: Upstream, shape: CallShape, asked: CallTarget): Route
     modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
     choice: null,
+    isRefused: isRefusedAt(upstream.provider, shape, target.canonicalPath),
   }
+}
+
+/** Methods that change nothing at a server that follows HTTP. */
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+/** Many routers take any method for a path: such a request is judged as a POST, too. */
+export function changesSomething(method: string, hasBody: boolean): boolean {
+  return hasBody || !READS.has(method)
+}
+
+function isRefusedAt(provider: Provider, { method, hasBody }: CallShape, path: string): boolean {
+  if (REFUSED_PATHS.find(provider, method, path) !== null) return true
+  return changesSomething(method, hasBody) && REFUSED_PATHS.find(provider, 'POST', path) !== null
 }
 
 /**

@@ -89,9 +89,11 @@ test('calls that began before it opened do not keep it open', () => {
 })
 
 test('an upstream is the less healthy, the slower it answers and the more calls fail', () => {
-  const { circuits, fail } = openedAt(0)
-  circuits.served('a', 100)
-  circuits.served('b', 150)
+  const { circuits, clock, fail } = openedAt(0)
+  circuits.keepsHealth = true
+  clock.nowMs = 1_000
+  circuits.served('a', 900)
+  circuits.served('b', 850)
   expect(circuits.illnessOf('a')).toBeLessThan(circuits.illnessOf('b'))
   expect(circuits.illnessOf('unknown')).toBe(0)
   fail('one', 'answer')

@@ -202,11 +202,10 @@ test('the cheapest comes first, and what has no price last; by health, the soone
     ({ upstream }) => prices[upstream.name] ?? null,
   )
   expect(ordered(byPrice)).toEqual(['claude', 'gemini', 'openai', 'groq', 'bedrock'])
-  const circuits = new Circuits()
-  for (const [at, { name }] of UPSTREAMS.entries()) circuits.served(name, 1_000 - at)
-  expect(ordered(tableWith({ order: 'health' }, circuits))).toEqual(
-    UPSTREAMS.map(({ name }) => name).toReversed(),
-  )
+  const circuits = new Circuits(() => 1_000)
+  const byHealth = tableWith({ order: 'health' }, circuits)
+  for (const [at, { name }] of UPSTREAMS.entries()) circuits.served(name, at)
+  expect(ordered(byHealth)).toEqual(UPSTREAMS.map(({ name }) => name).toReversed())
 })
 
 test('a target that was asked for before is remembered, and its route by all that it depends on', () => {

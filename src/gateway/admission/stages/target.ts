@@ -108,8 +108,12 @@ export function routeByHead(
 }
 
 function inOrder(found: Targets, admission: Admission, { routes }: UpstreamTable): Targets {
-  const [first = found[0], ...others] = routes?.order(found, admission) ?? found
-  return [first, ...others]
+  const ordered = routes?.order(found, admission) ?? found
+  return isSome(ordered) ? ordered : found
+}
+
+function isSome(routes: readonly Route[]): routes is Targets {
+  return routes.length > 0
 }
 
 /** The call may go to these, and goes to the first. */

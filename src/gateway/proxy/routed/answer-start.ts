@@ -74,8 +74,8 @@ export class AnswerStart {
   }
 
   #verdict(isWhole: boolean): StartVerdict {
-    const [first, ...others] = this.#held
-    const held = first !== undefined && others.length === 0 ? first : Buffer.concat(this.#held)
+    const [first] = this.#held
+    const held = first !== undefined && this.#held.length === 1 ? first : Buffer.concat(this.#held)
     const bytes = decodedStart(this.#coding, held, MAX_BYTES)
     return bytes === null ? 'fine' : this.#read(bytes, isWhole)
   }

@@ -29,6 +29,7 @@ export interface AttemptOwner {
 }
 
 const NO_HEADERS: AnswerHeaders = {}
+const NOTHING_HELD: readonly never[] = []
 
 /** One request of a call that may have others: holds its answer until it is known to be the client's. */
 export class Attempt implements AttemptGate, AnswerHandler {
@@ -79,7 +80,7 @@ export class Attempt implements AttemptGate, AnswerHandler {
 
   /** The bytes of the answer that are held. */
   get held(): readonly Buffer[] {
-    return this.#start?.held ?? []
+    return this.#start?.held ?? NOTHING_HELD
   }
 
   stand(exchange: Exchange, handler: AnswerHandler, context: ExchangeContext): AnswerHandler {
@@ -208,7 +209,7 @@ export class Attempt implements AttemptGate, AnswerHandler {
 
   #replay(controller: AnswerController): void {
     const inner = this.#inner
-    const { held } = this
+    const held = this.#start?.held ?? NOTHING_HELD
     this.#start = null
     try {
       inner?.onRequestStart(controller)

@@ -8,6 +8,7 @@ import type { Admission } from '../../admission/admission.ts'
 import { buildOpenCall, openCall } from '../../admission/open-call.ts'
 import { type CallBody, UNREAD_BODY } from '../../bodies/body-reading.ts'
 import { encodeSnapshotOf } from '../../recording/snapshot-saver.ts'
+import type { Circuits } from '../../routing/circuits.ts'
 import type { Route } from '../../routing/route.ts'
 import type { ModelRoute } from '../../routing/upstream-table.ts'
 import { type DispatchOptions, dispatch } from '../dispatch.ts'
@@ -33,13 +34,15 @@ export class RoutedCall implements AttemptOwner {
   readonly #response: ServerResponse
   readonly #rules: ModelRoute
   readonly #candidates: readonly Route[]
+  /** The same for all calls of a process: they tell of upstreams, whatever a reload has made of the routes. */
+  readonly #circuits: Circuits | undefined
   /** As the client sent it: each target gets its own model's name in it. */
   #body: CallBody
   readonly #hasHeldBody: boolean
   /** Grows while attempts end; the records of later ones have all of it. */
   readonly #uses: JobUse[] = []
   /** Targets that asked for patience, or that do not take the call. */
-  readonly #ruledOut = new Set<Route>()
+  readonly #ruledOut: Route[] = []
   #attempt: Attempt | null = null
   #call: OpenCall | null = null
   #number = 0
@@ -57,6 +60,7 @@ export class RoutedCall implements AttemptOwner {
     this.#response = response
     this.#rules = choice.rules
     this.#candidates = admission.candidates
+    this.#circuits = options.admission.upstreams.routes?.circuits
     this.#body = admission.body
     const { sent, form } = admission.body
     this.#hasHeldBody = !admission.hasBody || sent !== null || form?.isWhole === true
@@ -95,12 +99,10 @@ export class RoutedCall implements AttemptOwner {
   answered(attempt: Attempt): void {
     this.#hasAnswer = true
     this.#body = UNREAD_BODY
-    const { status } = attempt
-    const { upstream } = attempt.context.call
-    const { hasOurCredential } = attempt.context
-    if (status !== null && causeOfStatus(status, hasOurCredential) === '5xx')
+    const { status, context, state } = attempt
+    if (status !== null && causeOfStatus(status, context.hasOurCredential) === '5xx')
       this.#reportFailure(attempt, { cause: '5xx', error: null })
-    else this.#circuits?.served(upstream, performance.now() - attempt.state.startedAt)
+    else this.#circuits?.served(context.call.upstream, state.startedAt)
   }
 
   failed(attempt: Attempt, failure: AttemptFailure): void {
@@ -112,10 +114,6 @@ export class RoutedCall implements AttemptOwner {
       this.#isBetween = false
       attempt.giveUp(error instanceof Error ? error : new Error(String(error)))
     })
-  }
-
-  get #circuits() {
-    return this.#options.admission.upstreams.routes?.circuits
   }
 
   #send(call: OpenCall): void {
@@ -146,7 +144,7 @@ export class RoutedCall implements AttemptOwner {
   #nextPlace(isRuledOut: boolean): number | null {
     const candidates = this.#candidates
     const isOut = (route: Route, at: number) =>
-      this.#ruledOut.has(route) || (isRuledOut && at === this.#place)
+      this.#ruledOut.includes(route) || (isRuledOut && at === this.#place)
     for (let step = 1; step <= candidates.length; step += 1) {
       const at = (this.#place + step) % candidates.length
       const route = candidates[at]
@@ -182,7 +180,7 @@ export class RoutedCall implements AttemptOwner {
       attempt.giveUp(error ?? new UpstreamError('closed', 'no target answered'))
       return
     }
-    if (isRuledOut) this.#ruledOut.add(from)
+    if (isRuledOut) this.#ruledOut.push(from)
     const { call } = attempt.context
     const why =
       failureCauseOf(attempt.status, error) ??
@@ -248,8 +246,7 @@ export class RoutedCall implements AttemptOwner {
   #reportFailure(attempt: Attempt, { cause, error }: AttemptFailure): void {
     const { clientId, upstream } = attempt.context.call
     const isOwn = error instanceof UpstreamError && error.code === 'pool_closed'
-    if (cause === '408' || cause === '429')
-      this.#circuits?.served(upstream, performance.now() - attempt.state.startedAt)
+    if (cause === '408' || cause === '429') this.#circuits?.served(upstream, attempt.state.startedAt)
     else if (cause === null || isOwn || !this.#hasHeldBody) this.#circuits?.untold(upstream)
     else this.#circuits?.failed(upstream, clientId, attempt.isBegun ? 'answer' : 'connect')
   }
