@@ -275,6 +275,8 @@ export interface Dialect {
   createMessageReader?(request: RequestContext): MessageReader
   /** Present beside `createMessageReader`. The bytes are borrowed. It must not throw. */
   readClientMessage?(message: Uint8Array): ClientMessage
+  /** The query of a session's handshake names the model; absent: only messages do, whatever the query says. */
+  readonly queryNamesModel?: true
   /** The first message of a session's client has to name the model, and nothing else does. */
   readonly setupNamesModel?: true
   /**

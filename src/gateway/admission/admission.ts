@@ -185,7 +185,8 @@ export class Admission {
 
   /** The model that the body names, or the query of a session. Of a body it is known once it was read. */
   get namedModel(): string | null {
-    return this.webSocket ? modelInQuery(this.target.pathAndQuery) : (this.body.scan?.model ?? null)
+    if (!this.webSocket) return this.body.scan?.model ?? null
+    return this.#route?.dialect?.queryNamesModel === true ? modelInQuery(this.target.pathAndQuery) : null
   }
 
   /** The model that it asked for, as far as its stages came; `null`: none was named, or read. */

@@ -170,6 +170,8 @@ function targetsOf(
     if (named === null) return []
     const route = routeTo(upstream, shape, named)
     if (route.reading === 'unknown') return []
+    // The messages of its sessions name the model, and are not edited.
+    if (place === 'query' && route.dialect?.queryNamesModel !== true) return []
     const { modelInPath } = route
     // An ARN has the name that is read of it as a part. A path that names a model itself runs that one, whatever
     // stands elsewhere, and neither a key's list nor a model's limits were asked for it.

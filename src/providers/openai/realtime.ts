@@ -197,6 +197,7 @@ export const realtime: Dialect = {
   modelInPath: () => null,
   createReader: (_request, head) => createBodyReader(head, FORMAT),
   createMessageReader: createRealtimeReader,
+  queryNamesModel: true,
   readClientMessage(message) {
     const event = scanJson(message, CLIENT_EVENT).value
     return {

@@ -177,6 +177,14 @@ test('a session of the Responses API has the model of the message that asks, als
   })
 })
 
+test('a model in the query of a session that names its model in messages is none', async () => {
+  const said = [{ type: 'response.create', model: 'gpt-4o-mini', input: 'hi' }]
+  expect(await hold('/openai/v1/responses?model=gpt-4o', said, [])).toMatchObject({
+    requested_model: 'gpt-4o-mini',
+    model: 'gpt-4o-mini',
+  })
+})
+
 test('what the upstream names counts more than what the client asked for', async () => {
   const said = [{ type: 'session.update', session: { model: 'gpt-realtime' } }]
   const created = { type: 'session.created', session: { type: 'realtime', model: 'gpt-realtime-mini' } }

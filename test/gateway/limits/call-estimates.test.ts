@@ -654,6 +654,11 @@ describe('a call without a price', () => {
       { method: 'GET', webSocket: true, path: '/v1/realtime?model=gpt-realtime' },
       true,
     ],
+    [
+      'a session that names its model in messages, and one with a price in its query',
+      { method: 'GET', webSocket: true, path: '/v1/responses?model=gpt-4o' },
+      false,
+    ],
     ['a session that names no model', { method: 'GET', webSocket: true, path: '/v1/realtime' }, false],
   ])('%s', (_name, asking, isPriced) => {
     expect(estimate(asking).isPriced).toBe(isPriced)

@@ -317,6 +317,19 @@ describe('a session', () => {
     expect([code, heard]).toEqual([1000, ['response.done']])
   })
 
+  const GOOGLE = '/gw/google/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent'
+
+  test.each([
+    ['/gw/v1/responses?model=llama', ANY_MODEL],
+    ['/gw/v1/responses?deployment=llama', ANY_MODEL],
+    [`${GOOGLE}?model=llama`, ANY_MODEL],
+    ['/gw/v1/realtime?model=llama', 'llama'],
+  ])('counts for the limits of every model, unless its kind names one in the query: %s', async (target, model) => {
+    await open()
+    await visit([], true, target)
+    expect(limiter.admitted).toMatchObject([{ model }])
+  })
+
   test('is closed with the reason when a hard budget is spent, behind what was sent by then', async () => {
     await open()
     limiter.budgetPico = 60n

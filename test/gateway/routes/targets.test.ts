@@ -134,6 +134,10 @@ test('a session names its model in the query, and is led by it', () => {
   )
 })
 
+test('a session that names its model in messages, which are not edited, is led nowhere by its query', () => {
+  expect(targetsOf('/v1/responses?model=fast', { webSocket: true, model: 'fast' })).toBe('unserved')
+})
+
 test('on a path that no table knows, a name leads nowhere special', () => {
   expect(targetsOf('/v1/no/such/path', { model: 'fast' })).toBe('openai')
 })

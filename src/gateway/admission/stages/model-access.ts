@@ -1,7 +1,6 @@
 import { withoutKeys } from '../../../domain/api-key.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import { WHOLE_BYTES } from '../../../lib/sliced-work.ts'
-import { modelInQuery } from '../../routing/route.ts'
 import { matchesModel } from '../../routing/upstream-table.ts'
 import type { Admission } from '../admission.ts'
 
@@ -19,12 +18,6 @@ type Doubt =
 
 const UNNAMED: Doubt = { why: 'unnamed' }
 const UNREADABLE: Doubt = { why: 'unreadable' }
-
-/**
- * Sessions whose query names the model; others name models in their messages, which are not checked against
- * the key.
- */
-const REALTIME = /\/realtime$/i
 
 /** Azure takes the deployment from here with which a response draws, whatever the tool names. */
 const DRAWS_WITH = 'x-ms-oai-image-generation-deployment'
@@ -123,11 +116,8 @@ function isReadAsForm({ body, request }: Admission): boolean {
   return body.plain !== null && namesModelAsForm(request.headers['content-type'], body.plain)
 }
 
-function findModelInPath({ route, webSocket, target }: Admission): string | null {
+function findModelInPath({ route, webSocket, namedModel }: Admission): string | null {
   // The name that was asked for is the one that a key may use, whatever it is called where it goes.
   if (route.choice !== null && route.modelInPath !== null) return route.choice.asked
-  if (route.modelInPath !== null || !webSocket || !REALTIME.test(target.canonicalPath)) {
-    return route.modelInPath
-  }
-  return modelInQuery(target.pathAndQuery)
+  return route.modelInPath ?? (webSocket ? namedModel : null)
 }

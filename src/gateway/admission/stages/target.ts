@@ -3,7 +3,14 @@ import type { CallRefusal } from '../../../http/errors.ts'
 import { lacksHost, NO_HOST } from '../../../http/listener.ts'
 import { googleModelInPath } from '../../../providers/google/google-path.ts'
 import { isOwnOperation, readCallTarget } from '../../routing/call-target.ts'
-import { queryNamesOther, type Route, routeCall, routeToModel, type Targets } from '../../routing/route.ts'
+import {
+  modelInQuery,
+  queryNamesOther,
+  type Route,
+  routeCall,
+  routeToModel,
+  type Targets,
+} from '../../routing/route.ts'
 import type { UpstreamTable } from '../../routing/upstream-table.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 
@@ -129,11 +136,16 @@ export function routeByModel(
 ): CallRefusal | null {
   const { route } = admission
   if (!route.needsModel) return null
-  const found = routeToModel(upstreams, admission, route.target, admission.namedModel)
+  const found = routeToModel(upstreams, admission, route.target, leadingModel(admission))
   if (found === null) return unserved(admission)
   if ('upstream' in found) admission.route = found
   else return takeTargetsOfBody(found, admission, upstreams)
   return null
+}
+
+/** The model that leads a call to its upstream. Whether a session's query names the one that runs, its upstream tells. */
+function leadingModel({ webSocket, target, namedModel }: Admission): string | null {
+  return webSocket ? modelInQuery(target.pathAndQuery) : namedModel
 }
 
 const MODEL_IN_DOUBT: CallRefusal = {
@@ -171,8 +183,8 @@ function takeTargetsOfBody(
 }
 
 /** The default upstream speaks another API: what the call holds is not sent there. */
-function unserved({ namedModel, target }: Admission): CallRefusal {
-  const model = namedModel ?? googleModelInPath(target.canonicalPath)
+function unserved(admission: Admission): CallRefusal {
+  const model = leadingModel(admission) ?? googleModelInPath(admission.target.canonicalPath)
   if (model === null) return UNSERVED_API
   const name = withoutKeys(model).slice(0, MAX_NAME_LENGTH)
   const message = `No upstream of this gateway serves the model '${name}' in the API of this path.`
