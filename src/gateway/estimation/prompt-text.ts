@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { soundLengthMs } from '../forms/sound-length.ts'
+import { filmLengthMs, soundLengthMs } from '../forms/sound-length.ts'
 import { argumentsIn } from './called-tools.ts'
 import { pdfPages } from './pdf-pages.ts'
 import { base64Of, type Picture, pictureSize } from './pictures.ts'
@@ -222,7 +222,7 @@ class PromptReading implements Prompt {
     else {
       const file = Buffer.from(base64Of(longestString(part)), 'base64')
       if (kind === 'document') this.#addDocument(file)
-      else if (kind === 'video') this.#addVideo(soundLengthMs(file))
+      else if (kind === 'video') this.#addVideo(filmLengthMs(file))
       else this.#addSound(file)
     }
   }

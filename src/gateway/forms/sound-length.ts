@@ -38,6 +38,7 @@ export class SoundFile {
   #skip = 0
   #bytes = 0
   #seconds: number | null = null
+  #saidSeconds = 0
 
   /** Borrowed. */
   push(bytes: Buffer): void {
@@ -56,15 +57,21 @@ export class SoundFile {
   end(): void {
     const { scan, mostBytes } = this.#format ?? this.#begin()
     const found = scan.end()
-    if (found === null) return
+    this.#saidSeconds = scan.headSeconds
+    // A head alone may say anything.
+    if (found === null || found === 0) return
     const seconds = found > scan.headSeconds + ENDS_SECONDS ? found : scan.headSeconds || found
-    this.#seconds = mostBytes === null ? seconds : atLeast(this.#bytes / mostBytes, seconds)
+    this.#seconds = mostBytes === null ? seconds : Math.max(this.#bytes / mostBytes, seconds)
   }
 
   /** Whole milliseconds; `null`: the file is not whole, or does not say. */
   get lengthMs(): number | null {
-    const ms = Math.round((this.#seconds ?? 0) * 1000)
-    return ms > 0 && ms <= MAX_MS ? ms : null
+    return wholeMs(this.#seconds ?? 0)
+  }
+
+  /** What its head says, which a client may have made up. */
+  get saidMs(): number | null {
+    return wholeMs(this.#saidSeconds)
   }
 
   /** How long it may play at most, by its bytes alone. */
@@ -138,12 +145,27 @@ export class SoundFiles {
   }
 }
 
-/** How long a file plays that is at hand; `null`: it does not say. */
+/** How long a file of sound plays that is at hand; `null`: it does not say. */
 export function soundLengthMs(file: Buffer): number | null {
+  return wholeFile(file).lengthMs
+}
+
+/** How long a film at hand is, which may be without sound; `null`: it does not say. */
+export function filmLengthMs(file: Buffer): number | null {
+  const film = wholeFile(file)
+  return film.lengthMs ?? film.saidMs
+}
+
+function wholeFile(file: Buffer): SoundFile {
   const sound = new SoundFile()
   sound.push(file)
   sound.end()
-  return sound.lengthMs
+  return sound
+}
+
+function wholeMs(seconds: number): number | null {
+  const ms = Math.round(seconds * 1000)
+  return ms > 0 && ms <= MAX_MS ? ms : null
 }
 
 function formatOf(head: Buffer): Format {
@@ -157,9 +179,4 @@ function formatOf(head: Buffer): Format {
   return isMatroska
     ? { scan: new MatroskaScan(), mostBytes: FILM_BYTES }
     : { scan: new FramesScan(), mostBytes: null }
-}
-
-/** @param seconds 0: not said. */
-function atLeast(least: number, seconds: number): number {
-  return seconds <= 0 ? 0 : Math.max(least, seconds)
 }

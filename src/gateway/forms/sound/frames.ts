@@ -16,49 +16,52 @@ const SYNC = 0xff
 /** Heads of encoders, in a frame of its own without sound. */
 const ENCODERS_HEAD = /Xing|Info|VBRI/
 
+/** By the bits of a frame's head: AAC, and the three layers of MPEG. */
+const FAMILIES = [0, 1, 2, 3] as const
+
 /**
- * MP3 and AAC: each counted by itself, as a decoder of one passes over heads of the other. The longer counts, as which one
- * the server takes is not known.
+ * MP3 and AAC: each layer counted by itself, as a decoder of one passes over heads of the others. All of it counts, as which
+ * one the server takes is not known.
  */
 export class FramesScan implements SoundScan {
   readonly headSeconds = 0
-  readonly #scans = [new FrameScan('mpeg'), new FrameScan('adts')]
-
-  push(bytes: Buffer): void {
-    for (const scan of this.#scans) scan.push(bytes)
-  }
-
-  end(): number | null {
-    const [mpeg = null, adts = null] = this.#scans.map((scan) => scan.end())
-    return mpeg === null || adts === null ? null : Math.max(mpeg, adts)
-  }
-}
-
-/** Frames one behind the other, each of which says its rate. Sources: ISO/IEC 11172-3, 2.4.1.3, and 13818-7, 6.2. */
-export class FrameScan implements SoundScan {
-  readonly headSeconds = 0
-  readonly #steps = new Steps(BYTES_OF_STEP, VIEW, (bytes, at) => this.#step(bytes, at))
-  readonly #isAdts: boolean
-  #seconds = 0
+  readonly #scans = FAMILIES.map((family) => new FrameScan(family))
   #bytes = 0
-  #frameBytes = 0
-  #isChained = false
-  /** What the frames before have in common; -1: there are none. */
-  #kind = -1
-
-  constructor(family: 'mpeg' | 'adts') {
-    this.#isAdts = family === 'adts'
-  }
 
   push(bytes: Buffer): void {
     this.#bytes += bytes.length
-    this.#steps.push(bytes)
+    for (const scan of this.#scans) scan.push(bytes)
   }
 
   /** A file of another format may hold what looks like frames: of such a one they are not most. */
   end(): number | null {
-    if (!this.#steps.end()) return null
-    return this.#frameBytes * 2 < this.#bytes ? 0 : this.#seconds
+    if (this.#scans.map((scan) => scan.end()).includes(false)) return null
+    const most = Math.max(...this.#scans.map(({ frameBytes }) => frameBytes))
+    return most * 2 < this.#bytes ? 0 : this.#scans.reduce((sum, { seconds }) => sum + seconds, 0)
+  }
+}
+
+/** Frames one behind the other, each of which says its rate. Sources: ISO/IEC 11172-3, 2.4.1.3, and 13818-7, 6.2. */
+class FrameScan {
+  readonly #steps = new Steps(BYTES_OF_STEP, VIEW, (bytes, at) => this.#step(bytes, at))
+  readonly #family: number
+  seconds = 0
+  frameBytes = 0
+  #isChained = false
+  /** What the frames before have in common; -1: there are none. */
+  #kind = -1
+
+  constructor(family: number) {
+    this.#family = family
+  }
+
+  push(bytes: Buffer): void {
+    this.#steps.push(bytes)
+  }
+
+  /** Gives whether all was looked at. */
+  end(): boolean {
+    return this.#steps.end()
   }
 
   #step(bytes: Buffer, at: number): number {
@@ -69,10 +72,10 @@ export class FrameScan implements SoundScan {
       (this.#isChained || kindOf(bytes, at) === this.#kind || this.#lengthAt(bytes, at + length) > 0)
     ) {
       const isHead = this.#kind < 0 && ENCODERS_HEAD.test(bytes.toString('latin1', at + 4, at + 44))
-      if (!isHead) this.#seconds += frameSeconds(bytes, at)
+      if (!isHead) this.seconds += frameSeconds(bytes, at)
       this.#kind = kindOf(bytes, at)
       this.#isChained = true
-      this.#frameBytes += length
+      this.frameBytes += length
       return length
     }
     this.#isChained = false
@@ -82,7 +85,7 @@ export class FrameScan implements SoundScan {
 
   /** Of a frame of its own family. */
   #lengthAt(bytes: Buffer, at: number): number {
-    return isAdts(bytes[at + 1] ?? 0) === this.#isAdts ? frameBytes(bytes, at) : 0
+    return (((bytes[at + 1] ?? 0) >> 1) & 3) === this.#family ? frameBytes(bytes, at) : 0
   }
 }
 

@@ -1,4 +1,5 @@
-import { MOST_OPUS_SAMPLES, opusSamples, vorbisSeconds } from './packets.ts'
+import { Boxes } from './boxes.ts'
+import { AAC_SAMPLES, aacHz, opusSamples, vorbisSeconds } from './packets.ts'
 import { type SoundScan, Steps } from './scan.ts'
 
 const BYTES_OF_STEP = 8
@@ -9,36 +10,27 @@ const ID = {
   info: 0x1549a966,
   tracks: 0x1654ae6b,
   entry: 0xae,
-  audio: 0xe1,
   group: 0xa0,
   scale: 0x2ad7b1,
   duration: 0x4489,
   number: 0xd7,
   codec: 0x86,
   codecPrivate: 0x63a2,
-  hz: 0xb5,
+  encodings: 0x6d80,
   time: 0xe7,
   simpleBlock: 0xa3,
   block: 0xa1,
 } as const
-const HOLDERS: ReadonlySet<number> = new Set([
-  ID.segment,
-  ID.cluster,
-  ID.info,
-  ID.tracks,
-  ID.entry,
-  ID.audio,
-  ID.group,
-])
+const HOLDERS: ReadonlySet<number> = new Set([ID.segment, ID.cluster, ID.info, ID.tracks, ID.entry, ID.group])
 const OPUS_HZ = 48_000
-/** Of codings of speech and music. */
-const MOST_HZ = 96_000
+const MOST_TRACKS = 64
 
 interface Track {
   number: number
   codec: string
-  hz: number
-  packetSeconds: number
+  /** Of a packet of AAC or Vorbis, by the decoder's configuration; 0: that does not say it. */
+  aacSeconds: number
+  vorbisSeconds: number
   seconds: number
 }
 
@@ -48,7 +40,9 @@ interface Track {
  */
 export class MatroskaScan implements SoundScan {
   readonly #steps = new Steps(BYTES_OF_STEP, VIEW, (bytes, at) => this.#step(bytes, at))
+  readonly #boxes = new Boxes()
   readonly #tracks: Track[] = []
+  #isInDoubt = false
   #scaleNs = 1_000_000
   #length = 0
   #time = 0
@@ -59,7 +53,8 @@ export class MatroskaScan implements SoundScan {
   }
 
   end(): number | null {
-    return this.#steps.end() ? Math.max(0, ...this.#tracks.map(({ seconds }) => seconds)) : null
+    const isKnown = this.#steps.end() && !this.#isInDoubt && !this.#boxes.isBroken
+    return isKnown ? Math.max(0, ...this.#tracks.map(({ seconds }) => seconds)) : null
   }
 
   get headSeconds(): number {
@@ -70,17 +65,21 @@ export class MatroskaScan implements SoundScan {
     const idBytes = lengthBytes(bytes[at] ?? 0)
     const sizeAt = at + idBytes
     const sizeBytes = lengthBytes(bytes[sizeAt] ?? 0)
-    if (idBytes > 4 || sizeBytes > 8) return 1
+    this.#isInDoubt ||= idBytes > 4 || sizeBytes > 8
+    if (this.#isInDoubt) return Number.MAX_SAFE_INTEGER
     const id = bytes.readUIntBE(at, idBytes)
-    const start = sizeAt + sizeBytes
-    if (HOLDERS.has(id)) {
-      if (id === ID.entry && this.#tracks.length < 64)
-        this.#tracks.push({ number: 0, codec: '', hz: 0, packetSeconds: 0, seconds: 0 })
-      return start - at
-    }
+    const head = idBytes + sizeBytes
     const size = sizeIn(bytes, sizeAt, sizeBytes)
-    this.#read(id, bytes, start, Math.min(size, VIEW - 16))
-    return start - at + size
+    if (id === ID.entry) this.#addTrack()
+    if (HOLDERS.has(id)) return this.#boxes.enter(head, size)
+    this.#isInDoubt ||= size === Number.POSITIVE_INFINITY || id === ID.encodings
+    this.#read(id, bytes, at + head, Math.min(size, VIEW - 16))
+    return this.#boxes.pass(head, size)
+  }
+
+  #addTrack(): void {
+    this.#isInDoubt ||= this.#tracks.length >= MOST_TRACKS
+    this.#tracks.push({ number: 0, codec: '', aacSeconds: 0, vorbisSeconds: 0, seconds: 0 })
   }
 
   #read(id: number, bytes: Buffer, at: number, size: number): void {
@@ -92,38 +91,38 @@ export class MatroskaScan implements SoundScan {
     else if (track === undefined) return
     else if (id === ID.number) track.number = unsigned(bytes, at, size)
     else if (id === ID.codec) track.codec = bytes.toString('latin1', at, at + size).replaceAll('\0', '')
-    else if (id === ID.hz) track.hz = Math.min(float(bytes, at, size), MOST_HZ)
-    else if (id === ID.codecPrivate) {
-      const ident = bytes.subarray(at, at + size).indexOf('\x01vorbis')
-      if (ident >= 0 && ident < 16) track.packetSeconds = vorbisSeconds(bytes, at + ident)
-    }
+    else if (id === ID.codecPrivate) describe(track, bytes.subarray(at, at + size))
   }
 
   #takeBlock(bytes: Buffer, at: number): void {
     const numberBytes = lengthBytes(bytes[at] ?? 0)
-    if (numberBytes > 2) return
-    const number = sizeIn(bytes, at, numberBytes)
+    const number = sizeIn(bytes, at, Math.min(numberBytes, 8))
     const head = at + numberBytes
     this.#lastTime = Math.max(this.#lastTime, this.#time + bytes.readInt16BE(head))
     const track = this.#tracks.find((known) => known.number === number)
-    if (track === undefined) return
     // Several frames in one block: how many stands first.
     const isLaced = ((bytes[head + 2] ?? 0) & 0x06) !== 0
-    const frames = isLaced ? (bytes[head + 3] ?? 0) + 1 : 1
-    if (track.codec === 'A_OPUS') {
-      track.seconds += (isLaced ? frames * MOST_OPUS_SAMPLES : opusSamples(bytes, head + 3)) / OPUS_HZ
-      return
-    }
-    const seconds = track.hz > 0 ? samplesOf(track) / track.hz : 0
-    track.seconds += frames * (track.packetSeconds || seconds)
+    const packet = track === undefined ? 0 : packetSeconds(track)
+    if (track === undefined) this.#isInDoubt = true
+    else if (packet > 0) track.seconds += packet * (isLaced ? (bytes[head + 3] ?? 0) + 1 : 1)
+    else if (track.codec.startsWith('A_OPUS') && !isLaced)
+      track.seconds += opusSamples(bytes, head + 3) / OPUS_HZ
+    else this.#isInDoubt ||= track.codec.startsWith('A_')
   }
 }
 
-/** The samples of a frame; 0: not known. */
-function samplesOf({ codec, hz }: Track): number {
-  if (codec === 'A_AAC') return 1_024
-  if (codec === 'A_AC3') return 1_536
-  return codec === 'A_MPEG/L3' ? (hz < 32_000 ? 576 : 1_152) : 0
+/** Of those that are all alike; 0: they are not, or it is not known. */
+function packetSeconds({ codec, aacSeconds, vorbisSeconds: seconds }: Track): number {
+  return codec.startsWith('A_AAC') ? aacSeconds : codec.startsWith('A_VORBIS') ? seconds : 0
+}
+
+/** @param config The decoder's configuration. */
+function describe(track: Track, config: Buffer): void {
+  const hz = aacHz(config, 0)
+  const ident = config.indexOf('\x01vorbis')
+  track.aacSeconds = hz === 0 ? 0 : AAC_SAMPLES / hz
+  track.vorbisSeconds =
+    ident >= 0 && ident < 16 && ident + 29 <= config.length ? vorbisSeconds(config, ident) : 0
 }
 
 /** The bytes of a number whose first byte says how many: 9 where it says too many. */
@@ -131,7 +130,7 @@ function lengthBytes(first: number): number {
   return Math.clz32(first) - 23
 }
 
-/** 0: not known. */
+/** `Infinity`: it does not say. */
 function sizeIn(bytes: Buffer, at: number, length: number): number {
   let size = (bytes[at] ?? 0) & (0xff >> length)
   let isKnown = size !== 0xff >> length
@@ -140,7 +139,7 @@ function sizeIn(bytes: Buffer, at: number, length: number): number {
     isKnown ||= next !== 0xff
     size = size * 256 + next
   }
-  return isKnown ? size : 0
+  return isKnown ? size : Number.POSITIVE_INFINITY
 }
 
 function unsigned(bytes: Buffer, at: number, size: number): number {

@@ -1,7 +1,9 @@
 import { opusSamples, vorbisSeconds } from './packets.ts'
-import { type SoundScan, Steps } from './scan.ts'
+import { Occurrences, type SoundScan, Steps } from './scan.ts'
 
-const PAGE = Buffer.from('OggS')
+const PAGE = Buffer.from('OggS\0')
+/** What stands beside sound: films, and tables of what is in the file. */
+const NOT_SOUND = /^(?:\x80theora|fishead)/
 const TAGS = Buffer.from('OpusTags')
 const PAGE_HEAD = 27
 /** A page's head with its table of segments. */
@@ -10,11 +12,10 @@ const VIEW = PAGE_HEAD + 255
 const CONTINUES = 1
 const BEGINS = 2
 const OPUS_HZ = 48_000
-/** Of more than these, streams count as the newest. */
 const MOST_STREAMS = 64
 
 interface Stream {
-  readonly codec: 'opus' | 'vorbis' | 'other'
+  readonly codec: 'opus' | 'vorbis' | 'none' | 'unknown'
   /** Of the positions that pages say; 0: not known. */
   readonly hz: number
   /** Samples before the first that is heard. */
@@ -23,27 +24,34 @@ interface Stream {
   readonly packetSeconds: number
 }
 
-const OTHER: Stream = { codec: 'other', hz: 0, skipped: 0, packetSeconds: 0 }
+const UNKNOWN: Stream = { codec: 'unknown', hz: 0, skipped: 0, packetSeconds: 0 }
+const NONE: Stream = { ...UNKNOWN, codec: 'none' }
 
 /** Ogg: its packets of Opus and Vorbis, and the positions that its pages say. Sources: RFC 3533, 6; RFC 7845, 4; Vorbis I, 4.2.2. */
 export class OggScan implements SoundScan {
   readonly #steps = new Steps(BYTES_OF_STEP, VIEW, (bytes, at) => this.#step(bytes, at))
   readonly #streams = new Map<number, Stream>()
+  /** Where a decoder begins to read again behind a page that it does not take. */
+  readonly #capturePatterns = new Occurrences(PAGE)
+  #pages = 0
+  #isInDoubt = false
   #seconds = 0
   #headSeconds = 0
   /** The newest: a page's whose own is not known. */
-  #newest = OTHER
+  #newest = UNKNOWN
   #serial = 0
   #begins = false
   /** What stands on the page: sizes of packets, negative where one goes on that began before. */
   #sizes: number[] = []
 
   push(bytes: Buffer): void {
+    this.#capturePatterns.push(bytes)
     this.#steps.push(bytes)
   }
 
   end(): number | null {
-    return this.#steps.end() ? this.#seconds : null
+    const isKnown = this.#steps.end() && !this.#isInDoubt && this.#pages === this.#capturePatterns.count
+    return isKnown ? this.#seconds : null
   }
 
   get headSeconds(): number {
@@ -56,12 +64,13 @@ export class OggScan implements SoundScan {
       if (size > 0) this.#takePacket(bytes, at)
       return Math.abs(size)
     }
-    if (bytes.readUInt32BE(at) === PAGE.readUInt32BE()) return this.#openPage(bytes, at)
+    if (PAGE.equals(bytes.subarray(at, at + PAGE.length))) return this.#openPage(bytes, at)
     const next = bytes.indexOf(PAGE, at + 1)
     return (next < 0 ? Math.max(at + 1, bytes.length - PAGE.length) : next) - at
   }
 
   #openPage(bytes: Buffer, at: number): number {
+    this.#pages += 1
     const flags = bytes[at + 5] ?? 0
     const segments = bytes[at + 26] ?? 0
     this.#serial = bytes.readUInt32LE(at + 14)
@@ -87,11 +96,10 @@ export class OggScan implements SoundScan {
   }
 
   #takePacket(bytes: Buffer, at: number): void {
-    if (this.#begins) {
-      this.#begins = false
-      this.#newest = streamOf(bytes, at)
-      if (this.#streams.size < MOST_STREAMS || this.#streams.has(this.#serial))
-        this.#streams.set(this.#serial, this.#newest)
+    const isNew = this.#begins && !this.#streams.has(this.#serial)
+    this.#begins = false
+    if (isNew) {
+      this.#addStream(streamOf(bytes, at))
       return
     }
     const { codec, packetSeconds } = this.#streams.get(this.#serial) ?? this.#newest
@@ -100,6 +108,13 @@ export class OggScan implements SoundScan {
     if (codec === 'opus' && !isTags) this.#seconds += opusSamples(bytes, at) / OPUS_HZ
     // Odd ones are heads.
     else if (codec === 'vorbis' && (first & 1) === 0) this.#seconds += packetSeconds
+    else this.#isInDoubt ||= codec === 'unknown'
+  }
+
+  #addStream(stream: Stream): void {
+    this.#newest = stream
+    this.#streams.set(this.#serial, stream)
+    this.#isInDoubt ||= this.#streams.size > MOST_STREAMS
   }
 }
 
@@ -107,7 +122,7 @@ function streamOf(bytes: Buffer, at: number): Stream {
   const name = bytes.toString('latin1', at, at + 8)
   if (name === 'OpusHead')
     return { codec: 'opus', hz: OPUS_HZ, skipped: bytes.readUInt16LE(at + 10), packetSeconds: 0 }
-  if (!name.startsWith('\x01vorbis')) return OTHER
+  if (!name.startsWith('\x01vorbis')) return NOT_SOUND.test(name) ? NONE : UNKNOWN
   return {
     codec: 'vorbis',
     hz: bytes.readUInt32LE(at + 12),

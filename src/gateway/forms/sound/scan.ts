@@ -11,9 +11,35 @@ export interface SoundScan {
   readonly headSeconds: number
 }
 
+const NOTHING: Buffer = Buffer.alloc(0)
+
+/** Counts how often a pattern stands in bytes that come in pieces. */
+export class Occurrences {
+  readonly #pattern: Buffer
+  #tail: Buffer = NOTHING
+  count = 0
+
+  constructor(pattern: Buffer) {
+    this.#pattern = pattern
+  }
+
+  /** Borrowed. */
+  push(piece: Buffer): void {
+    const joint = Buffer.concat([this.#tail, piece.subarray(0, this.#pattern.length - 1)])
+    this.#countIn(joint)
+    this.#countIn(piece)
+    const end = piece.length < this.#pattern.length ? joint : piece
+    this.#tail = Buffer.from(end.subarray(-(this.#pattern.length - 1)))
+  }
+
+  #countIn(bytes: Buffer): void {
+    for (let at = bytes.indexOf(this.#pattern); at >= 0; at = bytes.indexOf(this.#pattern, at + 1))
+      this.count += 1
+  }
+}
+
 /** Steps that a file may take beside those for its bytes. */
 const FREE_STEPS = 10_000
-const NOTHING: Buffer = Buffer.alloc(0)
 
 /** Steps through bytes that come in pieces, and keeps few of them. */
 export class Steps {

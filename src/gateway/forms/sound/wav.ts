@@ -1,4 +1,4 @@
-import { FrameScan } from './frames.ts'
+import { FramesScan } from './frames.ts'
 import type { SoundScan } from './scan.ts'
 
 const PCM: ReadonlySet<number> = new Set([1, 3])
@@ -17,13 +17,13 @@ const GSM = 0x31
 export class WavScan implements SoundScan {
   readonly headSeconds = 0
   readonly #head: Buffer
-  readonly #frames: FrameScan | null
+  readonly #frames: FramesScan | null
   #bytes = 0
 
   constructor(head: Buffer) {
     this.#head = head
     const format = chunkAt(head, 'fmt ')
-    this.#frames = format !== null && MPEG.has(codingAt(head, format)) ? new FrameScan('mpeg') : null
+    this.#frames = format !== null && MPEG.has(codingAt(head, format)) ? new FramesScan() : null
   }
 
   push(bytes: Buffer): void {
@@ -69,7 +69,7 @@ function bytesPerSecondOf(head: Buffer, format: number): number {
   if (PCM.has(coding)) return (hz * channels * head.readUInt16LE(format + 14)) / 8
   if (TELEPHONE.has(coding)) return hz * channels
   if (coding === GSM) return (hz * 65) / 320
-  if (coding !== ADPCM && coding !== IMA) return 0
+  if ((coding !== ADPCM && coding !== IMA) || head.readUInt16LE(format + 14) !== 4) return 0
   // Four bits a sample, and a head of each block that has one or two samples in it.
   const headBytes = (coding === IMA ? 4 : 7) * channels
   const samples = ((block - headBytes) * 2) / channels + (coding === IMA ? 1 : 2)
