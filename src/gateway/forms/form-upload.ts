@@ -42,6 +42,11 @@ export class FormUpload {
     return !this.isWhole && this.#fields.modelMayFollow
   }
 
+  /** What it is about is not in it, but named. */
+  get hasNoFile(): boolean {
+    return this.isWhole && !this.#fields.sawFile
+  }
+
   /** The fields so far, as if they stood in a JSON body. */
   get scan(): RequestScan {
     const { readable, model, duplicateModel, namesOtherModels, stream, asked, isOver } = this.#fields

@@ -91,7 +91,8 @@ const FRAME = Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0x00]), zeros(413)])
 /** 8 kbit a second at 8 kHz: 72 bytes, and 72 ms. */
 const SPEECH = Buffer.concat([Buffer.from([0xff, 0xe3, 0x18, 0xc0]), zeros(68)])
 const PARTED = Buffer.concat([zeros(3), SPEECH])
-const mp3 = (frames: number, frame: Buffer = FRAME) => Buffer.concat(Array.from({ length: frames }, () => frame))
+const mp3 = (frames: number, frame: Buffer = FRAME) =>
+  Buffer.concat(Array.from({ length: frames }, () => frame))
 /** A tag with a picture, longer than what is kept of a head. */
 const TAG = Buffer.concat([text('ID3\x03\0\0'), Buffer.from([0, 3, 0x1a, 0x40]), zeros(52_544)])
 function xing(frames: number, said: number): Buffer {
