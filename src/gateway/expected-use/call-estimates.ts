@@ -15,7 +15,7 @@ import { kindOfPrompt, type LearnedRatios } from '../estimation/learning/learned
 import { showsItsPrompt } from '../estimation/shown-prompt.ts'
 import { DearestUse } from './dearest-use.ts'
 import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
-import { mediaTokens, requestedUnits, unitsCost } from './media-units.ts'
+import { mediaTokens, namesSound, requestedUnits, unitsCost } from './media-units.ts'
 import { KnownRates, type ModelRates, type RatesOfTier, ratesWithCaching } from './model-rates.ts'
 
 /** What a call may cost, before it goes upstream. */
@@ -294,7 +294,7 @@ export class CallEstimates {
     const subject = this.#learned.subject(admission.caller.clientId, model)
     const learned = subject.find(() => showsItsPrompt(admission.body.plain, [model]))
     const isForm = admission.body.plain === null
-    const bytes = dialect.medium === 'recordings' && namesSound(admission, asked) ? 0 : bodyBytes(admission)
+    const bytes = namesSound(admission, asked) ? 0 : bodyBytes(admission)
     const prompt = promptSize(isForm ? 0 : bytes, asked, rates, dialect)
     const promptTokens = prompt.textTokens + prompt.mediaTokens
     const tier = tierFor(rates, promptTokens)
@@ -380,11 +380,6 @@ function bodyBytes({ body, request }: Admission): number {
   if (body.plain !== null) return body.plain.length
   const announced = Number(request.headers['content-length'] ?? 0)
   return announced > 0 ? announced : 0
-}
-
-/** The sound stands elsewhere, by an address or an id, and is as long as it is. */
-function namesSound({ body }: Admission, { soundBytes }: AskedSize): boolean {
-  return body.form === null ? body.plain !== null && soundBytes === 0 : body.form.hasNoFile
 }
 
 const USUAL: readonly null[] = [null]

@@ -3,6 +3,7 @@ import type { Medium } from '../../providers/dialect.ts'
 import { type JsonObject, objectIn } from '../../providers/reading/json-value.ts'
 import { JsonScanner } from '../../providers/wires/json.ts'
 import type { Admission } from '../admission/admission.ts'
+import type { AskedSize } from '../bodies/asked-size.ts'
 import type { RatesOfTier } from './model-rates.ts'
 
 /** Larger requests for sound or pictures do not occur, and reading them would hold up other calls. */
@@ -110,6 +111,12 @@ export function mediaTokens(
     case undefined:
       return null
   }
+}
+
+/** The sound that the call is about stands elsewhere, by an address or an id, and may have any length. */
+export function namesSound({ route, body }: Admission, { soundBytes }: AskedSize): boolean {
+  if (route.dialect?.medium !== 'recordings') return false
+  return body.form === null ? body.plain !== null && soundBytes === 0 : body.form.hasNoFile
 }
 
 /** @param bytes 0: not announced. */
