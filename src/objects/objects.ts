@@ -108,7 +108,7 @@ export class Objects {
     if (upstream.objects === 'shared') return 'nothing'
     const path = readObjectPath(canonicalPath)
     if (path.collection === 'file' || path.collection === 'upload' || isPartOfFile(path)) return 'file'
-    return namedPaths(canonicalPath).isKnown ? 'fields' : 'nothing'
+    return namedPaths(canonicalPath).readsForms ? 'fields' : 'nothing'
   }
 
   /**

@@ -34,6 +34,8 @@ describe('the dialect of a call', () => {
     ['deepseek', '/beta/completions', 'openai.completions'],
     ['mistral', '/v1/fim/completions', 'openai.completions'],
     ['cloudflare', '/client/v4/accounts/0/ai/run/@cf/meta/llama', 'cloudflare.run'],
+    ['cloudflare', '/v1/a/gateway/workers-ai/@cf/meta/llama', 'cloudflare.run'],
+    ['cloudflare', '/v1/a/gateway/workers-ai/v1/chat/completions', CHAT],
     ['openai-compatible', '/v1/chat', CHAT],
     ['vllm', '/invocations', 'vllm.invocations'],
     ['vllm', '/server/%69nvocations/', 'vllm.invocations'],
@@ -116,6 +118,7 @@ describe('the dialect of a call', () => {
     ['azure-openai', '/openai/v1/chat/completions', null],
     ['databricks', '/serving-endpoints/my-model/invocations', 'my-model'],
     ['cloudflare', '/client/v4/accounts/0/ai/run/@cf/meta/llama', '@cf/meta/llama'],
+    ['cloudflare', '/v1/a/gateway/workers-ai/@cf/meta/llama', '@cf/meta/llama'],
     ['openai', '/v1/chat/completions', null],
   ])('the dialect of %s reads from the path %s the model %s', (provider, path, model) => {
     expect(modelInPathOf(provider, 'POST', path)).toBe(model)

@@ -30,6 +30,8 @@ export interface NamedPaths {
   readonly hints: NameHints | null
   /** The endpoint takes JSON, so what is not is refused. */
   readonly isKnown: boolean
+  /** Fields of a form may name what it uses. */
+  readonly readsForms: boolean
 }
 
 interface Endpoint {
@@ -130,7 +132,7 @@ const NOTHING = /\/(?:embeddings|moderations|rerank|audio\/(?!transcriptions)[\w
 const ENDPOINTS: readonly Endpoint[] = [
   // Cloudflare's queue: what was put into it is asked for where work is ordered.
   {
-    path: /\/ai\/run\/./,
+    path: /\/(?:ai\/run\/.|workers-ai\/@)/,
     ids: [...ALL, 'request_id'],
     models: ['model', 'model.id'],
     takesAnything: true,
@@ -286,6 +288,7 @@ function pathsOf(endpoint: Endpoint): NamedPaths {
       walk: compilePaths(wanted),
       hints: parts === null ? null : new NameHints(parts),
       isKnown: endpoint.takesAnything !== true && ids.length > 0,
+      readsForms: endpoint !== ENDPOINT_OF_ALL && ids.length > 0,
     }
     compiled.set(endpoint, paths)
   }

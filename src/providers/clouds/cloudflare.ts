@@ -11,7 +11,7 @@ import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect, requestDialect } from '../reading/json-dialect.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 
-const MODEL = /\/ai\/run\/(.+)$/i
+const MODEL = /\/(?:ai\/run|workers-ai)\/(.+)$/i
 
 const FORMAT = {
   fields: {
@@ -24,9 +24,10 @@ const FORMAT = {
 const RUNNING: ReadonlySet<unknown> = new Set(['queued', 'running'])
 
 /**
- * Workers AI's own endpoint, `/ai/run/{model}`: the answer under `result` with `usage` as in chat; a stream's
- * events have `response` and, the last ones, `usage` at their root. With `queueRequest` the requests go into a queue: the
- * answer has an id, and the results are asked for by that, at the same path.
+ * Workers AI's own endpoint, `/ai/run/{model}`, and `/workers-ai/{model}` behind its gateway. The answer stands under
+ * `result` with `usage` as in chat; a stream's events have `response` and, the last ones, `usage` at their root. With
+ * `queueRequest` the requests go into a queue: the answer has an id, and the results are asked for by that, at the same
+ * path.
  * Source: developers.cloudflare.com/workers-ai, "REST API", "Asynchronous Batch API" and the models' output schemas.
  */
 function cloudflareRun(overrides: OpenAiOverrides): Dialect {
@@ -96,6 +97,10 @@ export const cloudflare: HostedProvider = {
   },
   apis: ['openai', 'anthropic', 'google', 'bedrock', 'ollama', 'cohere'],
   openAi: USAGE_IF_ASKED,
-  endpoints: [endpoint('POST', /\/ai\/run\/./, cloudflareRun(USAGE_IF_ASKED)), ...BEHIND_GATEWAYS],
+  endpoints: [
+    // A model's name begins with `@`; OpenAI's formats stand below `workers-ai/v1`.
+    endpoint('POST', /\/(?:ai\/run\/.|workers-ai\/@)/, cloudflareRun(USAGE_IF_ASKED)),
+    ...BEHIND_GATEWAYS,
+  ],
   freePaths: GOOGLE_FREE,
 }

@@ -326,6 +326,16 @@ test('what Cloudflare’s queue used counts once, and another client’s request
     body: JSON.stringify({ request_id: ROOM.toUpperCase() }),
   })
   expect(refused.status).toBe(404)
+  for (const queue of [RUN, `/v1/a/gateway/workers-ai/${RUN.slice(RUN.indexOf('@'))}`]) {
+    const form = new FormData()
+    form.set('request_id', ROOM)
+    const inForm = await fetch(`${stack.url}/cloudflare${queue}?queueRequest=true`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${other.key}` },
+      body: form,
+    })
+    expect(inForm.status).toBe(404)
+  }
   answers.set(`POST /f${RUN}`, usageOf(100))
   await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { request_id: ROOM })
   await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { request_id: ROOM })
