@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { idleClock, untilPatiently } from '../support/patience.ts'
+import { checkHttps } from './https.ts'
 import { checkLimits } from './limits.ts'
 import { checkRestore } from './restore.ts'
 import { type ComposeStack, composeStack, missingEngine, readRights } from './stack.ts'
@@ -14,7 +15,7 @@ import { checkWatch } from './watch.ts'
  * The production form on a real engine: the stack of docker-compose.yml comes up with three gateways, its containers are
  * hardened, its limits hold and its alerts arrive, and of 1,500 calls and more through a kill -9 of a gateway and a rolling restart
  * every one that was served is counted. `deploy/roll.sh` fails none of 2,500, and the documentation's commands bring back
- * what was destroyed. Prometheus of the profile `watch` finds all of it, and so does Grafana, where there are images.
+ * what was destroyed. The balancer has HTTPS. Prometheus of the profile `watch` finds all of it, and so does Grafana, where there are images.
  *
  *     npm run test:compose                # builds the images first
  *     npm run test:compose -- --no-build  # takes those that are there
@@ -60,6 +61,7 @@ try {
   await checkLimits(stack, `http://127.0.0.1:${port}`)
   await checkCounting(stack)
   await checkWatch(stack)
+  await checkHttps(stack)
   await checkRestore(stack, `http://127.0.0.1:${port}`)
   // Of what was restored: an upgrade finds its keys. The documentation's commands start one gateway, which goes on.
   await stack.compose(...START, '--no-deps', '--no-recreate', 'gateway')

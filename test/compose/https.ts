@@ -1,0 +1,61 @@
+import { deepEqual, ok } from 'node:assert/strict'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import { findFreePort } from '../../src/standalone/processes/free-port.ts'
+import { untilPatiently } from '../support/patience.ts'
+import type { ComposeStack } from './stack.ts'
+
+const TLS = 'test/fixtures/tls'
+
+/** With deploy/https.yml the balancer speaks HTTPS and HTTP/2, and takes a renewed certificate by the page's command. */
+export async function checkHttps({ compose, env }: ComposeStack): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-https-'))
+  const port = await findFreePort()
+  const given = {
+    COMPOSE_FILE: 'docker-compose.yml:deploy/https.yml',
+    HTTPS_FOLDER: folder,
+    HTTPS_PORT: `${port}`,
+  }
+  const write = async (...files: readonly string[]) => {
+    const parts = await Promise.all(files.map((file) => readFile(join(TLS, file), 'utf8')))
+    await writeFile(join(folder, 'site.pem'), parts.join(''))
+  }
+  const greeted = async (subject: string) => {
+    const seen = await untilPatiently(async () => (await subjectAt(port)) === subject || null, {
+      timeoutMs: 30_000,
+    })
+    ok(seen, `the balancer has not the certificate of ${subject}: ${await subjectAt(port)}`)
+  }
+  try {
+    await chmod(folder, 0o755)
+    await write('cert.pem', 'key.pem')
+    Object.assign(env, given)
+    await compose('up', '--no-build', '--no-deps', '--detach', 'balancer')
+    await greeted('localhost h2')
+    await write('renewed.pem', 'renewed-key.pem')
+    await compose('kill', '--signal', 'USR2', 'balancer')
+    await greeted('renewed h2')
+    deepEqual((await fetch(`http://127.0.0.1:${env.PORT}/healthz`)).status, 200)
+    console.log('HTTPS and HTTP/2 at the balancer, a renewed certificate taken')
+  } finally {
+    for (const name of Object.keys(given)) delete env[name]
+    await compose('up', '--no-build', '--no-deps', '--detach', 'balancer')
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Who the certificate is of, and which protocol was agreed on; `null`: nothing answers. */
+async function subjectAt(port: number): Promise<string | null> {
+  return await new Promise((resolve) => {
+    const socket = connect(
+      { port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2', 'http/1.1'] },
+      () => {
+        resolve(`${socket.getPeerCertificate().subject.CN} ${socket.alpnProtocol}`)
+        socket.destroy()
+      },
+    )
+    socket.once('error', () => resolve(null))
+  })
+}
