@@ -58,8 +58,8 @@ export interface ObjectEvent {
 /** Longest id that is kept. Only ARNs and resource names are longer. */
 export const MAX_OBJECT_ID_BYTES = 256
 
-/** Objects that one call can make or end; a page of what a job left has a few. */
-export const MAX_OBJECT_EVENTS = 64
+/** Objects that one call can make or end: an hour of responses in a session. Workers refuse a record with more. */
+export const MAX_OBJECT_EVENTS = 1_024
 
 /**
  * The form in which ids are compared. Some servers ignore the case of letters in ids, and no two ids of one provider

@@ -76,6 +76,9 @@ export interface ObjectCall {
   readonly fetchPage: (pathAndQuery: string) => Promise<Buffer>
 }
 
+/** A call that makes an object, as far as its record is concerned. */
+type MakingCall = Pick<ObjectCall, 'callId' | 'owner' | 'upstream' | 'canonicalPath'>
+
 const NONE: readonly string[] = []
 /** The kind of answers that can be read again, whatever they are of. */
 const ANSWER_KIND = 'completion'
@@ -163,25 +166,17 @@ export class Objects {
     return owners.size > 0
   }
 
-  /** Tells whether the client may use all of `ids`: those in an upload, as it passes. */
-  judgeUpload(
-    upstream: ObjectUpstream,
-    clientId: string,
-    ids: readonly string[],
-  ): Verdict | Promise<Verdict> {
+  /** Tells whether the client may use all of `ids`: those in an upload or message, as it passes. */
+  judgeIds(upstream: ObjectUpstream, clientId: string, ids: readonly string[]): Verdict | Promise<Verdict> {
     return this.#judgeIds(upstream, clientId, ids.flatMap(readings))
   }
 
   /** Tells whether the answer of such a call may say something of objects: what to ask of every call before `watch`. */
   concerns(
     upstream: ObjectUpstream,
-    {
-      method,
-      canonicalPath,
-      body,
-      mayBeKept,
-    }: Pick<ObjectCall, 'method' | 'canonicalPath' | 'body' | 'mayBeKept'>,
+    call: Pick<ObjectCall, 'method' | 'canonicalPath' | 'body' | 'mayBeKept'>,
   ): boolean {
+    const { method, canonicalPath, body, mayBeKept } = call
     if (method === 'POST' && keptAnswersOf(upstream) !== null) return true
     const { names, collection, verb } = readObjectPath(canonicalPath)
     if (collection === 'completion' && method === 'POST') return mayBeKept
@@ -212,6 +207,11 @@ export class Objects {
           ? this.#watchJob(handler, call, path)
           : this.#watchList(handler, call, path)
     }
+  }
+
+  /** A session's upstream keeps an answer under this id. */
+  made(session: MakingCall, id: string): void {
+    this.#record(session, { id, kind: 'response', is: 'created', job: false })
   }
 
   /** Takes what a call has made of objects: once, for its record. */
@@ -378,7 +378,7 @@ export class Objects {
     return new WatchedAnswer(handler, () => this.#record(call, { ...name, is: 'deleted', job: false }))
   }
 
-  #record(call: ObjectCall, { id, ...event }: ObjectEvent): void {
+  #record(call: MakingCall, { id, ...event }: ObjectEvent): void {
     const kept = { id: cleanText(id, MAX_OBJECT_ID_BYTES), ...event }
     if (!this.#events.add(call.callId, kept) || event.is !== 'created') return
     const { upstream, owner, canonicalPath: path } = call

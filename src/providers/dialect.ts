@@ -71,6 +71,8 @@ export interface MessageReader {
   readonly isResponding: boolean
   /** Other work that is under way, estimated by what passed of it. */
   readonly unfinished: readonly UsagePart[]
+  /** The id of the last answer that began, where the upstream keeps them. */
+  readonly madeId?: string | undefined
   /** Tokens of the sound in what passed of the responses under way, by its length; 0 without any. */
   readonly soundTokens: number
   /** Tokens of the last response counted, prompt and answer: the next one's prompt has them at least. */
@@ -277,6 +279,8 @@ export interface Dialect {
   readClientMessage?(message: Uint8Array): ClientMessage
   /** The query of a session's handshake names the model; absent: only messages do, whatever the query says. */
   readonly queryNamesModel?: true
+  /** Messages of a session's client may name objects. */
+  readonly messagesNameObjects?: true
   /** The first message of a session's client has to name the model, and nothing else does. */
   readonly setupNamesModel?: true
   /**

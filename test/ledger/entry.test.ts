@@ -35,7 +35,7 @@ describe('a record', () => {
     '[{"id":"a","kind":"secret","is":"created"}]',
     '[{"id":"a","kind":"file","is":"stolen"}]',
     '[{"id":"a","kind":"file","is":"created","job":1}]',
-    `[${Array(65).fill('{"id":"a","kind":"file","is":"created"}').join()}]`,
+    `[${Array(1_025).fill('{"id":"a","kind":"file","is":"created"}').join()}]`,
   ])('a record with objects %s is not a record', (objects) => {
     const written = serialiseRecord(oneRecord())
     expect(parseRecord(`${written.slice(0, -1)},"objects":${objects}}`)).toBeNull()

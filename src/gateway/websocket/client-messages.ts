@@ -1,5 +1,6 @@
 import type { Dialect } from '../../providers/dialect.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
+import type { SessionNames } from './session-names.ts'
 
 /** The message that names the model holds instructions and tools, too, but no film. A larger one is refused. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
@@ -13,59 +14,129 @@ export interface ClientEvents {
   onAsked(): void
   /** The session has to end, for this reason. Called at most once, and nothing after it. */
   onRefused(reason: string): void
+  /** Whether what waited for a message to be judged may still go upstream. */
+  readonly isOpen: boolean
+  /** It may go upstream now. */
+  onJudged(): void
 }
 
-/** Reads what a session's client says of its model, and that it asks for responses. */
+/** What a message says. */
+interface Said {
+  /** The first model of the session; `null`: it names none, or not the first. */
+  readonly model: string | null
+  readonly asks: boolean
+  /** Why it may not go on, whatever objects it names; `null`: it may. */
+  readonly wrong: string | null
+}
+
+/** Of a message that is too large to be read. */
+const UNREAD: Said = { model: null, asks: false, wrong: null }
+
+/** Reads what a session's client says of its model and of objects, and that it asks for responses. */
 export class ClientMessages {
   readonly #dialect: Dialect
   readonly #events: ClientEvents
   readonly #frames: FrameReader
+  readonly #names: SessionNames | null
   #model: string | null = null
+  /** The first message has to be read before anything goes upstream. */
   #holds: boolean
-  #heldBytes = 0
   #isRefused = false
+  /** All bytes that have come. */
+  #bytes = 0
+  /** Those up to the end of the last message that may go upstream. */
+  #fineBytes = 0
+  /** Messages behind those whose verdict is not known yet, in their order. */
+  #judging = 0
+  #lastVerdict: Promise<void> = Promise.resolve()
+  /** Of the message that ends now. */
+  #said = UNREAD
 
-  constructor(dialect: Dialect, events: ClientEvents) {
+  /** @param names judges the objects that messages name; `null`: they name none. */
+  constructor(dialect: Dialect, events: ClientEvents, names: SessionNames | null = null) {
     this.#dialect = dialect
     this.#events = events
+    this.#names = names
     this.#holds = dialect.setupNamesModel === true
     this.#frames = createFrameReader({
       maxMessageBytes: MAX_MESSAGE_BYTES,
-      onMessage: (bytes) => this.#read(bytes),
+      onMessage: (bytes) => {
+        this.#said = this.#read(bytes)
+      },
+      onEnd: (rest) => this.#end(this.#bytes - rest),
+      ...(names === null ? {} : { onPiece: (bytes) => names.push(bytes) }),
     })
   }
 
-  /** Whether nothing of what the client sends may go upstream yet. */
-  get holds(): boolean {
+  /** Of the client's bytes, those that may go upstream. What ends a message comes behind all else of it. */
+  get passableBytes(): number {
+    return this.isUnsaid || this.#judging > 0 || this.#isRefused ? this.#fineBytes : this.#bytes
+  }
+
+  /** Nothing that the client said may have gone upstream. */
+  get isUnsaid(): boolean {
     return this.#holds
+  }
+
+  /** Whether the first `bytes` of the client's end with a frame, as far as that is known. */
+  endsFrame(bytes: number): boolean {
+    return bytes === this.#fineBytes || (bytes === this.#bytes && this.#frames.isBetween)
   }
 
   /** The client's next bytes. Borrowed. */
   push(chunk: Uint8Array): void {
     if (this.#isRefused) return
+    this.#bytes += chunk.length
     this.#frames.push(chunk)
-    if (!this.#holds) return
-    this.#heldBytes += chunk.length
-    if (this.#frames.skipped > 0 || this.#heldBytes > MAX_HELD_BYTES) this.#refuse('is too large')
-    else if (this.#frames.blind) this.#refuse('cannot be read')
+    const { skipped, blind, finished } = this.#frames
+    // A server that is not strict might read on where this does not.
+    if (blind && (this.#holds || this.#names !== null)) this.#refuse('cannot be read')
+    if (!this.#holds || this.#judging > 0) return
+    if (skipped > 0 || this.#bytes > MAX_HELD_BYTES) this.#refuse('is too large')
     // It closed the session before it said anything.
-    else if (this.#frames.finished) this.#holds = false
+    else if (finished && !blind) this.#holds = false
   }
 
-  #read(bytes: Uint8Array): void {
+  #read(bytes: Uint8Array): Said {
     const { readClientMessage, setupNamesModel } = this.#dialect
-    if (this.#isRefused || readClientMessage === undefined) return
+    if (readClientMessage === undefined) return UNREAD
     const { model, isAmbiguous, asks } = readClientMessage(bytes)
     const wrong = setupNamesModel === true ? this.#wrongWith(model, isAmbiguous) : null
+    const said = { model: this.#model === null ? model : null, asks, wrong }
+    this.#model ??= model
+    return said
+  }
+
+  /** A message has ended: it goes on if its client may use what it names, and all before it did. */
+  #end(at: number): void {
+    const said = this.#said
+    this.#said = UNREAD
+    if (this.#isRefused) return
+    const verdict = said.wrong ?? this.#names?.end() ?? null
+    if (this.#judging === 0 && !(verdict instanceof Promise)) {
+      this.#decide(said, verdict, at)
+      return
+    }
+    this.#judging += 1
+    this.#lastVerdict = Promise.all([verdict, this.#lastVerdict]).then(([wrong]) => {
+      if (!this.#events.isOpen) return
+      this.#judging -= 1
+      this.#decide(said, wrong, at)
+      this.#events.onJudged()
+    })
+  }
+
+  #decide({ model, asks }: Said, wrong: string | null, at: number): void {
+    if (this.#isRefused) return
     if (wrong !== null) {
       this.#refuse(wrong)
       return
     }
-    if (model !== null && this.#model === null) {
-      this.#model = model
-      this.#events.onModel(model)
-    }
+    // One that is too large to be read, and is to be, does not begin a session.
+    if (this.#holds && this.#model === null) return
     this.#holds = false
+    this.#fineBytes = at
+    if (model !== null) this.#events.onModel(model)
     if (asks) this.#events.onAsked()
   }
 
@@ -77,6 +148,7 @@ export class ClientMessages {
   }
 
   #refuse(what: string): void {
+    if (this.#isRefused) return
     this.#isRefused = true
     const which = this.#holds ? 'The first message of this session' : 'A message of this session'
     this.#events.onRefused(`${which} ${what}.`)

@@ -1,6 +1,7 @@
 import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
 import { NOTHING_OBSERVED, type Observation, type UsagePart } from '../../call/observation.ts'
 import { NO_USAGE } from '../../call/usage.ts'
+import type { Objects } from '../../objects/objects.ts'
 import type { Dialect, MessageReader } from '../../providers/dialect.ts'
 import { withParts } from '../../providers/reading/session-sum.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
@@ -13,6 +14,7 @@ import { finalizeCall, finalizeEstimated } from '../recording/finalize-call.ts'
 import { encodeUsageSnapshot } from '../recording/snapshot-saver.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import { ClientMessages } from './client-messages.ts'
+import { SessionNames } from './session-names.ts'
 
 /** This much of what a client sent since the last response is counted as text, four bytes a token. */
 const TEXT_BYTES = 16 * 1024
@@ -37,6 +39,14 @@ export interface SessionMeterOptions {
   readonly onModel: (model: string) => void
   /** What the client says may not go upstream, for this reason: the session has to end. */
   readonly onRefused: (reason: string) => void
+  /** Judges the objects that the client names; `null`: its messages name none. */
+  readonly names: SessionNames | null
+  /** Whether what waits for a message to be judged may still go upstream. */
+  readonly isOpen: () => boolean
+  /** It may go upstream now. */
+  readonly onJudged: () => void
+  /** The upstream keeps an answer under this id. */
+  readonly onMade: (id: string) => void
   /** There is more to see than before. */
   readonly onNews: (observation: Observation) => void
   readonly onFailed: (error: unknown) => void
@@ -62,8 +72,8 @@ export class SessionMeter {
     this.#options = options
     const { dialect, requestedModel, reader } = options
     this.#requestedModel = requestedModel
-    this.#client = new ClientMessages(dialect, {
-      onModel: (model) => {
+    const events = {
+      onModel: (model: string) => {
         if (this.#requestedModel !== null && dialect.setupNamesModel !== true) return
         this.#requestedModel = model
         options.onModel(model)
@@ -73,7 +83,12 @@ export class SessionMeter {
         this.#begin()
       },
       onRefused: options.onRefused,
-    })
+      onJudged: options.onJudged,
+      get isOpen() {
+        return options.isOpen()
+      },
+    }
+    this.#client = new ClientMessages(dialect, events, options.names)
     this.#frames = createFrameReader({ onMessage: (bytes) => this.#read(bytes) })
   }
 
@@ -94,9 +109,8 @@ export class SessionMeter {
     this.#client.push(chunk)
   }
 
-  /** Whether nothing of what the client sends may go upstream yet. */
-  get holdsClient(): boolean {
-    return this.#client.holds
+  get client(): Pick<ClientMessages, 'passableBytes' | 'endsFrame' | 'isUnsaid'> {
+    return this.#client
   }
 
   /** Whether anything has begun, or was asked for, whose usage was not reported yet. */
@@ -146,10 +160,12 @@ export class SessionMeter {
 
   #read(bytes: Uint8Array): void {
     if (this.#failed) return
-    const { reader, onFailed } = this.#options
+    const { reader, onFailed, onMade } = this.#options
     try {
       const soundBefore = reader.soundTokens
+      const madeBefore = reader.madeId
       reader.message(bytes)
+      if (reader.madeId !== undefined && reader.madeId !== madeBefore) onMade(reader.madeId)
       if (!reader.underWay) {
         if (this.#sample !== null) this.#clientBytes = 0
         this.#sample = null
@@ -186,6 +202,10 @@ export interface MeteredSession {
   /** With the model that the client has named by now. */
   readonly call: OpenCall
   nameModel(model: string): void
+  /** Whether what the client sent may go upstream, now or later. */
+  readonly takesClient: boolean
+  /** It has been judged, and may go upstream now. */
+  judged(): void
   /** What the client says may not go upstream, for this reason. */
   refused(reason: string): void
   /** The upstream has reported more than before. */
@@ -200,6 +220,7 @@ export function openMeter(
   session: MeteredSession,
   { route, caller }: Admission,
   { ledger, observer }: CallServices,
+  objects: Objects,
 ): SessionMeter | null {
   const { dialect } = route
   const { clientId, provider, requestedModel } = session.call
@@ -210,14 +231,23 @@ export function openMeter(
     stream: null,
   })
   if (dialect === null || reader === undefined) return null
+  const isNaming = dialect.messagesNameObjects === true && route.upstream.objects === 'owned'
   return new SessionMeter({
     dialect,
     reader,
     provider,
     clientId,
     requestedModel,
+    names: isNaming ? new SessionNames(objects, { route, caller }) : null,
     onModel: (model) => session.nameModel(model),
     onRefused: (reason) => session.refused(reason),
+    isOpen: () => session.takesClient,
+    onJudged: () => session.judged(),
+    onMade: (id) => {
+      const { canonicalPath } = route.target
+      const { callId } = session.call
+      objects.made({ callId, upstream: route.upstream, canonicalPath, owner: caller }, id)
+    },
     onNews: (observed) => {
       // The journal knows the call from before its client named the model.
       const isNamedLater = requestedModel !== session.call.requestedModel

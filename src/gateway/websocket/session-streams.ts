@@ -11,13 +11,17 @@ const CLOSING_MS = 2_000
  * What a client may send before its handshake is answered, which no client has to; more waits in its socket.
  */
 const EARLY_BYTES = 64 * 1024
+/** The same while a message is judged. */
+const HELD_BYTES = 4 * 1024 * 1024
 
 /** What happens on the connections of a session. Bytes are borrowed. */
 export interface StreamEvents {
   /** Bytes that the upstream gets, once there is one and nothing holds them. */
   clientSent(chunk: Buffer): void
-  /** Whether the client's bytes wait here until more of them have come. */
-  readonly holdsClient: boolean
+  /** Of the client's bytes, those that may go upstream. More of them do once more have come, or by `passOn`. */
+  readonly passableBytes: number
+  /** Whether the first `bytes` of the client's end with a frame. */
+  endsFrame(bytes: number): boolean
   /** @param isClosed false: the client has only ended its side of the connection */
   clientLeft(isClosed: boolean): void
   upstreamSent(chunk: Buffer): void
@@ -50,9 +54,14 @@ export class SessionStreams {
   readonly client: Duplex
   readonly #events: StreamEvents
   readonly #watchForClose = createCloseWatch()
-  /** Bytes that came before they may go upstream; `null`: they are not kept any more. */
-  #early: Buffer[] | null
-  #earlyBytes = 0
+  readonly #onDrain = () => this.passOn()
+  /** What the client sent and may not go upstream yet; `null`: nothing of it goes on any more. */
+  #waiting: Buffer[] | null
+  #waitingBytes: number
+  /** Bytes of the client's that went upstream. */
+  #passedBytes = 0
+  /** What went upstream ends within a frame: whatever follows would be read as more of it. */
+  #isCut = false
   #upstream: Duplex | null = null
   #clientClosed = false
   #upstreamEnded = false
@@ -61,12 +70,18 @@ export class SessionStreams {
   constructor(client: Duplex, head: Buffer, events: StreamEvents) {
     this.client = client
     this.#events = events
-    this.#early = [head]
+    this.#waiting = [head]
+    this.#waitingBytes = head.length
   }
 
   /** `null`: the upstream has accepted no session. */
   get upstream(): Duplex | null {
     return this.#upstream
+  }
+
+  /** Whether what the client sends may go upstream, now or later. */
+  get takesClient(): boolean {
+    return this.#waiting !== null && this.#upstream?.writable === true
   }
 
   /** Whether the client has sent a close frame. */
@@ -80,28 +95,28 @@ export class SessionStreams {
   }
 
   /**
-   * Reads the client, as the end of an unread connection is not seen. Early bytes are kept for the upstream.
+   * Reads the client, as the end of an unread connection is not seen. What it sends waits for the upstream.
    */
   watchClient(): void {
     const { client } = this
-    for (const head of this.#early ?? []) this.#clientClosed = this.#watchForClose(head)
+    for (const head of this.#waiting ?? []) this.#clientClosed = this.#watchForClose(head)
     client.on('data', (chunk: Buffer) => {
       this.#clientClosed = this.#watchForClose(chunk)
-      this.#early?.push(chunk)
-      this.#earlyBytes += chunk.length
-      if (this.#upstream !== null) {
-        this.#events.clientSent(chunk)
-        this.#join(this.#upstream)
-      } else if (this.#earlyBytes > EARLY_BYTES) client.pause()
+      this.#waiting?.push(chunk)
+      this.#waitingBytes += chunk.length
+      if (this.#upstream !== null) this.#events.clientSent(chunk)
+      this.passOn()
     })
     client.on('end', () => this.#events.clientLeft(false))
     client.on('close', () => this.#events.clientLeft(true))
     client.resume()
   }
 
-  /** No session begins: what the client sends is not kept for an upstream. */
-  dropEarly(): void {
-    this.#early = null
+  /** No session begins, or it is over: what the client sends is not kept for an upstream. */
+  dropWaiting(): void {
+    if (this.#waiting === null) return
+    this.#waiting = null
+    this.#isCut = !this.#events.endsFrame(this.#passedBytes)
   }
 
   /**
@@ -128,19 +143,38 @@ export class SessionStreams {
       client.write(head)
     }
     upstream.pipe(client)
-    for (const bytes of this.#early ?? []) if (bytes.length > 0) this.#events.clientSent(bytes)
+    for (const bytes of this.#waiting ?? []) if (bytes.length > 0) this.#events.clientSent(bytes)
     client.resume()
-    this.#join(upstream)
+    this.passOn()
   }
 
-  /** Passes on what the client has sent, and whatever it sends from here on. */
-  #join(upstream: Duplex): void {
-    const early = this.#early
-    if (early === null || this.#events.holdsClient) return
-    this.#early = null
-    for (const bytes of early) if (bytes.length > 0) upstream.write(bytes)
-    // The end is passed on by hand: a response may be under way.
-    this.client.pipe(upstream, { end: false })
+  /** Passes on what the client has sent and may. Its end is passed on by hand: a response may be under way. */
+  passOn(): void {
+    const { client } = this
+    const waiting = this.#waiting
+    if (waiting === null) return
+    const upstream = this.#upstream
+    if (upstream !== null) this.#passTo(upstream, waiting)
+    if (this.#waitingBytes > (upstream === null ? EARLY_BYTES : HELD_BYTES)) client.pause()
+    else if (upstream?.writableNeedDrain !== true) client.resume()
+    else {
+      client.pause()
+      if (upstream.listenerCount('drain', this.#onDrain) === 0) upstream.on('drain', this.#onDrain)
+    }
+  }
+
+  #passTo(upstream: Duplex, waiting: Buffer[]): void {
+    let free = this.#events.passableBytes - this.#passedBytes
+    while (free > 0) {
+      const bytes = waiting.shift()
+      if (bytes === undefined) return
+      const passed = bytes.subarray(0, free)
+      if (passed.length < bytes.length) waiting.unshift(bytes.subarray(free))
+      free -= passed.length
+      this.#passedBytes += passed.length
+      this.#waitingBytes -= passed.length
+      if (passed.length > 0 && upstream.writable) upstream.write(passed)
+    }
   }
 
   /** From here on what comes from either side is read, and not passed on. */
@@ -148,7 +182,7 @@ export class SessionStreams {
     const upstream = this.#upstream
     if (upstream === null) return
     upstream.unpipe(this.client)
-    this.client.unpipe(upstream)
+    this.dropWaiting()
     upstream.resume()
     this.client.resume()
   }
@@ -172,7 +206,8 @@ export class SessionStreams {
   finish(): void {
     const upstream = this.#upstream
     if (upstream === null) return
-    if (!this.#clientClosed && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
+    if (!this.#clientClosed && !this.#isCut && !upstream.destroyed)
+      upstream.write(maskedCloseFrame(GOING_AWAY))
     this.endUpstream()
   }
 

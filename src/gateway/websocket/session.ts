@@ -31,7 +31,7 @@ export interface SessionOptions {
   readonly services: CallServices
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
-  readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'refusedUnknown' | 'limits'>
+  readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'refusedUnknown' | 'limits' | 'objects'>
 }
 
 const NOT_ASKED_FOR = new UpstreamError('malformed_answer', 'an answer to a handshake that was not asked for')
@@ -112,7 +112,17 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     }
   }
 
+  get takesClient(): boolean {
+    return this.#streams.takesClient
+  }
+
+  judged(): void {
+    this.#streams.passOn()
+  }
+
   refused(reason: string): void {
+    // What was said before is asked for already.
+    this.#streams.passOn()
     void this.close(POLICY_VIOLATION, reason)
   }
 
@@ -150,7 +160,8 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       upstream.destroy()
       return
     }
-    const meter = openMeter(this, this.#admission, this.#options.services)
+    const { services, admission } = this.#options
+    const meter = openMeter(this, this.#admission, services, admission.objects)
     if (meter !== null && (answer.headers['sec-websocket-extensions'] ?? '') !== '') {
       // None was asked for, so the client's side of the handshake would have to fail (RFC 6455 section 4.1).
       upstream.destroy()
@@ -166,7 +177,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   rejected(answer: IncomingMessage): void {
     this.#status = answer.statusCode ?? 502
     this.#finalized = true
-    this.#streams.dropEarly()
+    this.#streams.dropWaiting()
     const { client } = this.#streams
     const rejected = { call: this.#call, admission: this.#admission, client, answer, attempt: this.#attempt }
     relayRejection(this.#options.services, rejected, () => this.#release())
@@ -185,8 +196,12 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#meter?.clientSent(chunk)
   }
 
-  get holdsClient(): boolean {
-    return this.#meter?.holdsClient === true
+  get passableBytes(): number {
+    return this.#meter?.client.passableBytes ?? Number.POSITIVE_INFINITY
+  }
+
+  endsFrame(bytes: number): boolean {
+    return this.#meter?.client.endsFrame(bytes) ?? true
   }
 
   upstreamSent(chunk: Buffer): void {
@@ -246,13 +261,13 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#finalized = true
     this.#attempt?.ended(this.#status, this.#cause)
     this.#releaseUnattended?.()
-    this.#streams.dropEarly()
+    this.#streams.dropWaiting()
     const session = {
       call: this.#call,
       status: this.#status,
       outcome,
       meter: this.#meter,
-      isUnsaid: this.holdsClient,
+      isUnsaid: this.#meter?.client.isUnsaid === true,
     }
     recordSession(session, this.#admission, this.#options.services, () => {
       afterwards()

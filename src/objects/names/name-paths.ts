@@ -159,8 +159,9 @@ const ENDPOINTS: readonly Endpoint[] = [
   {
     path: /\/responses(?:\/input_tokens|\/compact)?$/,
     ids: RESPONSES,
-    items: ['input.id'],
-    models: ['model'],
+    items: ['input.id', 'response.input.id'],
+    // In a session's messages it may stand in `response`.
+    models: ['model', 'response.model'],
     modelsBeside: BESIDE,
     types: [
       { path: 'tools.type', tag: 'tool' },
@@ -172,6 +173,8 @@ const ENDPOINTS: readonly Endpoint[] = [
     path: /:(?:stream)?generatecontent$|:count(?:text|message)?tokens$|:(?:retrievecontexts|augmentprompt)$/,
     ids: GOOGLES,
   },
+  // A session's messages.
+  { path: /[./]bidigeneratecontent(?:constrained)?$/, ids: GOOGLES, models: ['setup.model'] },
   { path: /:predictlongrunning$/, ids: GOOGLES, at: ['instances.video.uri'] },
   { path: /:fetchpredictoperation$/, ids: GOOGLES },
   { path: /:generateanswer$/, ids: GOOGLES, at: ['semantic_retriever.source', 'semanticRetriever.source'] },

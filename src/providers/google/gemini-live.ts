@@ -36,6 +36,7 @@ export const geminiLive: Dialect = {
   createReader: (_request, head) => createBodyReader(head, FORMAT),
   createMessageReader,
   setupNamesModel: true,
+  messagesNameObjects: true,
   readClientMessage(message) {
     const scanner = new JsonScanner(CLIENT_MESSAGE, true)
     scanner.push(message)

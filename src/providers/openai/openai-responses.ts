@@ -35,11 +35,13 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
   let failed = false
   let revision = 0
   let contextTokens = 0
+  let madeId: string | undefined
   return {
     message(bytes) {
       if (!current.wantsEvery && !mayContainUsage(PREFILTER, asBuffer(bytes))) return
       const { value, raw } = scanJson(bytes, PROJECTION)
       const event = objectIn(value)
+      madeId = textIn(member(event, 'response')?.id) ?? madeId
       if (!current.add(event, raw, false)) return
       revision += 1
       const observed = current.snapshot()
@@ -89,6 +91,9 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       return asked > 0 || current.isRunning
     },
     unfinished: [],
+    get madeId() {
+      return madeId
+    },
     soundTokens: 0,
     get contextTokens() {
       return contextTokens
@@ -116,6 +121,7 @@ export function openAiResponses(overrides: OpenAiOverrides): Dialect {
       textOf: responsesText,
     }),
     createMessageReader: () => createSessionReader(overrides),
+    messagesNameObjects: true,
     readClientMessage(message) {
       const event = objectIn(scanJson(message, CREATE).value)
       return {

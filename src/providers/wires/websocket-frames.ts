@@ -6,6 +6,14 @@ export interface FrameReaderOptions {
   onMessage(bytes: Uint8Array): void
   /** Larger messages are passed over. */
   readonly maxMessageBytes?: number
+  /** The next bytes of a message of any length, unmasked. Borrowed. */
+  onPiece?(bytes: Buffer): void
+  /**
+   * A message is whole, and was handed over unless it is too large.
+   *
+   * @param rest bytes that were pushed and stand behind it
+   */
+  onEnd?(rest: number): void
 }
 
 /** Reads WebSocket messages from a connection's bytes, cut anywhere, without taking part in it. */
@@ -20,6 +28,8 @@ export interface FrameReader {
   readonly finished: boolean
   /** The bytes are not frames: whatever they are, they may be anything. */
   readonly blind: boolean
+  /** The bytes so far end with a frame. */
+  readonly isBetween: boolean
 }
 
 /** Messages that carry usage repeat a response's text at most; the large ones carry sound and images. */
@@ -79,7 +89,7 @@ function parseHead(head: Buffer): FrameHead {
  * one message of at most `maxMessageBytes`.
  */
 export function createFrameReader(options: FrameReaderOptions): FrameReader {
-  const { onMessage, maxMessageBytes = MAX_MESSAGE_BYTES } = options
+  const { onMessage, maxMessageBytes = MAX_MESSAGE_BYTES, onPiece, onEnd } = options
   let pending = Buffer.alloc(0)
   let frame: FrameHead | null = null
   let frameRead = 0
@@ -112,17 +122,19 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
 
   function addPayload(head: FrameHead, bytes: Buffer, isLast: boolean): void {
     messageBytes += bytes.length
-    if (tooLarge || messageBytes > maxMessageBytes) {
+    const isPassedOver = tooLarge || messageBytes > maxMessageBytes
+    if (isPassedOver) {
       if (!tooLarge) passedTail = chunks.take()
       tooLarge = true
       passOver(bytes)
-      return
+      if (onPiece === undefined) return
     }
     // The only part of a message needs no copy: it is handed over before this chunk is released.
     const keeps = !(isLast && chunks.size === 0 && head.mask === null)
     const part = keeps ? Buffer.from(bytes) : bytes
     if (head.mask !== null) unmask(part, head.mask, frameRead)
-    chunks.add(part)
+    onPiece?.(part)
+    if (!isPassedOver) chunks.add(part)
   }
 
   /** Figures in a message that is not read are looked for, so that it is known that they are missing. */
@@ -133,16 +145,16 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     passedTail = Buffer.from(text.subarray(-WORD_BYTES))
   }
 
-  function finishMessage(): void {
+  function finishMessage(rest: number): void {
     inMessage = false
     passedTail = Buffer.alloc(0)
     const whole = chunks.take()
-    if (!tooLarge) {
-      onMessage(whole)
-      return
+    if (!tooLarge) onMessage(whole)
+    else {
+      skipped += 1
+      if (hasFigures) lost += 1
     }
-    skipped += 1
-    if (hasFigures) lost += 1
+    onEnd?.(rest)
   }
 
   return {
@@ -175,7 +187,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
         bytes = bytes.subarray(taken.length)
         if (!isWhole) return
         if (frame.opcode === CLOSE) finished = true
-        if (!isControl && frame.final) finishMessage()
+        if (!isControl && frame.final) finishMessage(bytes.length)
         frame = null
       }
     },
@@ -190,6 +202,9 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     },
     get blind() {
       return broken
+    },
+    get isBetween() {
+      return frame === null && pending.length === 0
     },
   }
 }

@@ -5,6 +5,8 @@ import { serialiseOpenCall, serialiseRecord } from '../../../src/call/codec/reco
 import { Unattended } from '../../../src/gateway/proxy/unattended.ts'
 import { buildInterrupted } from '../../../src/gateway/recording/finalize-call.ts'
 import { buildPricing } from '../../../src/gateway/recording/pricing.ts'
+import { ObjectIndex } from '../../../src/objects/object-index.ts'
+import { Objects } from '../../../src/objects/objects.ts'
 import type { Catalog } from '../../../src/pricing/catalog/catalog.ts'
 import type { CallToPrice, PriceOfCall } from '../../../src/pricing/catalog/catalog-call.ts'
 import type { Price } from '../../../src/pricing/price.ts'
@@ -56,6 +58,7 @@ export class CallWorld {
   readonly refused = () => {}
   readonly refusedUnknown = () => {}
   readonly limits = null
+  readonly objects = new Objects(new ObjectIndex({ selectOwners: async () => [] }))
   readonly now = () => 1_700_000_000_000
   closeError: Error | null = null
   /** The moment at which the journal asks for running counts. */

@@ -39,9 +39,11 @@ function readAll(dialect: Dialect, chunks: readonly Buffer[]) {
       asked += 1
     },
     onRefused: (reason) => refused.push(reason),
+    isOpen: true,
+    onJudged: () => {},
   })
   for (const chunk of chunks) client.push(chunk)
-  return { names, refused, asked, holds: client.holds }
+  return { names, refused, asked, holds: client.isUnsaid }
 }
 
 function namesIn(dialect: Dialect, chunks: readonly Buffer[]): readonly string[] {

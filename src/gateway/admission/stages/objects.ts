@@ -76,7 +76,7 @@ export function refuseUpload(
   clientId: string,
   ids: readonly string[],
 ): CallRefusal | null | Promise<CallRefusal | null> {
-  const verdict = objects.judgeUpload(route.upstream, clientId, ids)
+  const verdict = objects.judgeIds(route.upstream, clientId, ids)
   if (!(verdict instanceof Promise)) return refusalFor(verdict, route)
   return verdict.then((found) => refusalFor(found, route))
 }
