@@ -380,13 +380,13 @@ export class Objects {
 
   #record(call: MakingCall, { id, ...event }: ObjectEvent): void {
     const kept = { id: cleanText(id, MAX_OBJECT_ID_BYTES), ...event }
-    if (!this.#events.add(call.callId, kept) || event.is !== 'created') return
+    const hasRoom = this.#events.add(call.callId, kept)
+    if (event.is !== 'created') return
     const { upstream, owner, canonicalPath: path } = call
     this.#index.add(upstream.name, kept.id, owner)
-    if (!event.job) return
-    const { clientName } = owner
+    if (!hasRoom || !event.job) return
     const made = { upstream: upstream.name, foldedId: foldObjectId(kept.id), createdAtMs: Date.now() }
-    this.#events.addJob({ ...made, id: kept.id, kind: event.kind, path, clientName })
+    this.#events.addJob({ ...made, id: kept.id, kind: event.kind, path, clientName: owner.clientName })
   }
 }
 

@@ -29,6 +29,8 @@ interface Said {
   readonly wrong: string | null
 }
 
+const NO_NAMES: readonly string[] = []
+
 /** Of a message that is too large to be read. */
 const UNREAD: Said = { model: null, asks: false, wrong: null }
 
@@ -70,7 +72,12 @@ export class ClientMessages {
 
   /** Of the client's bytes, those that may go upstream. What ends a message comes behind all else of it. */
   get passableBytes(): number {
-    return this.isUnsaid || this.#judging > 0 || this.#isRefused ? this.#fineBytes : this.#bytes
+    return this.isUnsaid || this.isJudging || this.#isRefused ? this.#fineBytes : this.#bytes
+  }
+
+  /** A verdict is awaited: until it comes, nothing more has to be read. */
+  get isJudging(): boolean {
+    return this.#judging > 0
   }
 
   /** Nothing that the client said may have gone upstream. */
@@ -91,7 +98,7 @@ export class ClientMessages {
     const { skipped, blind, finished } = this.#frames
     // A server that is not strict might read on where this does not.
     if (blind && (this.#holds || this.#names !== null)) this.#refuse('cannot be read')
-    if (!this.#holds || this.#judging > 0) return
+    if (!this.#holds || this.isJudging) return
     if (skipped > 0 || this.#bytes > MAX_HELD_BYTES) this.#refuse('is too large')
     // It closed the session before it said anything.
     else if (finished && !blind) this.#holds = false
@@ -112,18 +119,29 @@ export class ClientMessages {
     const said = this.#said
     this.#said = UNREAD
     if (this.#isRefused) return
-    const verdict = said.wrong ?? this.#names?.end() ?? null
-    if (this.#judging === 0 && !(verdict instanceof Promise)) {
+    const named = this.#names?.end() ?? NO_NAMES
+    const found = said.wrong ?? named
+    // One after the other: a client may write thousands in the time of one look-up.
+    const verdict = this.isJudging
+      ? this.#lastVerdict.then(() => this.#verdictOn(found))
+      : this.#verdictOn(found)
+    if (!(verdict instanceof Promise)) {
       this.#decide(said, verdict, at)
       return
     }
     this.#judging += 1
-    this.#lastVerdict = Promise.all([verdict, this.#lastVerdict]).then(([wrong]) => {
+    this.#lastVerdict = verdict.then((wrong) => {
       if (!this.#events.isOpen) return
       this.#judging -= 1
       this.#decide(said, wrong, at)
       this.#events.onJudged()
     })
+  }
+
+  /** @param found what is wrong with the message, or the objects that it names. */
+  #verdictOn(found: string | readonly string[]): string | null | Promise<string | null> {
+    if (typeof found === 'string') return found
+    return this.#isRefused || !this.#events.isOpen ? null : (this.#names?.judge(found) ?? null)
   }
 
   #decide({ model, asks }: Said, wrong: string | null, at: number): void {
@@ -133,7 +151,10 @@ export class ClientMessages {
       return
     }
     // One that is too large to be read, and is to be, does not begin a session.
-    if (this.#holds && this.#model === null) return
+    if (this.#holds && this.#model === null) {
+      this.#refuse('is too large')
+      return
+    }
     this.#holds = false
     this.#fineBytes = at
     if (model !== null) this.#events.onModel(model)

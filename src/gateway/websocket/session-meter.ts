@@ -109,7 +109,7 @@ export class SessionMeter {
     this.#client.push(chunk)
   }
 
-  get client(): Pick<ClientMessages, 'passableBytes' | 'endsFrame' | 'isUnsaid'> {
+  get client(): Pick<ClientMessages, 'passableBytes' | 'isJudging' | 'endsFrame' | 'isUnsaid'> {
     return this.#client
   }
 
@@ -238,7 +238,11 @@ export function openMeter(
     provider,
     clientId,
     requestedModel,
-    names: isNaming ? new SessionNames(objects, { route, caller }) : null,
+    names: isNaming
+      ? new SessionNames(route.target.canonicalPath, (ids) =>
+          objects.judgeIds(route.upstream, caller.clientId, ids),
+        )
+      : null,
     onModel: (model) => session.nameModel(model),
     onRefused: (reason) => session.refused(reason),
     isOpen: () => session.takesClient,

@@ -11,7 +11,7 @@ const CLOSING_MS = 2_000
  * What a client may send before its handshake is answered, which no client has to; more waits in its socket.
  */
 const EARLY_BYTES = 64 * 1024
-/** The same while a message is judged. */
+/** The same of the first message of a session, which is read before it goes on. */
 const HELD_BYTES = 4 * 1024 * 1024
 
 /** What happens on the connections of a session. Bytes are borrowed. */
@@ -20,6 +20,8 @@ export interface StreamEvents {
   clientSent(chunk: Buffer): void
   /** Of the client's bytes, those that may go upstream. More of them do once more have come, or by `passOn`. */
   readonly passableBytes: number
+  /** More of the client's bytes are of no use before `passOn`. */
+  readonly isJudging: boolean
   /** Whether the first `bytes` of the client's end with a frame. */
   endsFrame(bytes: number): boolean
   /** @param isClosed false: the client has only ended its side of the connection */
@@ -104,7 +106,8 @@ export class SessionStreams {
       this.#clientClosed = this.#watchForClose(chunk)
       this.#waiting?.push(chunk)
       this.#waitingBytes += chunk.length
-      if (this.#upstream !== null) this.#events.clientSent(chunk)
+      // Behind the end of what goes on, nothing is asked for.
+      if (this.#upstream !== null && this.#waiting !== null) this.#events.clientSent(chunk)
       this.passOn()
     })
     client.on('end', () => this.#events.clientLeft(false))
@@ -155,12 +158,17 @@ export class SessionStreams {
     if (waiting === null) return
     const upstream = this.#upstream
     if (upstream !== null) this.#passTo(upstream, waiting)
-    if (this.#waitingBytes > (upstream === null ? EARLY_BYTES : HELD_BYTES)) client.pause()
+    if (this.#waitingBytes > this.#mayWait) client.pause()
     else if (upstream?.writableNeedDrain !== true) client.resume()
     else {
       client.pause()
       if (upstream.listenerCount('drain', this.#onDrain) === 0) upstream.on('drain', this.#onDrain)
     }
+  }
+
+  get #mayWait(): number {
+    if (this.#upstream === null) return EARLY_BYTES
+    return this.#events.isJudging ? 0 : HELD_BYTES
   }
 
   #passTo(upstream: Duplex, waiting: Buffer[]): void {

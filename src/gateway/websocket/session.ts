@@ -200,6 +200,10 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     return this.#meter?.client.passableBytes ?? Number.POSITIVE_INFINITY
   }
 
+  get isJudging(): boolean {
+    return this.#meter?.client.isJudging ?? false
+  }
+
   endsFrame(bytes: number): boolean {
     return this.#meter?.client.endsFrame(bytes) ?? true
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { ClientMessages } from '../../../src/gateway/websocket/client-messages.ts'
+import { SessionNames } from '../../../src/gateway/websocket/session-names.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import { geminiLive } from '../../../src/providers/google/gemini-live.ts'
 import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
@@ -157,4 +158,63 @@ test('a model that is not a string, garbage and a message that is too large give
   }
   const sound = frame(TEXT, Buffer.alloc(2 * 1024 * 1024, 0x41))
   expect(namesIn(realtime, [sound, update({ model: 'made' })])).toEqual(['made'])
+})
+
+/** A session whose messages name objects, of which each look-up waits until it is answered. */
+function judgedSession(dialect: Dialect, canonicalPath: string) {
+  const lookUps: (readonly string[])[] = []
+  const answers: ((verdict: 'pass' | 'hidden') => void)[] = []
+  const names = new SessionNames(
+    canonicalPath,
+    (ids) =>
+      new Promise((resolve) => {
+        lookUps.push(ids)
+        answers.push(resolve)
+      }),
+  )
+  const refused: string[] = []
+  const events = {
+    onModel: () => {},
+    onAsked: () => {},
+    onRefused: (reason: string) => refused.push(reason),
+    isOpen: true,
+    onJudged: () => {},
+  }
+  const client = new ClientMessages(dialect, events, names)
+  return { client, names, lookUps, answers, refused }
+}
+
+test('one look-up of owners at a time is under way for a session, however many messages name objects', async () => {
+  const { client, lookUps, answers } = judgedSession(openAiResponses(USAGE_IF_ASKED), '/v1/responses')
+  const naming = (id: string) => message({ type: 'response.create', previous_response_id: id })
+  client.push(Buffer.concat(Array.from({ length: 500 }, (_, at) => naming(`resp_${at}`))))
+  expect([lookUps, client.isJudging, client.passableBytes]).toEqual([[['resp_0']], true, 0])
+  answers[0]?.('pass')
+  await expect.poll(() => lookUps.length).toBe(2)
+  expect(client.passableBytes).toBe(naming('resp_0').length)
+  answers[1]?.('hidden')
+  await expect.poll(() => client.isJudging).toBe(false)
+  expect(lookUps).toHaveLength(2)
+})
+
+test('a message of brackets takes no more memory than its first pieces', () => {
+  const { names } = judgedSession(openAiResponses(USAGE_IF_ASKED), '/v1/responses')
+  const piece = Buffer.alloc(64 * 1024, '[')
+  names.push(piece)
+  const before = process.memoryUsage().heapUsed
+  for (let at = 0; at < 64; at += 1) names.push(piece)
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000)
+  expect(names.end()).toBe('is not one JSON document')
+})
+
+test('a first message that is too large is refused, also where it names an object that is lookUps up', async () => {
+  const { client, lookUps, answers, refused } = judgedSession(
+    geminiLive,
+    '/ws/google.ai.GenerativeService.BidiGenerateContent',
+  )
+  const parts = [{ fileData: { fileUri: 'files/other' } }, { text: 'x'.repeat(1_100_000) }]
+  client.push(message({ setup: { systemInstruction: { parts }, model: 'models/gemini-made' } }))
+  expect(lookUps).toHaveLength(1)
+  for (const answer of answers) answer('pass')
+  await expect.poll(() => refused).toEqual(['The first message of this session is too large.'])
 })
