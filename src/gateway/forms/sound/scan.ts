@@ -46,6 +46,9 @@ export class Steps {
   readonly #view: number
   readonly #step: (bytes: Buffer, at: number) => number
   #carry: Buffer = NOTHING
+  /** Pieces that are smaller than what a step sees wait until there is so much of them: each would be copied with all. */
+  #small: Buffer = NOTHING
+  #smallBytes = 0
   #skip = 0
   /** What is made of smaller parts than sound has takes no more steps than sound: it is given up. */
   #stepsLeft = FREE_STEPS
@@ -71,7 +74,20 @@ export class Steps {
       return
     }
     const rest = piece.subarray(this.#skip)
-    const bytes = this.#carry.length === 0 ? rest : Buffer.concat([this.#carry, rest])
+    this.#skip = 0
+    if (this.#smallBytes + rest.length >= this.#view) {
+      this.#take(rest)
+      return
+    }
+    if (this.#small.length === 0) this.#small = Buffer.allocUnsafe(this.#view)
+    this.#smallBytes += rest.copy(this.#small, this.#smallBytes)
+  }
+
+  #take(rest: Buffer): void {
+    const before = this.#carry.length + this.#smallBytes
+    const small = this.#small.subarray(0, this.#smallBytes)
+    const bytes = before === 0 ? rest : Buffer.concat([this.#carry, small, rest])
+    this.#smallBytes = 0
     const at = this.#walk(bytes, bytes.length - this.#view)
     this.#skip = Math.max(0, at - bytes.length)
     this.#carry = at < bytes.length ? Buffer.from(bytes.subarray(at)) : NOTHING
@@ -79,6 +95,7 @@ export class Steps {
 
   /** Gives whether it has passed over all. */
   end(): boolean {
+    if (this.#smallBytes > 0) this.#take(NOTHING)
     const left = this.#carry
     this.#carry = NOTHING
     this.#walk(Buffer.concat([left, Buffer.alloc(this.#view)]), left.length - 1)
