@@ -114,9 +114,9 @@ export function mediaTokens(
 }
 
 /** The sound that the call is about stands elsewhere, by an address or an id, and may have any length. */
-export function namesSound({ route, body }: Admission, { soundBytes }: AskedSize): boolean {
+export function namesSound({ route, body }: Admission, { soundBytes, opaqueBytes }: AskedSize): boolean {
   if (route.dialect?.medium !== 'recordings') return false
-  return body.form === null ? body.plain !== null && soundBytes === 0 : body.form.hasNoFile
+  return body.form === null ? body.plain !== null && soundBytes + opaqueBytes === 0 : body.form.hasNoFile
 }
 
 /** @param bytes 0: not announced. */

@@ -42,9 +42,9 @@ export class FormUpload {
     return !this.isWhole && this.#fields.modelMayFollow
   }
 
-  /** What it is about is not in it, but named. */
+  /** What it is about is named, as far as the form is known: no client writes so much before a file. */
   get hasNoFile(): boolean {
-    return this.isWhole && !this.#fields.sawFile
+    return !this.#fields.sawFile
   }
 
   /** The fields so far, as if they stood in a JSON body. */

@@ -18,8 +18,11 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-test('sound that a form names by its address keeps no small reservation', async () => {
-  const client = await stack.addClient('by address')
+test.each([
+  ['alone', ''],
+  ['behind much else', 'x'.repeat(66_000)],
+])('sound that a form names by its address keeps no small reservation: %s', async (name, filler) => {
+  const client = await stack.addClient(name)
   const scope = { clientId: client.id, keyId: null, model: null }
   await setLimits(
     stack.pool,
@@ -32,6 +35,7 @@ test('sound that a form names by its address keeps no small reservation', async 
   const form = new FormData()
   form.append('model', 'whisper-1')
   form.append('response_format', 'text')
+  if (filler !== '') form.append('prompt', filler)
   form.append('url', 'https://example.com/an-hour.mp3')
   const headers = { authorization: `Bearer ${client.key}` }
   const answer = await fetch(`${stack.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form })
