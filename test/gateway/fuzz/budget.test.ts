@@ -52,7 +52,12 @@ function anAttempt(number: number): Attempt {
   const hows = ['stays', 'ends', 'half-closes', 'resets'] as const
   const how = hows[Math.floor(random() * hows.length)] ?? 'stays'
   const after = Math.floor(random() * (order.pieces.length + 1)) - 1
-  return { number, order, leaving: { how, after }, coding: random() < 0.9 ? 'identity' : 'unreadable' }
+  return {
+    number,
+    order,
+    leaving: { how, after, protocol: random() < 0.6 ? 'HTTP/1.1' : 'HTTP/2' },
+    coding: random() < 0.9 ? 'identity' : 'unreadable',
+  }
 }
 
 test('of a budget of 1 USD at four gateways no more is spent than what is in flight above it, in whatever way clients leave', async () => {

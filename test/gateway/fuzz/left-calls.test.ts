@@ -55,7 +55,7 @@ function anAttempt(number: number): Attempt {
   const after = Math.floor(random() * (order.pieces.length + 1)) - 1
   const codings: readonly Coding[] = ['gzip', 'br', 'deflate', 'unreadable']
   const coding = random() < 0.75 ? 'identity' : (codings[Math.floor(random() * codings.length)] ?? 'gzip')
-  const leaving: Leaving = { how, after }
+  const leaving: Leaving = { how, after, protocol: random() < 0.6 ? 'HTTP/1.1' : 'HTTP/2' }
   return { number, order, leaving, coding }
 }
 
@@ -86,7 +86,7 @@ const pico = (value: unknown) => (value === null || value === undefined ? null :
 /** What is wrong with the books of an attempt; `null`: nothing. */
 async function wrongWith({ attempt, client, status, words }: Outcome): Promise<string | null> {
   const { order, leaving, coding, number } = attempt
-  const named = `#${number} ${order.name}; ${leaving.how} after ${leaving.after} of ${order.pieces.length}; ${coding}; ${status}`
+  const named = `#${number} ${order.name}; ${leaving.protocol} ${leaving.how} after ${leaving.after} of ${order.pieces.length}; ${coding}; ${status}`
   const served = provider.books.get(number)
   const rows = (await stack.calls(client)).filter(({ told_by: by }) => by === null)
   if (served === undefined) return rows.length === 0 ? null : `${named}: counted, and never sent`

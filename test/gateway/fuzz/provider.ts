@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
+import { connect as connectHttp2, constants as constantsOfHttp2 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -18,6 +19,8 @@ import { type Order, WORD } from './orders.ts'
 export interface Leaving {
   readonly how: 'stays' | 'ends' | 'half-closes' | 'resets'
   readonly after: number
+  /** Over HTTP/2 a client half-closes by GOAWAY: it opens no more streams, and has those that it opened. */
+  readonly protocol: 'HTTP/1.1' | 'HTTP/2'
 }
 
 export type Coding = 'identity' | 'gzip' | 'br' | 'deflate' | 'unreadable'
@@ -81,7 +84,8 @@ export async function startProvider(): Promise<Provider> {
       const reached = Promise.withResolvers<void>()
       const left = Promise.withResolvers<void>()
       running.set(attempt.number, { ...attempt, reached, left })
-      return await ask(url, key, { ...attempt, reached, left })
+      const asking = attempt.leaving.protocol === 'HTTP/2' ? askOverHttp2 : ask
+      return await asking(url, key, { ...attempt, reached, left })
     },
     async close() {
       server.closeAllConnections()
@@ -167,6 +171,46 @@ async function ask(
   const answer = Buffer.concat(pieces)
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(answer.toString('latin1', 0, 20))?.[1] ?? 0)
   return { status, words: wordsIn(answer) }
+}
+
+async function askOverHttp2(
+  url: string,
+  key: string,
+  { order, leaving, reached, left }: Running,
+): Promise<{ status: number; words: number | null }> {
+  const session = connectHttp2(url)
+  session.on('error', () => {})
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': order.path,
+    authorization: `Bearer ${key}`,
+    'content-type': order.contentType,
+  })
+  let status = 0
+  let coding: string | undefined
+  const pieces: Buffer[] = []
+  stream.on('response', (headers) => {
+    status = headers[':status'] ?? 0
+    coding = headers['content-encoding']
+  })
+  stream.on('data', (chunk: Buffer) => pieces.push(chunk))
+  stream.on('error', () => {})
+  const closed = new Promise<void>((resolve) => stream.on('close', () => resolve()))
+  stream.end(order.body)
+  if (leaving.how !== 'stays') {
+    await Promise.race([reached.promise, closed])
+    for (let turns = 0; turns < TURNS; turns += 1) await turn()
+    if (leaving.how === 'resets') stream.close(constantsOfHttp2.NGHTTP2_CANCEL)
+    else if (leaving.how === 'half-closes') session.close()
+    else session.destroy()
+    for (let turns = 0; turns < 2; turns += 1) await turn()
+    left.resolve()
+  }
+  await closed
+  left.resolve()
+  session.destroy()
+  const plain = decoded(Buffer.concat(pieces), coding === 'identity' ? undefined : coding)
+  return { status, words: plain === null ? null : plain.toString('latin1').split(WORD).length - 1 }
 }
 
 function leave(socket: Socket, how: Leaving['how']): void {
