@@ -149,7 +149,7 @@ const spread = await countByStream(world)
 const failed = values.routes
   ? failedCalls(load.traces, lives.deaths, {
       sent: readStandInLedger(world.upstreamLedgerFile).got,
-      mayRefuse: faults.some(({ onlyEnds }) => onlyEnds !== true),
+      wants: course.injections.filter(({ fault }) => !KILLS.includes(fault)),
     })
   : []
 const misplaced = [

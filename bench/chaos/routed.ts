@@ -7,6 +7,7 @@ import { TARGETS } from '../../src/standalone/prove/planned-calls.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Gateway } from './gateway.ts'
 import { type Death, isUnder } from './lives.ts'
+import type { Injection } from './schedule.ts'
 
 /** Above what a run can spend: what is reserved, charged and given back is to be exact, and no call refused. */
 const BUDGET_PICO = 10_000_000n * 1_000_000_000_000n
@@ -38,25 +39,34 @@ export async function awaitClosedCircuits(gateways: readonly Gateway[]): Promise
 /**
  * Calls that failed before their answers began, although a target served, and that no gateway's end cut. A gateway that
  * lacks its disk, or cannot ask what is left of a budget, takes no calls: what it refused so, before it sent anything,
- * has not failed.
+ * has not failed. Neither has a call for which it could ask no further target, as each attempt may be billed.
  *
  * @param sent Numbers of the calls that reached a target.
+ * @param wants When stores or disks were away; none: no call may be refused.
  */
 export function failedCalls(
   traces: readonly CallTrace[],
   deaths: readonly Death[],
-  { sent, mayRefuse }: { readonly sent: Pick<ReadonlySet<number>, 'has'>; readonly mayRefuse: boolean },
+  { sent, wants }: { readonly sent: Pick<ReadonlySet<number>, 'has'>; readonly wants: readonly Injection[] },
 ): readonly CallTrace[] {
   return traces.filter(
     (trace) =>
       (trace.answer === 'error' || (trace.answer === 'cut' && trace.status === 0)) &&
-      !(mayRefuse && REFUSALS.includes(trace.status) && !sent.has(trace.number)) &&
+      !(wants.length > 0 && REFUSALS.includes(trace.status) && !sent.has(trace.number)) &&
+      !wants.some((want) => lackedAnAttempt(trace, want)) &&
       !deaths.some((death) => isUnder(trace, death) || isHandedToIt(trace, death)),
   )
 }
 
 /** What calls are refused with for want of a disk or a store: of a hard budget, silence grants nothing. */
 const REFUSALS: readonly number[] = [ERRORS.metering_unavailable.status, ERRORS.rate_limit_exceeded.status]
+
+/** So long after a store is back a gateway may not know yet what is left of a budget. */
+const RECOVERY_MS = 10_000
+
+function lackedAnAttempt({ attempts, beganMs, endedMs }: CallTrace, { fromMs, toMs }: Injection): boolean {
+  return attempts !== null && attempts < TARGETS.length && endedMs >= fromMs && beganMs <= toMs + RECOVERY_MS
+}
 
 /** A cluster's primary hands connections to a process of it until it learns that this one died. */
 const HANDED_MS = 2_000

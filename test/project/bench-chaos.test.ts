@@ -16,11 +16,21 @@ const trace = (changes: Partial<CallTrace>): CallTrace => ({
   ...changes,
 })
 
-const failed = (changes: Partial<CallTrace>, { sent = [1], mayRefuse = true, deathMs = 0 } = {}) =>
+interface Course {
+  readonly sent?: readonly number[]
+  /** When Redis was away; `null`: never. */
+  readonly wantMs?: number | null
+  readonly deathMs?: number
+}
+
+const failed = (changes: Partial<CallTrace>, { sent = [1], wantMs = 100, deathMs = 0 }: Course = {}) =>
   failedCalls(
     [trace(changes)],
     deathMs === 0 ? [] : [{ gateway: 'gateway 0', seenMs: deathMs, missedMs: deathMs + 100 }],
-    { sent: new Set(sent), mayRefuse },
+    {
+      sent: new Set(sent),
+      wants: wantMs === null ? [] : [{ fault: 'redis frozen', fromMs: wantMs, toMs: wantMs + 500 }],
+    },
   ).length === 1
 
 test('a call by a route has failed where its client got an error, or no answer', () => {
@@ -49,5 +59,13 @@ test('a call that a gateway refused for want of a store has not failed where not
 })
 
 test('no call may be refused where faults end gateways alone', () => {
-  expect(failed({ status: 503 }, { sent: [], mayRefuse: false })).toBe(true)
+  expect(failed({ status: 503 }, { sent: [], wantMs: null })).toBe(true)
+})
+
+test('a call for which no further target could be asked, as a store was away, has not failed', () => {
+  expect(failed({ status: 504, attempts: 1 }, { wantMs: 10_500 })).toBe(false)
+  expect(failed({ status: 504, attempts: 1 }, { wantMs: 2_000 })).toBe(false)
+  expect(failed({ status: 504, attempts: 1 }, { wantMs: 11_500 })).toBe(true)
+  expect(failed({ status: 504, attempts: 3 }, { wantMs: 10_500 })).toBe(true)
+  expect(failed({ status: 504, attempts: 1 }, { wantMs: null })).toBe(true)
 })
