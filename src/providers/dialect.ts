@@ -128,10 +128,10 @@ export const ANSWER_COUNTS = {
   chat: { numbers: ['n', 'best_of'] },
   /** An array of strings, or of arrays of tokens; an array of tokens is one prompt. */
   completions: { numbers: ['n', 'best_of'], arrays: ['prompt', 'prompt_embeds'] },
-  /** Each of what vLLM does there. */
+  /** Each of what vLLM and TGI do there. */
   invocations: {
-    numbers: ['n', 'best_of'],
-    arrays: ['prompt', 'prompt_embeds', 'documents', 'text_2', 'data_2', 'items'],
+    numbers: ['n', 'best_of', 'num_return_sequences'],
+    arrays: ['prompt', 'prompt_embeds', 'documents', 'text_2', 'data_2', 'items', 'inputs'],
   },
   llamaCpp: { numbers: ['n', 'n_cmpl'], arrays: ['prompt'] },
   tgi: { numbers: ['best_of', 'num_return_sequences'], arrays: ['inputs'] },

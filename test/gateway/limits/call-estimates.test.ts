@@ -131,6 +131,15 @@ describe('what a call may generate', () => {
       40,
     ],
     [
+      'inputs of TGI at SageMaker’s path',
+      {
+        provider: 'openai-compatible',
+        path: '/invocations',
+        body: { inputs: ['a', 'b'], parameters: { num_return_sequences: 2 }, max_tokens: 10 },
+      },
+      40,
+    ],
+    [
       'tokens of vLLM',
       {
         provider: 'vllm',
