@@ -101,9 +101,15 @@ export type TokenizerFamily = 'openai' | 'claude' | 'gemini' | 'vertex'
 
 /**
  * The place where a request bounds its answer: under `max_output_tokens`, in an object of settings, in one of the two
- * by the family of the model, or nowhere that is known.
+ * by the family of the model, at the root where servers of another kind look into settings alone, or nowhere that is
+ * known.
  */
-export type OutputBound = 'max_output_tokens' | 'settings' | 'settings_or_root' | 'unknown'
+export type OutputBound =
+  | 'max_output_tokens'
+  | 'settings'
+  | 'settings_or_root'
+  | 'root_raised_by_settings'
+  | 'unknown'
 
 /** Pictures and speech that are made, or recordings that are written down. */
 export type Medium = 'pictures' | 'speech' | 'recordings'
@@ -135,6 +141,7 @@ export const ANSWER_COUNTS = {
   },
   llamaCpp: { numbers: ['n', 'n_cmpl'], arrays: ['prompt'] },
   tgi: { numbers: ['best_of', 'num_return_sequences'], arrays: ['inputs'] },
+  tgiVertex: { arrays: ['instances'] },
   gemini: { numbers: ['candidatecount', 'candidate_count'] },
   alibaba: { numbers: ['n'] },
   cloudflareRun: { numbers: ['n', 'num_outputs'], arrays: ['requests'] },

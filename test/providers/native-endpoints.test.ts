@@ -224,6 +224,8 @@ describe('the generated text', () => {
     ['ollama', '/api/generate', { response: 'a' }, 'a'],
     ['tgi', '/generate_stream', { token: { text: 'a' } }, 'a'],
     ['tgi', '/', [{ generated_text: 'a' }], 'a'],
+    ['tgi', '/invocations', [{ generated_text: 'a' }], 'a'],
+    ['tgi', '/vertex', { predictions: ['a', 'b'] }, 'ab'],
     ['llamacpp', '/completion', { content: 'a' }, 'a'],
     ['voyageai', '/v1/embeddings', { data: [] }, ''],
   ])('the generated text at %s %s of %j is %s', (provider, path, json, text) => {

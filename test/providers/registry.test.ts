@@ -83,6 +83,7 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
     'openai.chat-completions',
     'openai.responses',
     'tgi.generate',
+    'tgi.vertex',
     'vertex.anthropic-messages',
     'vertex.mistral-chat',
     'vertex.partner-chat',
@@ -158,7 +159,8 @@ const BOUNDS: Readonly<Record<OutputBound, readonly string[]>> = {
     'vllm.generate',
   ],
   settings_or_root: ['bedrock.invoke'],
-  unknown: [],
+  root_raised_by_settings: ['sagemaker.invocations'],
+  unknown: ['tgi.vertex'],
 }
 
 test('an answer’s bound is looked for where its servers do', () => {
@@ -171,9 +173,10 @@ test('an answer’s bound is looked for where its servers do', () => {
 const MULTIPLIED: Readonly<Record<keyof typeof ANSWER_COUNTS, readonly string[]>> = {
   chat: ['openai.chat-completions', 'vertex.mistral-chat', 'vertex.partner-chat', 'vllm.generate'],
   completions: ['openai.completions'],
-  invocations: ['vllm.invocations'],
+  invocations: ['sagemaker.invocations'],
   llamaCpp: ['llamacpp.completion'],
   tgi: ['tgi.generate'],
+  tgiVertex: ['tgi.vertex'],
   gemini: ['gemini.generate-content', 'gemini.interactions'],
   alibaba: ['alibaba.generation'],
   cloudflareRun: ['cloudflare.run'],

@@ -7,16 +7,17 @@ import type { Catalog } from '../../pricing/catalog/catalog.ts'
 import { askedTierOf } from '../../pricing/catalog/catalog-service-tiers.ts'
 import { tierAt } from '../../pricing/places/place-tiers.ts'
 import { placeInPath } from '../../pricing/places/upstream-places.ts'
-import type { Dialect, OutputBound } from '../../providers/dialect.ts'
+import type { Dialect } from '../../providers/dialect.ts'
 import { entryOf } from '../../providers/registry.ts'
 import type { Admission } from '../admission/admission.ts'
-import { type AskedSize, largerBound, NOTHING_ASKED } from '../bodies/asked-size.ts'
+import { type AskedSize, NOTHING_ASKED } from '../bodies/asked-size.ts'
 import { kindOfPrompt, type LearnedRatios } from '../estimation/learning/learned-ratios.ts'
 import { showsItsPrompt } from '../estimation/shown-prompt.ts'
 import { DearestUse } from './dearest-use.ts'
 import { type LearnedSubject, type LearnedUse, LearnedUses } from './learned-use.ts'
 import { mediaTokens, namesSound, requestedUnits, unitsCost } from './media-units.ts'
 import { KnownRates, type ModelRates, type RatesOfTier, ratesWithCaching } from './model-rates.ts'
+import { MAX_TOKENS, outputBound } from './output-bound.ts'
 
 /** What a call may cost, before it goes upstream. */
 export class CallEstimate implements ExpectedUse {
@@ -79,7 +80,6 @@ const SOUND_BYTES_PER_TOKEN = 128
 const OPAQUE_BYTES_PER_TOKEN = 4
 /** No request is served that asks for more to one prompt. */
 const MAX_ANSWERS = 1_000
-const MAX_TOKENS = 10_000_000
 
 /** The most that a prompt may have, by its body. */
 interface PromptSize {
@@ -123,34 +123,6 @@ function answersAsked({ answers }: Dialect, asked: AskedSize): number {
   for (const name of answers.numbers ?? []) toEach = Math.max(toEach, asked.countOf(name))
   for (const name of answers.arrays ?? []) prompts += asked.countOf(name)
   return Math.min(toEach, MAX_ANSWERS) * Math.max(1, prompts)
-}
-
-/**
- * The most that one answer may have, as the request says it where servers of `dialect` look; below 0: it does not. Another
- * provider's name for it sets none here: most servers pass over what they do not know. A name in other letters
- * (`Max_Tokens`) raises a bound and sets none: only servers written in Go know it, and these take the last of both.
- */
-function outputBound(dialect: Dialect, asked: AskedSize): number {
-  const bound = boundIn(dialect.outputBound, asked)
-  return bound < 0 ? bound : Math.min(largerBound(bound, asked.otherMaxTokens), MAX_TOKENS)
-}
-
-function boundIn(
-  place: OutputBound | undefined,
-  { maxTokens, maxOutputTokens, settingsMaxTokens }: AskedSize,
-): number {
-  switch (place) {
-    case undefined:
-      return maxTokens
-    case 'max_output_tokens':
-      return maxOutputTokens
-    case 'settings':
-      return settingsMaxTokens
-    case 'settings_or_root':
-      return Math.max(maxTokens, settingsMaxTokens)
-    case 'unknown':
-      return -1
-  }
 }
 
 /** What tiers of one model are compared by: all that their prices differ in is a factor. */

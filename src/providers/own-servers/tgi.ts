@@ -1,82 +1,8 @@
-import type { Dialect, ResponseHead } from '../dialect.ts'
-import { ANSWER_COUNTS, endpoint } from '../dialect.ts'
+import { endpoint, postTo } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
-import { bodyFormat, carriesError } from '../reading/body-format.ts'
-import { createBodyReader } from '../reading/body-reader.ts'
-import { countUsage, firstCount, parseCount } from '../reading/counts.ts'
-import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
-import { createUpdateAccumulator, ifCounted, type UsageUpdate } from '../reading/usage-update.ts'
-
-const FORMAT = bodyFormat({
-  fields: {
-    details: { generated_tokens: 'value', input_length: 'value', finish_reason: 'value' },
-    error: 'value',
-  },
-  prefilter: ['details', 'error'],
-})
-
-/**
- * Text Generation Inference's own `/generate`, `/generate_stream` and `/`: whole answers count in headers, one
- * object or an array of one; a stream's last event has `details`.
- * https://huggingface.github.io/text-generation-inference/
- */
-const tgiGenerate: Dialect = {
-  name: 'tgi.generate',
-  answers: ANSWER_COUNTS.tgi,
-  outputBound: 'settings',
-  readsRequest: true,
-  takesIncludeUsage: false,
-  isChat: true,
-  modelInPath: () => null,
-  createReader: (_request, head) =>
-    createBodyReader(head, {
-      ...FORMAT,
-      createAccumulator: () =>
-        createUpdateAccumulator((document) => readDetails(document, head), readHeaders(head)),
-    }),
-  textOf(json) {
-    const answers = Array.isArray(json) ? json : [json]
-    return answers.map((answer) => textIn(objectIn(answer)?.generated_text) ?? textOfToken(answer)).join('')
-  },
-}
-
-function readHeaders(head: ResponseHead): UsageUpdate {
-  const said = {
-    'x-prompt-tokens': head.headers['x-prompt-tokens'],
-    'x-generated-tokens': head.headers['x-generated-tokens'],
-  }
-  const counted = ifCounted(
-    countUsage({
-      inputTokens: parseCount(said['x-prompt-tokens']),
-      outputTokens: parseCount(said['x-generated-tokens']),
-    }),
-  )
-  return counted === null ? {} : { usage: counted, raw: JSON.stringify(said), isFinal: true }
-}
-
-/** Counts of the body, for what the headers do not say: with `best_of` only they count every sequence. */
-function readDetails(document: JsonObject, head: ResponseHead): UsageUpdate {
-  const { headers } = head
-  const details = member(document, 'details')
-  const { generated_tokens, input_length } = details ?? {}
-  const counted = ifCounted(
-    countUsage({
-      inputTokens: firstCount(parseCount(headers['x-prompt-tokens']), parseCount(input_length)),
-      outputTokens: firstCount(parseCount(headers['x-generated-tokens']), parseCount(generated_tokens)),
-    }),
-  )
-  return {
-    usage: details === null ? null : counted,
-    raw: details === null ? null : JSON.stringify({ generated_tokens, input_length }),
-    isFinal: true,
-    failed: carriesError(document),
-  }
-}
-
-function textOfToken(event: unknown): string {
-  return textIn(member(event, 'token')?.text) ?? ''
-}
+import { INVOCATIONS } from '../tgi/invocations.ts'
+import { tgiGenerate, tgiVertex } from '../tgi/tgi-generate.ts'
 
 /** Hugging Face's Text Generation Inference. */
 export const tgi: OwnServer = {
@@ -85,5 +11,9 @@ export const tgi: OwnServer = {
   catalog: null,
   openAi: USAGE_IF_ASKED,
   // Also `/`, and `/models/{owner}/{name}` of the hosted service.
-  endpoints: [endpoint('POST', /^$|\/generate(?:_stream)?$|\/models\/[^/]+\/[^/]+$/, tgiGenerate)],
+  endpoints: [
+    INVOCATIONS,
+    postTo('/vertex', tgiVertex),
+    endpoint('POST', /^$|\/generate(?:_stream)?$|\/models\/[^/]+\/[^/]+$/, tgiGenerate),
+  ],
 }

@@ -1,33 +1,12 @@
 import type { Dialect } from '../dialect.ts'
-import { ANSWER_COUNTS, type Endpoint, endpoint } from '../dialect.ts'
+import { type Endpoint, endpoint } from '../dialect.ts'
 import { COHERE_V2_ENDPOINTS } from '../makers/cohere.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
-import { type OpenAiOverrides, USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { VLLM_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type OwnServer } from '../provider.ts'
-import { parseCount } from '../reading/counts.ts'
 import { arrayIn, objectIn } from '../reading/json-value.ts'
-
-/** Rankings of older versions write a total alone. */
-const OF_ANY_TASK: OpenAiOverrides = {
-  ...USAGE_IF_ASKED,
-  correct: (counts, { total_tokens }) =>
-    (counts.inputTokens ?? null) === null && (counts.outputTokens ?? null) === null
-      ? { ...counts, inputTokens: parseCount(total_tokens), outputTokens: 0 }
-      : counts,
-}
-
-/**
- * SageMaker's one path for all that a server does: the body decides whether it is a chat, a completion, an embedding, a
- * score, a ranking or a classification. Each answers as at its own path.
- * Source: vLLM's `entrypoints/sagemaker/api_router.py`.
- */
-const invocations: Dialect = {
-  ...openAiChat(OF_ANY_TASK),
-  name: 'vllm.invocations',
-  answers: ANSWER_COUNTS.invocations,
-  ranks: true,
-}
+import { INVOCATIONS } from '../tgi/invocations.ts'
 
 /**
  * Tokens in, tokens out. A stream tells its usage where it is asked for, and older versions tell none: each id in the
@@ -50,7 +29,7 @@ const TOKEN = ' a'
 
 /** The endpoints that vLLM alone has. An endpoint of Amazon's own may have any server behind it. */
 export const VLLM_ENDPOINTS: readonly Endpoint[] = [
-  endpoint('POST', /(?<!\/endpoints\/[^/]+)\/invocations$/, invocations),
+  INVOCATIONS,
   endpoint('POST', /\/inference\/v1\/generate$/, generate),
 ]
 

@@ -140,6 +140,25 @@ describe('what a call may generate', () => {
       40,
     ],
     [
+      'a bound of vLLM’s beside a larger one of TGI’s at SageMaker’s path',
+      {
+        provider: 'openai-compatible',
+        path: '/invocations',
+        body: { inputs: 'a', max_tokens: 1, parameters: { max_new_tokens: 50 } },
+      },
+      50,
+    ],
+    [
+      'a bound of TGI’s alone at SageMaker’s path, which is none to vLLM',
+      { provider: 'vllm', path: '/invocations', body: { prompt: 'a', parameters: { max_new_tokens: 1 } } },
+      4_096,
+    ],
+    [
+      'instances at Vertex’s path of TGI, each of as much as is usual',
+      { provider: 'tgi', path: '/vertex', body: { instances: [{ inputs: 'a' }, { inputs: 'b' }] } },
+      8_192,
+    ],
+    [
       'tokens of vLLM',
       {
         provider: 'vllm',
