@@ -71,6 +71,8 @@ export interface MessageReader {
   readonly isResponding: boolean
   /** Other work that is under way, estimated by what passed of it. */
   readonly unfinished: readonly UsagePart[]
+  /** The model of work beside its responses, as the upstream says; absent or `null`: none is named. */
+  readonly besideModel?: string | null
   /** The id of the last answer that began, where the upstream keeps them. */
   readonly madeId?: string | undefined
   /** Tokens of the sound in what passed of the responses under way, by its length; 0 without any. */
@@ -90,6 +92,8 @@ export interface InnerRequest {
 export interface ClientMessage {
   /** The model that it names; `null`: none. */
   readonly model: string | null
+  /** No other message may name another model, nor the query; absent: the first counts. */
+  readonly fixesModel?: boolean
   /** It says something twice, so that what it means depends on who reads it. */
   readonly isAmbiguous: boolean
   /** It asks for a response. */

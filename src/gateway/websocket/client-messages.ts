@@ -1,3 +1,4 @@
+import { cleanModel } from '../../domain/clean-text.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
 import type { SessionNames } from './session-names.ts'
@@ -8,6 +9,8 @@ const MAX_MESSAGE_BYTES = 1024 * 1024
 const MAX_HELD_BYTES = 2 * MAX_MESSAGE_BYTES
 
 export interface ClientEvents {
+  /** As the handshake names it, or a message by now; `null`: none did. */
+  readonly model: string | null
   /** The client has named its model, for the first time. */
   onModel(model: string): void
   /** The client has asked for a response. */
@@ -107,8 +110,9 @@ export class ClientMessages {
   #read(bytes: Uint8Array): Said {
     const { readClientMessage, setupNamesModel } = this.#dialect
     if (readClientMessage === undefined) return UNREAD
-    const { model, isAmbiguous, asks } = readClientMessage(bytes)
-    const wrong = setupNamesModel === true ? this.#wrongWith(model, isAmbiguous) : null
+    const { model, fixesModel, isAmbiguous, asks } = readClientMessage(bytes)
+    const isSetup = setupNamesModel === true
+    const wrong = isSetup ? this.#wrongWith(model, isAmbiguous) : fixesModel ? this.#differing(model) : null
     const said = { model: this.#model === null ? model : null, asks, wrong }
     this.#model ??= model
     return said
@@ -166,6 +170,11 @@ export class ClientMessages {
     if (isAmbiguous) return 'says something twice'
     if (model === null) return this.#model === null ? 'names no model' : null
     return this.#model === null || this.#model === model ? null : 'names another model'
+  }
+
+  #differing(model: string | null): string | null {
+    const known = this.#model ?? this.#events.model
+    return known === null || cleanModel(model) === cleanModel(known) ? null : 'names another model'
   }
 
   #refuse(what: string): void {

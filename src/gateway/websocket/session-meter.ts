@@ -45,6 +45,8 @@ export interface SessionMeterOptions {
   readonly isOpen: () => boolean
   /** It may go upstream now. */
   readonly onJudged: () => void
+  /** Other work of the session runs this model. */
+  readonly onBeside: (model: string) => void
   /** The upstream keeps an answer under this id. */
   readonly onMade: (id: string) => void
   /** There is more to see than before. */
@@ -67,12 +69,14 @@ export class SessionMeter {
   #sample: DeliveredSample | null = null
   #startedAt = 0
   #clientBytes = 0
+  readonly #beside = new Set<string>()
 
   constructor(options: SessionMeterOptions) {
     this.#options = options
     const { dialect, requestedModel, reader } = options
     this.#requestedModel = requestedModel
     const events = {
+      model: requestedModel,
       onModel: (model: string) => {
         if (this.#requestedModel !== null && dialect.setupNamesModel !== true) return
         this.#requestedModel = model
@@ -165,6 +169,7 @@ export class SessionMeter {
       const soundBefore = reader.soundTokens
       const madeBefore = reader.madeId
       reader.message(bytes)
+      this.#runsBeside(reader.besideModel)
       if (reader.madeId !== undefined && reader.madeId !== madeBefore) onMade(reader.madeId)
       if (!reader.underWay) {
         if (this.#sample !== null) this.#clientBytes = 0
@@ -179,6 +184,12 @@ export class SessionMeter {
       this.#failed = true
       onFailed(error)
     }
+  }
+
+  #runsBeside(model: string | null | undefined): void {
+    if (model === null || model === undefined || this.#beside.has(model)) return
+    this.#beside.add(model)
+    this.#options.onBeside(model)
   }
 
   /** There may be more to see than before. */
@@ -208,6 +219,8 @@ export interface MeteredSession {
   judged(): void
   /** What the client says may not go upstream, for this reason. */
   refused(reason: string): void
+  /** Other work of the session runs this model. */
+  runsBeside(model: string): void
   /** The upstream has reported more than before. */
   usageReported(observation: Observation): void
 }
@@ -247,6 +260,7 @@ export function openMeter(
     onRefused: (reason) => session.refused(reason),
     isOpen: () => session.takesClient,
     onJudged: () => session.judged(),
+    onBeside: (model) => session.runsBeside(model),
     onMade: (id) => {
       const { canonicalPath } = route.target
       const { callId } = session.call

@@ -16,6 +16,7 @@ import { priceResult } from '../recording/price-result.ts'
 import type { PricedCall, QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import type { AttemptSpan } from '../tracing/call-span.ts'
+import { refusalOfBeside } from './beside-model.ts'
 import {
   acceptanceText,
   type HandshakeEvents,
@@ -124,6 +125,13 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     // What was said before is asked for already.
     this.#streams.passOn()
     void this.close(POLICY_VIOLATION, reason)
+  }
+
+  runsBeside(model: string): void {
+    const call = { admission: this.#admission, isOver: () => this.#finalized }
+    void refusalOfBeside(model, call, this.#options.admission).then((reason) => {
+      if (reason !== null) void this.close(POLICY_VIOLATION, reason)
+    })
   }
 
   usageReported(observation: Observation): void {

@@ -1,13 +1,14 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { isOfKey, type Limit } from '../limit.ts'
 import type { BudgetAccount } from './budget-account.ts'
-import { ANY_MODEL, coversAnyOf } from './limiter.ts'
+import { ANY_MODEL, coversAnyOf, isBeside } from './limiter.ts'
 import type { RateHolding } from './rate-holding.ts'
 
 /** Whether a limit holds for calls of this key and model. */
 export function holdsFor(limit: Limit, keyId: string, model: string | null): boolean {
   if (!isOfKey(limit, keyId)) return false
-  if (limit.model === null || model === ANY_MODEL) return true
+  if (model === ANY_MODEL) return true
+  if (limit.model === null) return model === null || !isBeside(model)
   return model !== null && coversAnyOf(limit.model, model)
 }
 
@@ -56,6 +57,8 @@ export class CallLimits {
   }
 }
 
+const NO_LIMITS = new CallLimits([], [])
+
 /** Beyond this many, keys and models are worked out again: a client may invent models. */
 const MAX_KNOWN = 1_000
 
@@ -86,6 +89,7 @@ export class CallLimitsTable {
   }
 
   of(keyId: string, model: string | null): CallLimits {
+    if (!this.hasModels && model !== null && isBeside(model)) return NO_LIMITS
     if (this.#only !== null) return this.#only
     const key = this.#hasKeys ? keyId : ''
     const name = this.hasModels ? model : null

@@ -149,6 +149,16 @@ export function awaitLimits(
   })
 }
 
+/** A reservation beside that of the call's record: its request is used, and no money. */
+export function endingUncharged(reservation: Reservation): { release(): void } {
+  return {
+    release() {
+      reservation.settle(NO_CHARGES, 0)
+      reservation.release()
+    },
+  }
+}
+
 export function isReservation(found: Reservation | LimitRefusal | null): found is Reservation {
   return found !== null && !('error' in found)
 }

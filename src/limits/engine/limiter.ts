@@ -32,8 +32,25 @@ export function anyOfModels(names: readonly string[]): string {
   return [...new Set(names)].join(OR)
 }
 
+/** Stands behind a name, before one whose limits are held already. No name has it either. */
+const BESIDE = '\r'
+
+/** In place of a model's name: it runs in a call of `held`, so that only limits hold that do not hold for that. */
+export function modelBeside(model: string, held: string): string {
+  return `${model}${BESIDE}${held}`
+}
+
+/** Whether only limits of a model alone may hold for it. */
+export function isBeside(model: string): boolean {
+  return model.includes(BESIDE)
+}
+
 /** Whether a limit for `pattern` is about `model`, or one of those that it stands for. */
 export function coversAnyOf(pattern: string, model: string): boolean {
+  if (isBeside(model)) {
+    const [beside = '', held = ''] = model.split(BESIDE)
+    return coversModel(pattern, beside) && !coversAnyOf(pattern, held)
+  }
   return model.includes(OR)
     ? model.split(OR).some((name) => coversModel(pattern, name))
     : coversModel(pattern, model)

@@ -167,6 +167,9 @@ function createRealtimeReader(): MessageReader {
     get isResponding() {
       return asked > 0 || open > 0
     },
+    get besideModel() {
+      return transcriptions.model
+    },
     get unfinished() {
       return transcriptions.estimated()
     },
@@ -199,11 +202,13 @@ export const realtime: Dialect = {
   createMessageReader: createRealtimeReader,
   queryNamesModel: true,
   readClientMessage(message) {
-    const event = scanJson(message, CLIENT_EVENT).value
+    const event = objectIn(scanJson(message, CLIENT_EVENT).value)
+    const fixed = event?.type === 'session.update' ? textIn(event.model) : null
     return {
-      model: textIn(member(event, 'session')?.model),
+      model: fixed ?? textIn(member(event, 'session')?.model),
+      fixesModel: fixed !== null,
       isAmbiguous: false,
-      asks: objectIn(event)?.type === 'response.create',
+      asks: event?.type === 'response.create',
     }
   },
   textOf(json) {
@@ -214,6 +219,9 @@ export const realtime: Dialect = {
   },
 }
 
-/** `session.update` may name a model; the handshake's query names that of most sessions. */
-const CLIENT_EVENT = compileProjection({ type: 'value', session: { model: 'value' } })
+/**
+ * `session.update` may name a model; the handshake's query names that of most sessions. vLLM has it beside the type,
+ * and looks at no query.
+ */
+const CLIENT_EVENT = compileProjection({ type: 'value', model: 'value', session: { model: 'value' } })
 const FORMAT = bodyFormat({ fields: REALTIME_FIELDS, prefilter: ['usage'] })

@@ -255,6 +255,8 @@ function findCaller(key: string): CallerLookup | Promise<CallerLookup> {
       return Promise.resolve({ kind: 'active', caller })
     case 'restricted':
       return { kind: 'active', caller: { ...caller, models: ['gpt-4o'] } }
+    case 'transcribing':
+      return { kind: 'active', caller: { ...caller, models: ['gpt-4o', 'gpt-4o-transcribe'] } }
     case 'revoked':
       return { kind: 'key_inactive' }
     case 'disabled':

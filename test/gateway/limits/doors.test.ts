@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
-import { ANY_MODEL } from '../../../src/limits/engine/limiter.ts'
+import { ANY_MODEL, modelBeside } from '../../../src/limits/engine/limiter.ts'
 import { DOORS, openTwoDoors, type Request, type TwoDoors } from '../admission/two-doors.ts'
 import { exchange, type RawResponse } from '../raw-http.ts'
 import { limitsOf, MemoryLimiter, SPENT, TOO_MANY } from './memory-limiter.ts'
@@ -279,6 +279,7 @@ describe('a session', () => {
     messages: readonly object[],
     closes: boolean,
     target = '/gw/v1/realtime?model=gpt-realtime',
+    key = 'good',
   ) {
     const sockets = new WebSocketServer({ noServer: true })
     doors.upstream.server.on('upgrade', (request, socket, head) => {
@@ -288,7 +289,7 @@ describe('a session', () => {
       })
     })
     const client = new WebSocket(`${doors.url.replace('http', 'ws')}${target}`, {
-      headers: { authorization: 'Bearer good' },
+      headers: { authorization: `Bearer ${key}` },
     })
     const heard: unknown[] = []
     let answered: Record<string, unknown> = {}
@@ -328,6 +329,44 @@ describe('a session', () => {
     await open()
     await visit([], true, target)
     expect(limiter.admitted).toMatchObject([{ model }])
+  })
+
+  const transcribing = (model: string) => ({
+    type: 'session.updated',
+    session: { type: 'realtime', model: 'gpt-realtime', audio: { input: { transcription: { model } } } },
+  })
+
+  test('meets the limits of the model that transcribes its input, once, and those alone', async () => {
+    await open()
+    const [own, beside] = ['gpt-realtime', modelBeside('whisper-1', 'gpt-realtime')]
+    await visit([transcribing('whisper-1'), done(1), transcribing('whisper-1')], true)
+    expect(limiter.admitted.map(({ model }) => model)).toEqual([own, beside])
+    await expect
+      .poll(() => limiter.settled)
+      .toMatchObject([
+        [1, [{ costPico: 50n }]],
+        [0, []],
+      ])
+  })
+
+  test('is closed where that model has a limit that is used up', async () => {
+    await open()
+    limiter.spentBeside = true
+    const { code, reason } = await visit([transcribing('whisper-1')], false)
+    expect([code, reason]).toEqual([1008, SPENT.detail.message])
+    await expect.poll(() => limiter.settled).toHaveLength(1)
+  })
+
+  test.each([
+    ['gpt-4o-transcribe', 1000],
+    ['gpt-4o-transcribe-2025-03-20', 1000],
+    ['whisper-1', 1008],
+  ])('of a key with a list may transcribe by models of that: %s', async (model, code) => {
+    await open()
+    const target = '/gw/v1/realtime?model=gpt-4o'
+    const closed = await visit([transcribing(model)], code === 1000, target, 'transcribing')
+    expect(closed.code).toBe(code)
+    if (code === 1008) expect(closed.reason).toMatch(/^This API key may not use the model 'whisper-1'/)
   })
 
   test('is closed with the reason when a hard budget is spent, behind what was sent by then', async () => {

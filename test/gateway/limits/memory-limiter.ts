@@ -1,13 +1,14 @@
 import type { AdmissionLimits } from '../../../src/gateway/admission/admission.ts'
-import type {
-  CallCharge,
-  CallToLimit,
-  ExpectedUse,
-  Limiter,
-  LimitRefusal,
-  RateHeader,
-  RateHeaders,
-  Reservation,
+import {
+  type CallCharge,
+  type CallToLimit,
+  type ExpectedUse,
+  isBeside,
+  type Limiter,
+  type LimitRefusal,
+  type RateHeader,
+  type RateHeaders,
+  type Reservation,
 } from '../../../src/limits/engine/limiter.ts'
 
 /** What calls did with what they held, in the order in which it happened. */
@@ -35,6 +36,8 @@ export class MemoryLimiter implements Limiter {
   isLimited = true
   /** What sessions may cost together, before they are ended. */
   budgetPico: bigint | null = null
+  /** Limits of models that run beside others are used up. */
+  spentBeside = false
   /** Sessions of this model are ended. */
   spentModel: string | null = null
   #isHeld = false
@@ -83,6 +86,7 @@ export class MemoryLimiter implements Limiter {
 
   #take(call: CallToLimit): Reservation | LimitRefusal {
     if (this.refusal !== null) return this.refusal
+    if (this.spentBeside && call.model !== null && isBeside(call.model)) return SPENT
     this.admitted.push(call)
     this.reserved += 1
     let held = call.estimatedPico

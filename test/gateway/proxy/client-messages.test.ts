@@ -30,11 +30,12 @@ function message(json: object): Buffer {
 }
 
 /** What was read of a client's bytes. */
-function readAll(dialect: Dialect, chunks: readonly Buffer[]) {
+function readAll(dialect: Dialect, chunks: readonly Buffer[], model: string | null = null) {
   const names: string[] = []
   const refused: string[] = []
   let asked = 0
   const client = new ClientMessages(dialect, {
+    model,
     onModel: (name) => names.push(name),
     onAsked: () => {
       asked += 1
@@ -62,6 +63,18 @@ test('the first message that names a model is read, cut at any byte, and none be
     const { names, refused } = readAll(realtime, [bytes.subarray(0, at), bytes.subarray(at)])
     expect([names, refused]).toEqual([['a'], []])
   }
+})
+
+test('a message of vLLM’s form names the one model of its session, whatever the query says', () => {
+  const update = (model: string) => message({ type: 'session.update', model })
+  const said = (query: string | null, ...models: string[]) => {
+    const { names, refused } = readAll(realtime, models.map(update), query)
+    return [names, refused.length]
+  }
+  expect(said(null, 'dear')).toEqual([['dear'], 0])
+  expect(said('dear', 'dear')).toEqual([['dear'], 0])
+  expect(said('cheap', 'dear')).toEqual([[], 1])
+  expect(said(null, 'cheap', 'dear')).toEqual([['cheap'], 1])
 })
 
 test('a Live session holds back what its client sends until the setup is whole, cut at any byte', () => {
@@ -174,6 +187,7 @@ function judgedSession(dialect: Dialect, canonicalPath: string) {
   )
   const refused: string[] = []
   const events = {
+    model: null,
     onModel: () => {},
     onAsked: () => {},
     onRefused: (reason: string) => refused.push(reason),

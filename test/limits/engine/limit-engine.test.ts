@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ANY_MODEL } from '../../../src/limits/engine/limiter.ts'
+import { ANY_MODEL, modelBeside } from '../../../src/limits/engine/limiter.ts'
 import { type Answer, admit, callOf, Fleet, held, limitOf, NOON_MS, settled, USD } from './fakes.ts'
 
 test('a client without limits is not asked about', () => {
@@ -7,6 +7,25 @@ test('a client without limits is not asked about', () => {
   expect(fleet.first.limits('c', 'k')).toBe(false)
   expect(fleet.first.admit(callOf())).toBeNull()
   expect(fleet.first.size).toBe(0)
+})
+
+test('a model that runs beside another one meets its own limits, and none that hold for the other', async () => {
+  const fleet = new Fleet([
+    limitOf('all', { kind: 'requests', amount: 1n }),
+    limitOf('both', { kind: 'requests', amount: 1n, model: 'gpt-*' }),
+    limitOf('beside', { kind: 'requests', amount: 1n, model: 'gpt-transcribe' }),
+  ])
+  const own = held(await admit(fleet.first, callOf({ model: 'gpt-realtime' })))
+  const beside = callOf({ model: modelBeside('gpt-transcribe', 'gpt-realtime') })
+  const first = held(await admit(fleet.first, beside))
+  expect(await admit(fleet.first, beside)).toMatchObject({ reason: 'requests', limitId: 'beside' })
+  first.settle([], 0)
+  first.release()
+  expect(await admit(fleet.first, beside)).toMatchObject({ limitId: 'beside' })
+  own.release()
+  const plain = new Fleet([limitOf('all', { kind: 'requests', amount: 1n })])
+  held(await admit(plain.first, callOf({ model: 'gpt-realtime' })))
+  expect(await admit(plain.first, beside)).toBeNull()
 })
 
 test('a budget is spent to its end and not beyond, and the refusal names the figure', async () => {

@@ -76,12 +76,20 @@ function isNamedLater({ webSocket, namedModel, route }: Admission): boolean {
 
 /** The model whose limits hold. Where the call may run another one than it names, or names none, those of all do. */
 function modelOf(admission: Admission, expected: ExpectedUse): string | null {
+  const { route, namedModel } = admission
+  const runsNone = expected.pico === 0n && expected.tokens === 0
+  return runsNone && route.choice === null
+    ? cleanModel(route.modelInPath ?? namedModel)
+    : runningModelOf(admission)
+}
+
+/** The same of a call that runs one. */
+export function runningModelOf(admission: Admission): string {
   const { route, namedModel, candidates } = admission
   if (route.choice !== null)
     return anyOfModels([route.choice.asked, ...candidates.map(({ choice }) => choice?.model ?? '')])
-  const named = cleanModel(route.modelInPath ?? namedModel)
-  const runsNone = expected.pico === 0n && expected.tokens === 0
-  if (runsNone || route.modelInPath !== null) return named
+  if (route.modelInPath !== null) return cleanModel(route.modelInPath) ?? ANY_MODEL
+  const named = cleanModel(namedModel)
   return named === null || admission.mayRunOthers ? ANY_MODEL : named
 }
 

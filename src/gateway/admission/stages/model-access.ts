@@ -1,6 +1,7 @@
 import { withoutKeys } from '../../../domain/api-key.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import { WHOLE_BYTES } from '../../../lib/sliced-work.ts'
+import { coversModel } from '../../../limits/covers-model.ts'
 import { matchesModel } from '../../routing/upstream-table.ts'
 import type { Admission } from '../admission.ts'
 
@@ -75,6 +76,12 @@ function refusalOf(doubt: Doubt, models: readonly string[]): CallRefusal {
   const list = models.join(', ')
   const shown = list.length > MAX_LIST_LENGTH ? `${list.slice(0, MAX_LIST_LENGTH)}...` : list
   return { error: 'model_not_allowed', detail: { message: sentenceOf(doubt, shown) } }
+}
+
+/** Why other work of a session may not run `model`; `null`: it may. */
+export function refusesBeside(models: readonly string[], model: string): string | null {
+  if (models.some((pattern) => coversModel(pattern, model))) return null
+  return refusalOf({ why: 'off_list', model }, models).detail?.message ?? null
 }
 
 function sentenceOf(doubt: Doubt, list: string): string {
