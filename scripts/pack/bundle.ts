@@ -1,22 +1,7 @@
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LockedPackages } from './lockfile.ts'
-
-/** What no program reads: types, maps and texts about them. Licenses stay. */
-const UNREAD = /\.(?:map|[cm]?ts|tsbuildinfo|flow|md|markdown)$/i
-
-/** Packages of which we take a part, by the beginnings of the names in it. */
-const PARTS: Readonly<Record<string, readonly string[]>> = {
-  // Of each encoding it has a table in five forms. Estimates read the last two of these, the demo upstream the others.
-  'gpt-tokenizer': [
-    'package.json',
-    'LICENSE',
-    'esm',
-    'data/o200k_base.tiktoken',
-    'data/cl100k_base.tiktoken',
-  ],
-}
-const ENCODING = /gpt-tokenizer\/esm\/(?:bpeRanks|encoding|model)\/(?!o200k_base)/
+import { isUnread } from './unread.ts'
 
 /**
  * Copies what is installed here, so that who installs the package has each package as it is locked. npm takes no notice
@@ -35,18 +20,12 @@ export function copyBundle(packages: LockedPackages, to: string): void {
     const name = folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length)
     cpSync(folder, join(to, folder), {
       recursive: true,
-      filter: (path) => isWanted(name, path.slice(folder.length + 1), path),
+      filter: (path) => isWanted(name, path.slice(folder.length + 1)),
     })
   }
 }
 
 /** Tells whether a file or folder is copied, by its name in its package. */
-function isWanted(name: string, inside: string, path: string): boolean {
-  if (inside === '') return true
-  if (/(?:^|\/)node_modules(?:\/|$)/.test(inside) || (UNREAD.test(inside) && !/licen[cs]e/i.test(inside)))
-    return false
-  const parts = PARTS[name]
-  if (parts === undefined) return true
-  if (ENCODING.test(path)) return false
-  return parts.some((part) => inside.startsWith(part) || part.startsWith(`${inside}/`))
+function isWanted(name: string, inside: string): boolean {
+  return !/(?:^|\/)node_modules(?:\/|$)/.test(inside) && !isUnread(name, inside)
 }

@@ -253,7 +253,8 @@ test('what plays a provider is in the demo image alone', () => {
     ['production', 'runtime'],
   ])
   expect(dockerfile).toMatch(/AS production\nCOPY --from=dependencies \S+ \S+\nRUN node \S+\n$/)
-  expect(dockerfile.split('\nFROM ')[1]).toContain('npm ci --omit=dev --omit=optional ')
+  const dependencies = dockerfile.split('\nFROM ').find((stage) => stage.startsWith('node AS dependencies\n'))
+  expect(dependencies).toContain('npm ci --omit=dev --omit=optional ')
   const targets = ours.map(([name, { build, image }]) => [name, build?.target, image])
   for (const [name, target, image] of targets) {
     const isDemo = name === 'demo-upstream'

