@@ -35,7 +35,7 @@ export async function checkHttps({ compose, env }: ComposeStack): Promise<void> 
     await compose('up', '--no-build', '--no-deps', '--detach', 'balancer')
     await greeted('localhost h2')
     await write('renewed.pem', 'renewed-key.pem')
-    await compose('exec', '-T', 'balancer', 'kill', '-USR2', '1')
+    await compose('exec', '-T', 'balancer', 'sh', '-c', 'kill -USR2 1')
     await greeted('renewed h2')
     deepEqual((await fetch(`http://127.0.0.1:${env.PORT}/healthz`)).status, 200)
     console.log('HTTPS and HTTP/2 at the balancer, a renewed certificate taken')
