@@ -79,15 +79,20 @@ export class FormUpload {
    *   upload goes on only if this returns `true`. It is asked before those bytes go on, so that no server
    *   gets the whole form.
    * @param onMore the same where the form asks for more answers than could be known.
+   * @param isAnswered as of {@link streamedBody}
    */
-  body(onModel: (model: string | null) => boolean, onMore: () => boolean): Readable {
+  body(
+    onModel: (model: string | null) => boolean,
+    onMore: () => boolean,
+    isAnswered: () => boolean,
+  ): Readable {
     const reading = new ReadingTransform(this.#fields, onModel, onMore)
     for (const chunk of this.#held) reading.passed(chunk)
     if (this.isWhole) {
       reading.end()
       return reading
     }
-    return pipeUpload(this.#request, reading)
+    return pipeUpload(this.#request, reading, isAnswered)
   }
 }
 
@@ -195,20 +200,25 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) !== 0)
 }
 
-/** A body that goes upstream as it comes; `null`: there is none. */
-export function streamedBody(request: IncomingMessage): Readable | null {
+/**
+ * A body that goes upstream as it comes; `null`: there is none.
+ *
+ * @param isAnswered The upstream has begun to answer. A client that leaves then does not cut the answer with its upload:
+ *   that is for those who read the answer.
+ */
+export function streamedBody(request: IncomingMessage, isAnswered: () => boolean): Readable | null {
   if (!announcesBody(request)) return null
-  return pipeUpload(request, new PassThrough())
+  return pipeUpload(request, new PassThrough(), isAnswered)
 }
 
 /**
  * Pipes the rest of the request through `body`. This separates it from the request's own stream: otherwise an
  * upstream that closes would take the client's connection with it.
  */
-function pipeUpload(request: IncomingMessage, body: Transform): Transform {
+function pipeUpload(request: IncomingMessage, body: Transform, isAnswered: () => boolean): Transform {
   setUploadIdleTimeout(request, () => !body.writableNeedDrain)
   request.on('close', () => {
-    if (!request.complete) body.destroy(new Error('client left'))
+    if (!request.complete && !isAnswered()) body.destroy(new Error('client left'))
   })
   return request.pipe(body)
 }

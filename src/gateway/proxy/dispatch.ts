@@ -275,7 +275,8 @@ function uploadOf(
   admission: Admission,
   form: FormUpload | null,
 ): Readable | null {
-  const upload = form === null ? streamedBody(admission.request) : formOf(call, admission, form)
+  const upload =
+    form === null ? streamedBody(admission.request, () => call.isAnswered) : formOf(call, admission, form)
   return upload === null ? null : guarded(options, admission, upload)
 }
 
@@ -286,7 +287,11 @@ function formOf(call: Exchange, admission: Admission, form: FormUpload): Readabl
     return !admission.modelDecides
   }
   // Limits have let pass what was known before the file.
-  return form.body(onModel, () => admission.limits === null)
+  return form.body(
+    onModel,
+    () => admission.limits === null,
+    () => call.isAnswered,
+  )
 }
 
 /** An upload that may name objects is read as it passes. */

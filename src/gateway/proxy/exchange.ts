@@ -73,6 +73,11 @@ export class Exchange implements AnswerHandler {
     return this.#context.call.callId
   }
 
+  /** The upstream has begun to answer. */
+  get isAnswered(): boolean {
+    return this.#status !== null
+  }
+
   /**
    * What the request's body, still on its way, names as the call's model; `null`: it leaves that in doubt.
    */

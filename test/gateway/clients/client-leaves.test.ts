@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { busyness } from '../../support/patience.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
@@ -111,6 +112,35 @@ describe('cancel', () => {
     await closed
     expect(request.complete).toBe(false)
     expect(await record()).toMatchObject({ outcome: 'client_aborted', path: '/v1/files', input_tokens: null })
+  })
+
+  test('a client gone with its upload unfinished, and its answer begun: the answer is read to its end', async () => {
+    upstream.answer(() => {})
+    const socket = dial(stack.url)
+    const arrived = once(upstream.server, 'request')
+    const head = (name: string) => `--x\r\nContent-Disposition: form-data; name=${name}\r\n\r\n`
+    const form = `${head('model')}gpt-4o-transcribe\r\n${head('stream')}true\r\n${head('file; filename=a.mp3')}sound`
+    const headers = [
+      `Authorization: Bearer ${client.key}`,
+      'Content-Type: multipart/form-data; boundary=x',
+      'Content-Length: 100000',
+    ]
+    socket.write(requestText('/v1/audio/transcriptions', headers, 'POST', form))
+    const [, response] = await arrived
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(event({ type: 'transcript.text.delta', delta: 'All of it' }))
+    await once(socket, 'data')
+    socket.destroy()
+    // By then a gateway in this process has seen it.
+    for (let turns = 0; turns < 60; turns += 1) await turn()
+    const usage = { type: 'tokens', input_tokens: 9_000, output_tokens: 600, total_tokens: 9_600 }
+    response.end(event({ type: 'transcript.text.done', text: 'All of it', usage }))
+    expect(await record()).toMatchObject({
+      outcome: 'client_aborted',
+      usage_source: 'reported',
+      input_tokens: '9000',
+      output_tokens: '600',
+    })
   })
 
   test('a client gone before its metered body was read: nothing went upstream, nothing is counted', async () => {
