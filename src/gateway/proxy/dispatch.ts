@@ -127,6 +127,7 @@ export function dispatch(
     host: upstream.host,
     credential: credentialFor(admission),
     passesCredentialsBeside: upstream.takesClients && sendsProof(method) ? (admission.key ?? '') : null,
+    idempotencyOf: upstream.takesClients ? null : admission.caller.clientId,
     // A call to an unknown path is not changed for the sake of being read.
     askIdentity: (dialect !== null && dialect.isGeneric !== true) || taker !== call,
     isPlain: body.isEdited,

@@ -70,6 +70,27 @@ const failingFirst: Script = {
   },
 }
 
+/** Repeats what it answered to an idempotency key, also to another client. */
+function repeating(): Script {
+  const answers = new Map<string, object>()
+  return {
+    answer({ headers, json }, response, account) {
+      const key = String(headers['idempotency-key'])
+      const message = { role: 'assistant', content: `You asked: ${JSON.stringify(json.messages)}` }
+      const answer = answers.get(key) ?? {
+        id: `chatcmpl-${answers.size}`,
+        object: 'chat.completion',
+        model: 'gpt-4.1',
+        choices: [{ index: 0, message, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
+      }
+      answers.set(key, answer)
+      account.bill(0.000_1)
+      sendJson(response, answer)
+    },
+  }
+}
+
 export const SINCE: readonly Attack[] = [
   {
     id: 'S1',
@@ -137,6 +158,27 @@ export const SINCE: readonly Attack[] = [
       const [id = ''] = attacker.account.ids
       await attacker.ask(`/v1/responses/${id}`, null, { method: 'DELETE' })
       return await world.judge(attacker, { patienceMs: 45_000 })
+    },
+  },
+  {
+    id: 'S6',
+    says: 'another client’s answer, by its idempotency key',
+    async run(world) {
+      const script = repeating()
+      const [owner, attacker] = [await world.attacker({ script }), await world.attacker({ script })]
+      const headers = { 'idempotency-key': 'order-1' }
+      const ask = ({ ask: send }: Attacker, content: string) =>
+        send('/v1/chat/completions', { model: 'gpt-4.1', messages: [{ role: 'user', content }] }, { headers })
+      const [first, again, stolen] = [
+        await ask(owner, 'a secret'),
+        await ask(owner, 'a secret'),
+        await ask(attacker, 'something else'),
+      ]
+      const isOwnRepeated = first.status === 200 && again.text === first.text
+      return {
+        held: isOwnRepeated && !stolen.text.includes('a secret'),
+        figures: `its owner got ${isOwnRepeated ? 'it' : 'another'} again, the other ${stolen.status}`,
+      }
     },
   },
 ]

@@ -87,6 +87,9 @@ const ORIGIN_POLICIES = [
   'strict-transport-security',
 ] as const
 
+/** By these a server knows a request that is made again, and may answer with what it answered the first time. */
+const IDEMPOTENCY_KEYS = ['idempotency-key', 'repeatability-request-id', 'x-idempotency-key'] as const
+
 /** What the gateway says of a call. An upstream that is such a gateway itself says it of its own part. */
 const CALL_HEADERS = ['x-tallygate-call-id', 'x-tallygate-upstream', 'x-tallygate-attempts']
 
@@ -115,6 +118,8 @@ export const IS_ORIGIN = 16384
 export const IS_CREDENTIAL = 32768
 /** Of a request: the trace that it belongs to. */
 export const IS_TRACE = 65536
+/** Of a request: it names an answer that was given before, among those of all clients of the account. */
+export const IS_IDEMPOTENCY_KEY = 131072
 /** What becomes of it, or of other headers, depends on its value, even where it ends here itself. */
 export const READS_VALUE = IS_CONNECTION | IS_TE
 
@@ -140,6 +145,7 @@ const MEANINGS: ReadonlyMap<string, number> = new Map([
   ['origin', IS_ORIGIN],
   ['traceparent', IS_TRACE],
   ['tracestate', IS_TRACE],
+  ...IDEMPOTENCY_KEYS.map((name) => [name, IS_IDEMPOTENCY_KEY] as const),
   ...ORIGIN_POLICIES.map((name) => [name, IS_ORIGIN_POLICY] as const),
 ])
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { entryOf, type Provider } from '../../../providers/registry.ts'
 import {
   ASKS_OTHER_ANSWER,
@@ -6,6 +7,7 @@ import {
   IS_CODING,
   IS_CORS,
   IS_CREDENTIAL,
+  IS_IDEMPOTENCY_KEY,
   IS_LENGTH,
   IS_ORIGIN,
   IS_SUBPROTOCOL,
@@ -31,6 +33,8 @@ export interface HeaderOptions {
    * is given here. '': it signs. `null`, absent: none go.
    */
   readonly passesCredentialsBeside?: string | null
+  /** Whose idempotency keys they are, where clients share an account; `null`, absent: they go on as they came. */
+  readonly idempotencyOf?: string | null
   /** Asks for an answer without content coding, in place of what the client accepts. */
   readonly askIdentity: boolean
   /** Which web page calls does not go upstream: that is for the gateway to judge. */
@@ -61,6 +65,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
     credential,
     askIdentity,
     contentLength,
+    idempotencyOf = null,
     isPlain,
     ownsOrigins,
     passesCredentialsBeside,
@@ -100,7 +105,8 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
       if (protocols !== '') forwarded.push(name, protocols)
       continue
     }
-    forwarded.push(name, value)
+    const isShared = (meaning & IS_IDEMPOTENCY_KEY) !== 0 && idempotencyOf !== null
+    forwarded.push(name, isShared ? ownIdempotencyKey(idempotencyOf, value) : value)
   }
   if (askIdentity) forwarded.push('accept-encoding', 'identity')
   if (contentLength !== null) forwarded.push('content-length', String(contentLength))
@@ -108,6 +114,16 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
   // After the headers that `Connection` names were dropped, so that a client cannot drop this one.
   if (credential !== null) forwarded.push(...credential)
   return forwarded
+}
+
+/**
+ * The client's key, as the account of all clients may have it: two clients choose the same, and one would get the
+ * other's answer. It has the form of a UUID, which every server takes; some take it in quotes.
+ */
+function ownIdempotencyKey(clientId: string, key: string): string {
+  const digits = hash('sha256', `${clientId}\0${key}`, 'hex')
+  const uuid = `${digits.slice(0, 8)}-${digits.slice(8, 12)}-8${digits.slice(13, 16)}-a${digits.slice(17, 20)}-${digits.slice(20, 32)}`
+  return key.startsWith('"') ? `"${uuid}"` : uuid
 }
 
 /** The header in which `provider` takes `apiKey`. */

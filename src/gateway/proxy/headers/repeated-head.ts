@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { HeadFields, writeHeadFields } from '#http-client/request-head.ts'
 import {
   ENDS_HERE,
+  IS_IDEMPOTENCY_KEY,
   IS_LENGTH,
   IS_SUBPROTOCOL,
   meaningOf,
@@ -93,7 +94,7 @@ function hasHeaders({ names, values }: KeptHead, rawHeaders: RawHeaders): boolea
   return true
 }
 
-/** `null`: it would take too much memory, or hold a client's key. */
+/** `null`: it would take too much memory, or hold a client's key, or what is made of its idempotency key. */
 function headToKeep(
   rawHeaders: RawHeaders,
   options: HeaderOptions,
@@ -107,7 +108,7 @@ function headToKeep(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? ''
     const meaning = meaningOf(name)
-    if ((meaning & IS_SUBPROTOCOL) !== 0) return null
+    if ((meaning & (IS_SUBPROTOCOL | IS_IDEMPOTENCY_KEY)) !== 0) return null
     const isDropped = hasNoEffect(meaning) || connectionNamed?.has(name.toLowerCase()) === true
     const value = isDropped ? null : (rawHeaders[i + 1] ?? '')
     names.push(name)

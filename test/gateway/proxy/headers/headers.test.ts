@@ -35,6 +35,22 @@ describe('to the upstream', () => {
     ])
   })
 
+  test.each([
+    'Idempotency-Key',
+    'x-idempotency-key',
+    'Repeatability-Request-ID',
+  ])('a client’s %s is its own: the same at each gateway, and never that of another client', (name) => {
+    const sentBy = (idempotencyOf: string | null, key: string) =>
+      forwarded([name, key], { idempotencyOf }).at(-1)
+    expect(sentBy(null, 'order-1')).toBe('order-1')
+    const own = sentBy('acme', 'order-1')
+    expect(own).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect(sentBy('acme', 'order-1')).toBe(own)
+    expect(sentBy('acme', 'order-2')).not.toBe(own)
+    expect(sentBy('other', 'order-1')).not.toBe(own)
+    expect(sentBy('acme', '"order-1"')).toMatch(/^"[-0-9a-f]{36}"$/)
+  })
+
   test('no header names another path than the one that was judged', () => {
     expect(forwarded(['X-Original-URL', '/v1/files', 'X-Rewrite-Url', '/v1/files'])).toEqual([
       'host',

@@ -61,6 +61,15 @@ test.each(CHANGED)('a call that differs in %s gets headers of its own', (_what, 
   expect(repeatedHeadFields(connection, HEADERS, OPTIONS)).toEqual(kept)
 })
 
+test('on a connection of several clients each has idempotency keys of its own', () => {
+  const connection = new Socket()
+  const rawHeaders = [...HEADERS, 'Idempotency-Key', 'order-1']
+  for (const idempotencyOf of ['acme', 'acme', 'acme', 'other', 'acme']) {
+    const options = { ...OPTIONS, idempotencyOf }
+    expect(repeatedHeadFields(connection, rawHeaders, options)).toEqual(judgedAlone(rawHeaders, options))
+  }
+})
+
 test('TE and Connection are judged by what they say in each call', () => {
   const connection = new Socket()
   for (const te of ['trailers', 'gzip', 'gzip, trailers', 'deflate', 'trailers']) {
