@@ -12,6 +12,7 @@ import { decodeList, MAX_LIST_BYTES } from '../../objects/lists/listed-answer.ts
 import type { Objects } from '../../objects/objects.ts'
 import type { UsageReader } from '../../providers/dialect.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
+import { needsOneModel } from '../admission/stages/limits.ts'
 import { refuseUpload } from '../admission/stages/objects.ts'
 import { withUploadTicket } from '../admission/upload-ticket.ts'
 import { NOTHING_ASKED } from '../bodies/asked-size.ts'
@@ -277,15 +278,20 @@ function uploadOf(
   form: FormUpload | null,
 ): Readable | null {
   const upload =
-    form === null ? streamedBody(admission.request, () => call.isAnswered) : formOf(call, admission, form)
+    form === null
+      ? streamedBody(admission.request, () => call.isAnswered)
+      : formOf(options, call, admission, form)
   return upload === null ? null : guarded(options, admission, upload)
 }
 
-function formOf(call: Exchange, admission: Admission, form: FormUpload): Readable {
+function formOf(options: DispatchOptions, call: Exchange, admission: Admission, form: FormUpload): Readable {
+  const { modelInPath } = admission.route
   const onModel = (model: string | null) => {
-    call.nameModel(cleanModel(admission.route.modelInPath ?? model))
+    call.nameModel(cleanModel(modelInPath ?? model))
     // Where the call depends on its model, a form that names another one later is cut.
-    return !admission.modelDecides
+    if (admission.modelDecides) return false
+    // One that leaves it in doubt has no price, whatever was reserved for the model before.
+    return model !== null || modelInPath !== null || !needsOneModel(admission, options.admission)
   }
   // Limits have let pass what was known before the file.
   return form.body(

@@ -185,3 +185,14 @@ test('a form that asks for more behind its file than before it goes no further u
   expect(await edit({ model: 'dall-e-2', n: '2' }, { n: '1' })).toBe(200)
   expect(await edit({ model: 'dall-e-2' }, { n: '11' })).toBe(400)
 })
+
+test('a form that names a second model behind its file goes no further under a budget that has to know it', async () => {
+  upstream.answer(drawing)
+  const two = () => edit({ model: 'gpt-image-1-mini' }, { model: 'gpt-image-1' })
+  expect(await two()).toBe(200)
+  await budget(5)
+  const before = servedUsd
+  expect(await two()).toBe(400)
+  expect(servedUsd).toBe(before)
+  expect(await edit({ model: 'dall-e-2', n: '1' }, { user: 'ann' })).toBe(200)
+})

@@ -57,6 +57,14 @@ export function checkLimits(
   )
 }
 
+/** Whether the call would be refused if it did not say which model it is for. */
+export function needsOneModel(admission: Admission, { limits }: Pick<LimitsOptions, 'limits'>): boolean {
+  if (limits === null || admission.limits === null) return false
+  const { caller, arrivedAtMs, axes } = admission
+  const { clientId, keyId } = caller
+  return limits.limiter.refusesUnpriced({ clientId, keyId, model: ANY_MODEL, axes, arrivedAtMs })
+}
+
 /** Names the model, so that its client sees a slip of the pen, and its operator knows what to price. */
 function unpriced(model: string | null): CallRefusal {
   const isOne = model !== null && model !== ANY_MODEL && !model.includes('\n')
