@@ -7,6 +7,7 @@ import { addCompletion } from '../../src/cli/completion.ts'
 import { addOperations } from '../../src/cli/operation-commands.ts'
 import { ENVIRONMENT } from '../../src/config/config.ts'
 import { CHAPTERS } from '../../src/operator/chapters.ts'
+import { buildOpenApi } from '../../src/operator/openapi/document.ts'
 
 const PAGES = [
   'README.md',
@@ -75,6 +76,30 @@ const VARIABLES = new Set<string>(ENVIRONMENT.map(({ name }) => name))
 /** Without OpenTelemetry's, of which pages name others that its libraries have. */
 const FAMILIES = new Set([...VARIABLES].map(familyOf).filter((family) => family !== 'OTEL_'))
 
+const ENDPOINTS = Object.entries(buildOpenApi({ baseUrl: '', version: '' }).paths)
+/** Of the gateway itself: all other paths are the upstreams'. */
+const ENDPOINT =
+  /(?:(?<method>GET|POST|PUT|PATCH|DELETE) )?(?<![\w/])(?:https?:\/\/[^/\s]+)?(?<path>\/(?:admin|portal)\/v1\/[\w/{}.-]+|\/v1\/usage[\w/{}-]*)(?:\?(?<query>[\w=&]+))?/g
+
+/** What is not there of an endpoint as a page writes it; `null`: all of it is. */
+function missingOfEndpoint({ method, path = '', query = '' }: Readonly<Record<string, string | undefined>>) {
+  const segments = path.split('/')
+  const fits = (template: string) => {
+    const parts = template.split('/')
+    return (
+      parts.length === segments.length &&
+      parts.every((part, at) => part === segments[at] || part.startsWith('{'))
+    )
+  }
+  const items = ENDPOINTS.filter(([template]) => fits(template)).flatMap(([, item]) => Object.entries(item))
+  const operations = items.filter(([name]) => method === undefined || name === method.toLowerCase())
+  if (operations.length === 0) return `no ${method ?? 'path'} ${path}`
+  const known = JSON.stringify(operations)
+  const names = query.split('&').map((pair) => pair.replace(/=.*/, ''))
+  const unknown = names.filter((name) => name !== '' && !known.includes(`"name":"${name}"`))
+  return unknown.length === 0 ? null : `no ${unknown.join(', ')} of ${path}`
+}
+
 describe.each(PAGES)('%s', (page) => {
   test('names commands and options that are declared', () => {
     const written = codeOf(page).flatMap((code) => [...code.matchAll(WRITTEN)].map(([, words = '']) => words))
@@ -83,6 +108,11 @@ describe.each(PAGES)('%s', (page) => {
       return found === null ? [] : [`tallygate ${words.trim()}: ${found}`]
     })
     expect(missing).toEqual([])
+  })
+
+  test('names endpoints of the gateway that are declared', () => {
+    const written = codeOf(page).flatMap((code) => [...code.matchAll(ENDPOINT)])
+    expect(written.flatMap(({ groups = {} }) => missingOfEndpoint(groups) ?? [])).toEqual([])
   })
 
   // A name of another program's begins with another word.
@@ -95,8 +125,13 @@ describe.each(PAGES)('%s', (page) => {
   })
 })
 
-test('pages name commands', () => {
+test('pages name commands and endpoints', () => {
   expect(missingOf('client create acme')).toBe(null)
   expect(missingOf('client made acme')).toBe('no made of client')
   expect(missingOf('usage --day 3')).toBe('no --day of usage')
+  expect(missingOfEndpoint({ method: 'GET', path: '/admin/v1/report', query: 'period=month' })).toBe(null)
+  expect(missingOfEndpoint({ method: 'GET', path: '/admin/v1/report', query: 'day=1' })).toBe(
+    'no day of /admin/v1/report',
+  )
+  expect(missingOfEndpoint({ method: 'PUT', path: '/admin/v1/report' })).toBe('no PUT /admin/v1/report')
 })

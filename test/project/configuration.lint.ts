@@ -1,7 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { ENVIRONMENT, loadGatewayConfig } from '../../src/config/config.ts'
-import { SECTIONS } from '../../src/config/yaml/config-file.ts'
+import { readConfigFile, SECTIONS } from '../../src/config/yaml/config-file.ts'
 
 const page = readFileSync('docs/configuration.md', 'utf8')
 
@@ -52,4 +55,30 @@ test('the example configuration is a valid one', () => {
     ['azure', 'azure-openai'],
     ['local', 'vllm'],
   ])
+})
+
+const folder = mkdtempSync(join(tmpdir(), 'tallygate-test-pages-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Blocks of the pages that are of the YAML file; those of `apply` name other sections. */
+const blocks = readdirSync('docs')
+  .filter((name) => name.endsWith('.md'))
+  .flatMap((name) =>
+    [...readFileSync(join('docs', name), 'utf8').matchAll(/^ *```yaml\n([\s\S]*?)^ *```$/gm)].map(
+      ([, text = ''], index) => ({ place: `docs/${name}, block ${index + 1}`, text }),
+    ),
+  )
+  .filter(({ text }) => Object.keys(parse(text)).every((section) => SECTIONS.includes(section)))
+
+test.each(blocks)('$place is a valid configuration', ({ text }) => {
+  const file = join(folder, 'tallygate.yaml')
+  // A file of theirs cannot be had here.
+  writeFileSync(file, text.replace(/ca_file: \S+/g, 'ca_file: test/fixtures/tls/upstream/authority.pem'))
+  const secrets = [...text.matchAll(/_env: (\w+)/g)].map(([, name = '']) => [
+    name,
+    'a-secret-of-thirty-two-characters',
+  ])
+  const problems: string[] = []
+  readConfigFile({ ...Object.fromEntries(secrets), TALLYGATE_CONFIG: file }, problems)
+  expect(problems).toEqual([])
 })
