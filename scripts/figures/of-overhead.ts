@@ -172,7 +172,7 @@ export function renderStart(): string[] {
       ['RSS before, MB', 'RSS after, MB'].map((title) => figureIn(json(), name, OWN, title)),
     )
   return renderTable(
-    ['start and memory', ''],
+    ['start and memory', 'figure'],
     [
       ['ready after the start, nothing compiled', ms('nothing compiled', 'ready, ms')],
       ['compiled before', ms('compiled before', 'ready, ms')],

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { anchorOf, proseOf, sentencesIn, wordsIn } from '../../scripts/prose.ts'
 
 const FOLDERS = ['docs', 'examples', 'src', 'workers', 'packages', 'test', 'bench']
 
@@ -16,26 +17,17 @@ const WIDTH = 110
 /** A word that no line can hold beside its bullet. */
 const LONG_WORD = /\S{90,}/
 
-/** A page without its code blocks. */
-function proseOf(page: string): string {
-  return readFileSync(page, 'utf8').replace(/^```[\s\S]*?^```$/gm, '')
-}
-
-/** The anchor that a heading gets where Markdown is shown. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-    .replace(/\s/g, '-')
+function textOf(page: string): string {
+  return proseOf(readFileSync(page, 'utf8'))
 }
 
 function anchorsIn(page: string): string[] {
-  return [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
+  return [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
 }
 
 /** Files and folders of ours that a page names in code style: `src/call/usage.ts`. `NAME` is one that is still to be made. */
 function pathsIn(page: string): string[] {
-  const named = proseOf(page).matchAll(
+  const named = textOf(page).matchAll(
     /`((?:src|workers|packages|test|bench|docs|scripts|examples|deploy)\/[\w./-]*)`/g,
   )
   return [...named].map(([, path = '']) => path)
@@ -43,14 +35,14 @@ function pathsIn(page: string): string[] {
 
 describe.each(PAGES)('%s', (page) => {
   test('has lines of at most 110 columns', () => {
-    const long = proseOf(page)
+    const long = textOf(page)
       .split('\n')
       .filter((line) => line.length > WIDTH && !LONG_WORD.test(line))
     expect(long).toEqual([])
   })
 
   test('links to files and headings that exist', () => {
-    const links = [...proseOf(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map(
+    const links = [...textOf(page).matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)].map(
       ([, link = '']) => link,
     )
     const dead = links.filter((link) => {
@@ -66,33 +58,8 @@ describe.each(PAGES)('%s', (page) => {
 /** Words that a reader still holds together at one reading. */
 const MOST_WORDS = 25
 
-/** Texts whose last sentence ends with them: paragraphs, items of lists, cells of tables. */
-function blocksOf(text: string): string[] {
-  const lines = text.replace(/^<!-- figures:[\s\S]*?^<!-- \/figures -->$/gm, '').split('\n')
-  const blocks: string[] = ['']
-  for (const line of lines) {
-    const item = /^\s*(?:>\s*)?(?:[-*]|1?\d\.)\s+(.*)$/.exec(line)
-    if (/^(?:\s*|#+ .*)$/.test(line)) blocks.push('')
-    else if (/^\s*\|/.test(line)) blocks.push(...line.split(/(?<!\\)\|/), '')
-    else if (item !== null) blocks.push(item[1] ?? '')
-    else blocks.push(`${blocks.pop()} ${line.replace(/^\s*>? */, '')}`)
-  }
-  return blocks
-}
-
-/** Code, and names of it with commas between, are one word; so is the text of a link with its address. */
-function withoutCode(block: string): string {
-  return block.replace(/`[^`]+`(?:, (?:and |or )?`[^`]+`)*/g, '`code`').replace(/\]\([^)]*\)/g, ']')
-}
-
 function longSentencesIn(text: string): string[] {
-  return blocksOf(text)
-    .flatMap((block) =>
-      withoutCode(block).split(/(?<=[.!?]["”’)*]*)\s+(?=[\p{Lu}\d"“([`*]|npm\b|xAI\b|esbuild\b)/u),
-    )
-    .filter(
-      (sentence) => sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}`]/u.test(word)).length > MOST_WORDS,
-    )
+  return sentencesIn(text).filter((sentence) => wordsIn(sentence) > MOST_WORDS)
 }
 
 test.each([
@@ -101,7 +68,7 @@ test.each([
   'SECURITY.md',
   ...PAGES.filter((page) => /^(?:docs|examples)\//.test(page)),
 ])(`%s has sentences of at most ${MOST_WORDS} words`, (page) => {
-  expect(longSentencesIn(proseOf(page))).toEqual([])
+  expect(longSentencesIn(textOf(page))).toEqual([])
 })
 
 test('a long sentence is seen over lines, in lists and in cells, and code is one word', () => {
@@ -129,7 +96,7 @@ test.each(PAGES)('%s names npm scripts that exist', (page) => {
 test('every page of docs is linked from the README or from another page', () => {
   const linked = new Set(
     PAGES.flatMap((page) =>
-      [...proseOf(page).matchAll(/\]\(([^)#\s]+)/g)].map(([, path = '']) => join(dirname(page), path)),
+      [...textOf(page).matchAll(/\]\(([^)#\s]+)/g)].map(([, path = '']) => join(dirname(page), path)),
     ),
   )
   const alone = PAGES.filter((page) => page.startsWith('docs/') && !page.startsWith('docs/decisions/'))
