@@ -4,12 +4,15 @@ import { type Browser, type CDPSession, chromium, type Page } from 'playwright-c
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /** The Chromium that `CHROMIUM` names, or the one of the system. @throws Where there is none. */
+export function findChromium(): string {
+  const found = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place))
+  if (found === undefined) throw new Error('there is no Chromium: install one, or name it in CHROMIUM')
+  return found
+}
+
 export async function launchChromium(): Promise<Browser> {
-  const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place))
-  if (executablePath === undefined)
-    throw new Error('there is no Chromium: install one, or name it in CHROMIUM')
   return await chromium.launch({
-    executablePath,
+    executablePath: findChromium(),
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
   })
 }

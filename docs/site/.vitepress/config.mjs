@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { anchorOf } from '../../../scripts/prose.ts'
 
 const docs = join(import.meta.dirname, '../..')
+const icon = readFileSync(join(docs, '../src/operator/pages/icon.svg'), 'utf8')
+
+const FIRST_DECISION = decisions()[0]?.link
+const MOST_IN_DESCRIPTION = 160
 
 /** Where links out of docs/ lead, such as https://example.com/tallygate/tree/main; unset: they are words. */
 const repository = process.env.DOCS_REPOSITORY_URL ?? ''
@@ -16,12 +21,44 @@ export default {
   cacheDir: '../../node_modules/.cache/docs-site/cache',
   rewrites: { 'README.md': 'index.md' },
   cleanUrls: true,
-  markdown: { config: (md) => md.core.ruler.push('links-of-files', linksOfFiles) },
-  themeConfig: {
-    search: { provider: 'local' },
-    outline: [2, 3],
-    sidebar: [...sectionsOfIndex(), { text: 'Decisions', collapsed: true, items: decisions() }],
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
+  markdown: {
+    anchor: { slugify: anchorOf },
+    config: (md) => md.core.ruler.push('links-of-files', linksOfFiles),
+    // The default's comments are too pale on the ground of a block.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
+  transformPageData: ({ filePath }) => ({ description: descriptionOf(filePath) }),
+  themeConfig: {
+    search: {
+      provider: 'local',
+      // The name has to contain what is seen: "Search", and the key beside it.
+      options: { translations: { button: { buttonText: 'Search ', buttonAriaLabel: 'Search K' } } },
+    },
+    outline: [2, 3],
+    sidebar: {
+      '/': [
+        ...sectionsOfIndex(),
+        { text: 'Decisions', items: [{ text: 'All decisions', link: FIRST_DECISION }] },
+      ],
+      '/decisions/': [
+        { text: 'All pages', link: '/' },
+        { text: 'Decisions', items: decisions() },
+      ],
+    },
+  },
+}
+
+/** The first paragraph of a page as search engines show it: whole sentences, or its beginning. */
+function descriptionOf(file) {
+  const blocks = readFileSync(join(docs, file), 'utf8').split(/\n\s*\n/)
+  const text = (blocks.find((block) => /^[^#|\n]/.test(block)) ?? '')
+    .replace(/\*\*Context\.\*\* |[`*]/g, '')
+    .replace(/\[([^\]]+)\]\([^)]*\)/g, '$1')
+    .replace(/\s+/g, ' ')
+  if (text.length <= MOST_IN_DESCRIPTION) return text
+  const start = text.slice(0, MOST_IN_DESCRIPTION)
+  return start.match(/^.{60,}[.:](?= )/)?.[0] ?? `${start.replace(/ \S*$/, '')} …`
 }
 
 /** docs/README.md is the order of pages: its headings, and the links below each. A page that it lacks comes last. */
@@ -44,7 +81,7 @@ function sectionsIn() {
     .map((text) => ({
       text: text.slice(0, text.indexOf('\n')),
       items: [...text.matchAll(/\[([^\]]+)\]\(([a-z-]+)\.md\)/g)].map(([, name, page]) => ({
-        text: name.replace(/\s+/g, ' '),
+        text: name.replace(/\s+/g, ' ').replace(/^./, (first) => first.toUpperCase()),
         link: `/${page}`,
       })),
     }))
