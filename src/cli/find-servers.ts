@@ -29,6 +29,7 @@ const runningShape = z.object({
   keyPepper: z.string(),
   journalDir: z.string(),
   adminUrl: z.string(),
+  adminToken: z.string().optional(),
 })
 
 /**
@@ -44,7 +45,7 @@ export function findServers(env: Environment): ServerLocations {
 
 /** The same; `null`: neither names a database. */
 export function findServersOrNull(env: Environment): ServerLocations | null {
-  const running = readRunning(runningFile(env))
+  const running = findRunning(env)
   const databaseUrl = readVariable(env, 'DATABASE_URL') ?? running?.databaseUrl
   if (databaseUrl === undefined) return null
   const same = running?.databaseUrl === databaseUrl ? running : null
@@ -64,10 +65,11 @@ function runningFile(env: Environment): string {
   return join(readVariable(env, 'TALLYGATE_DATA_DIR') ?? '', 'running.json')
 }
 
-function readRunning(file: string): z.output<typeof runningShape> | null {
+/** What a running `npm start` wrote; `null`: none runs. */
+export function findRunning(env: Environment): z.output<typeof runningShape> | null {
   let text: string
   try {
-    text = readFileSync(file, 'utf8')
+    text = readFileSync(runningFile(env), 'utf8')
   } catch {
     return null
   }

@@ -5,13 +5,14 @@ import { readVariable } from '../config/environment.ts'
 import type { SecretPorts } from '../keys/operations/secrets.ts'
 import { reasonOf } from '../lib/reason-of.ts'
 import { Failure } from '../operations/failure.ts'
+import { findRunning } from './find-servers.ts'
 
 /** Their names in the data folder of `npm start`. */
 const KEPT = { KEY_PEPPER: 'keyPepper', ADMIN_TOKEN: 'adminToken' } as const
 
 export function secretsOf(env: Environment): SecretPorts['findSecret'] {
   return (name) => {
-    const value = readVariable(env, name) || readDataFolder(env)[KEPT[name]]
+    const value = readVariable(env, name) || findRunning(env)?.[KEPT[name]] || readDataFolder(env)[KEPT[name]]
     return typeof value === 'string' && value !== '' ? value : null
   }
 }

@@ -65,7 +65,7 @@ async function createDemoKey(pool: Postgres, pepper: string): Promise<string> {
 export async function startSupervisor(plan: SupervisorOptions): Promise<Supervisor> {
   const { settings, folder, services, givenUp } = plan
   const secretsFile = folder.file('secrets.json')
-  const secrets = loadSecrets(secretsFile)
+  const secrets = loadSecrets(secretsFile, settings)
   const keyPepper = settings.keyPepper ?? secrets.keyPepper
   const adminToken = settings.adminToken ?? secrets.adminToken
 
@@ -158,7 +158,7 @@ async function prepareDatabase({ settings }: SupervisorOptions, databaseUrl: str
  */
 export async function startStores(plan: SupervisorOptions): Promise<{ stop(): Promise<void> }> {
   const { settings, folder, services, givenUp } = plan
-  const secrets = loadSecrets(folder.file('secrets.json'))
+  const secrets = loadSecrets(folder.file('secrets.json'), settings)
   const [databaseUrl, redisUrl] = await allOrFirstFailure([
     chooseDatabase(plan, secrets),
     chooseRedis(plan, secrets),

@@ -51,6 +51,12 @@ test('beside a running npm start nothing need be set', async () => {
   expect(await json(env, 'key', 'create', '--client', 'beside')).toMatchObject({ client: 'beside' })
 })
 
+test('secrets show has those that a running npm start works with, whatever its folder keeps', async () => {
+  const env = besideRunning(runningState())
+  writeFileSync(join(folder, 'secrets.json'), JSON.stringify({ keyPepper: 'kept', adminToken: 'kept' }))
+  expect(await json(env, 'secrets', 'show')).toEqual({ KEY_PEPPER: 'pepper', ADMIN_TOKEN: 'token' })
+})
+
 test('DATABASE_URL of npm start’s own database is completed by what it knows, another one is not', async () => {
   const env = besideRunning(runningState())
   await json({ ...env, DATABASE_URL: database.url }, 'client', 'create', 'completed')

@@ -35,10 +35,10 @@ async function documented(behind: string): Promise<readonly string[]> {
     .map((line) => line.replace(/\s*#.*$/, '').replace('tallygate.backup', file))
 }
 
-async function tallygate(args: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
+async function tallygate(args: string): Promise<string> {
   const { PATH = '', HOME = '' } = process.env
   const { stdout } = await promisify(execFile)('bash', ['-c', `npm run -s tallygate -- ${args}`], {
-    env: { PATH, HOME, ...env, ...more },
+    env: { PATH, HOME, ...env },
   })
   return stdout
 }
@@ -57,18 +57,18 @@ test('npm start is destroyed, and restored by the commands of the documentation'
   await first.exited
   await rm(dataDir, { recursive: true })
 
-  const commands = await documented('`npm start -- --stores` starts these alone:')
+  const commands = await documented('`npm start -- --stores` starts these alone.')
   expect(commands).toEqual(['npm start -- --stores', `npm run -s tallygate -- restore ${file}`, 'npm start'])
-  const kept = { ...env, KEY_PEPPER: pepper }
-  const stores = npmStart(kept, ['--stores'])
+  const stores = npmStart({ ...env, KEY_PEPPER: pepper }, ['--stores'])
   await stores.said(/PostgreSQL and Redis run, and nothing else/)
-  expect(await tallygate(`restore ${file}`, { KEY_PEPPER: pepper })).toMatch(/^Restored \d+ rows/)
+  expect(await tallygate(`restore ${file}`)).toMatch(/^Restored \d+ rows/)
   stores.signal('SIGINT')
   await stores.exited
-  const again = npmStart(kept)
+  const again = npmStart(env)
   await again.said(/^stop\s+Ctrl-C$/m)
   expect(await paste(usage.replace('days=1', 'days=2'))).toEqual(before)
   await tallygate('ledger verify')
+  expect((await tallygate('secrets show KEY_PEPPER')).trim()).toBe(pepper)
   again.signal('SIGINT')
   await again.exited
 })

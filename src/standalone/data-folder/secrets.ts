@@ -12,18 +12,21 @@ export interface Secrets {
   readonly demoKey: string | null
 }
 
+/** Secrets that the environment has. */
+export type GivenSecrets = Readonly<Record<'keyPepper' | 'adminToken', string | null>>
+
 /**
- * Reads the file, or creates it at the first start. An unreadable file is never replaced: with another pepper
- * no key would be valid.
+ * Reads the file, or creates it at the first start. What is given then is kept, so that a restored folder has the pepper of
+ * its keys. An unreadable file is never replaced: with another pepper no key would be valid.
  * @throws {Error} When the file exists but is invalid.
  */
-export function loadSecrets(file: string): Secrets {
+export function loadSecrets(file: string, given: GivenSecrets): Secrets {
   if (!existsSync(file)) {
     const made = {
       postgresPassword: randomSecret(),
       redisPassword: randomSecret(),
-      keyPepper: randomSecret(),
-      adminToken: randomSecret(),
+      keyPepper: given.keyPepper ?? randomSecret(),
+      adminToken: given.adminToken ?? randomSecret(),
       demoKey: null,
     }
     saveSecrets(file, made)
