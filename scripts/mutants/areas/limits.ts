@@ -52,7 +52,7 @@ export const limits: Area = {
       says: 'a budget is a tenth of what was written',
     },
     {
-      find: '    return unpriced(model)\n',
+      find: '    return unpriced(unpricedModel(admission, expected) ?? model)\n',
       replace: '    return null\n',
       says: 'a model without a price passes a hard budget',
       test: 'test/gateway/limits/doors.test.ts',

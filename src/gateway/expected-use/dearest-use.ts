@@ -21,12 +21,21 @@ export class DearestUse implements ExpectedUse {
     this.isPriced = at.every(({ estimate }) => estimate.isPriced)
   }
 
+  /** The first target that has no price, by the model's name there. */
+  get unpricedModel(): string | null {
+    const found = this.#at.find(({ estimate }) => !estimate.isPriced)
+    return found === undefined ? null : modelAt(found)
+  }
+
   /** The estimate for the target that answered; `null`: none did. */
   of({ upstream, requestedModel }: Pick<CallRecord, 'upstream' | 'requestedModel'>): ExpectedUse | null {
     const found = this.#at.find(
-      ({ candidate: { upstream: to, modelInPath, choice } }) =>
-        to.name === upstream && (modelInPath ?? choice?.model) === requestedModel,
+      (one) => one.candidate.upstream.name === upstream && modelAt(one) === requestedModel,
     )
     return found?.estimate ?? null
   }
+}
+
+function modelAt({ candidate: { modelInPath, choice } }: UseAtTarget): string | null {
+  return modelInPath ?? choice?.model ?? null
 }

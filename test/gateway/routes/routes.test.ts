@@ -24,6 +24,8 @@ beforeAll(async () => {
   targets = await startTargets([
     '  - { model: any-api, to: [{ upstream: claude, model: claude-x }, { upstream: alpha, model: m-alpha }], order: listed }',
     '  - { model: patient, to: [{ upstream: alpha, model: m-alpha }, { upstream: beta, model: m-beta }], order: listed }',
+    '  - { model: half-priced, to: [{ upstream: alpha, model: m-alpha }, { upstream: beta, model: m-none }] }',
+    '  - { model: unpriced, to: [{ upstream: beta, model: m-none }] }',
     '  - { model: pinned, to: [{ upstream: alpha, model: m-alpha }], retry: { on: [429], attempts: 3 } }',
   ])
 })
@@ -314,6 +316,22 @@ test('budgets reserve for the dearest target, and are charged what the answering
       return shown === counted ? 'equal' : `${shown} and ${counted}`
     })
     .toBe('equal')
+})
+
+test.each([
+  'half-priced',
+  'unpriced',
+])('a hard budget refuses the route %s, and names the target without a price', async (model) => {
+  await setLimits(
+    targets.stack.pool,
+    { clientId: client.id, keyId: null, model: null },
+    [{ kind: 'budget', per: 'month', isSoft: false, amount: 1_000_000_000_000n }],
+    'test',
+  )
+  const refusal = async () => (await targets.post(client, { ...CHAT, model })).json()
+  await expect
+    .poll(refusal)
+    .toMatchObject({ error: { code: 'model_unpriced', message: expect.stringContaining("'m-none'") } })
 })
 
 test('a budget for the name of a route is spent by the calls that ask for it, at whichever target', async () => {

@@ -9,6 +9,7 @@ import {
   type LimitRefusal,
   type Reservation,
 } from '../../../limits/engine/limiter.ts'
+import { DearestUse } from '../../expected-use/dearest-use.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 import { renderRates } from '../rate-headers.ts'
 
@@ -48,7 +49,7 @@ export function checkLimits(
     client,
   }
   if (!expected.isPriced && !isNamedLater(admission) && limiter.refusesUnpriced(call)) {
-    return unpriced(model)
+    return unpriced(unpricedModel(admission, expected) ?? model)
   }
   const admitted = limiter.admit(call)
   if (!(admitted instanceof Promise)) return take(admitted, expected, call, admission, options)
@@ -70,6 +71,13 @@ function unpriced(model: string | null): CallRefusal {
   const isOne = model !== null && model !== ANY_MODEL && !model.includes('\n')
   const named = isOne ? { message: `${ERRORS.model_unpriced.message} The model is '${model}'.` } : {}
   return { error: 'model_unpriced', detail: { param: 'model', ...named } }
+}
+
+/** By a route it is a target's. The name that was asked for has no price to look up. */
+function unpricedModel({ route, mayRunOthers }: Admission, expected: ExpectedUse): string | null {
+  const { choice, modelInPath } = route
+  if (choice === null || mayRunOthers) return null
+  return expected instanceof DearestUse ? expected.unpricedModel : (modelInPath ?? choice.model)
 }
 
 /** A call on a free path and a fetch of what was made before use a connection, and no tokens. */
