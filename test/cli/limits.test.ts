@@ -336,3 +336,23 @@ describe('what cannot be', () => {
     })
   })
 })
+
+test('limits refused has a column for each group that was asked for, and for no other', async () => {
+  await json(env, 'client', 'create', 'refused')
+  await pool.query(
+    `insert into tallygate.refused_calls (day, client_id, reason, calls)
+     select $1, id, reason, 3 from tallygate.clients, unnest(array['budget', 'requests']) reason where name = 'refused'`,
+    [utcDayOf(Date.now())],
+  )
+  const table = async (...by: readonly string[]) =>
+    (await run(env, 'limits', 'refused', '--client', 'refused', ...by)).out
+      .split('\n')
+      .map((line) => line.split(/ +/))
+  expect(await table()).toEqual([['CALLS'], ['', '6'], ['']])
+  const [heading, ...rows] = await table('--by', 'reason,client')
+  expect(heading).toEqual(['CLIENT', 'REASON', 'CALLS'])
+  expect(rows.slice(0, 2).sort()).toEqual([
+    ['refused', 'budget', '3'],
+    ['refused', 'requests', '3'],
+  ])
+})

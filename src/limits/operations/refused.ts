@@ -5,7 +5,8 @@ import { clientField, daysField, groupsField, LIST_PART, LISTED_ROWS } from '../
 import { operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { noClient } from '../../operations/refuse.ts'
-import { REFUSED_GROUPS, selectRefusedCalls } from '../table/refused-calls.ts'
+import { renderTable } from '../../operations/table.ts'
+import { REFUSED_GROUPS, type RefusedGroup, selectRefusedCalls } from '../table/refused-calls.ts'
 import { REFUSED_CALLS } from './limit-answers.ts'
 
 export const listRefused = operation({
@@ -16,7 +17,10 @@ export const listRefused = operation({
   input: {
     client: clientField().optional(),
     days: daysField(),
-    group_by: groupsField(REFUSED_GROUPS, 'Counts the calls apart. Without it: one sum.').optional(),
+    group_by: groupsField(
+      REFUSED_GROUPS,
+      `Counts the calls apart by ${REFUSED_GROUPS.join(', ')}, or several of them. Without it: one sum.`,
+    ).optional(),
     limit: LIST_PART.limit,
   },
   answer: shownList(REFUSED_CALLS),
@@ -24,21 +28,17 @@ export const listRefused = operation({
   errors: ['not_found'],
   command: {
     words: 'limits refused',
-    print: {
-      empty: 'No call was refused.',
-      columns: [
-        { heading: 'DAY', cell: ({ day }) => day ?? '' },
-        { heading: 'CLIENT', cell: ({ client }) => client ?? '' },
-        { heading: 'REASON', cell: ({ reason }) => reason ?? '' },
-        { heading: 'KEY', cell: ({ key }) => key ?? '' },
-        { heading: 'MODEL', cell: ({ model }) => model ?? '' },
-        { heading: 'LIMIT', cell: ({ limit }) => limit ?? '' },
-        { heading: 'CALLS', align: 'right', cell: ({ calls }) => `${calls}` },
-      ],
+    print(sums, { group_by: asked }) {
+      if (sums.length === 0) return 'No call was refused.'
+      const groups = groupsOf(asked)
+      return renderTable(
+        [...groups.map((group) => ({ heading: group.toUpperCase() })), { heading: 'CALLS', align: 'right' }],
+        sums.map((sum) => [...groups.map((group) => sum[group] ?? ''), `${sum.calls}`]),
+      )
     },
   },
   async run({ pool, now }: Ports, asked) {
-    const groups = REFUSED_GROUPS.filter((group) => asked.group_by?.includes(group) === true)
+    const groups = groupsOf(asked.group_by)
     const { client, days, limit = null } = asked
     const found = client === undefined ? null : await findClient(pool, client)
     if (client !== undefined && found === null) throw noClient(client)
@@ -49,3 +49,8 @@ export const listRefused = operation({
     }))
   },
 })
+
+/** In the order of the table, whatever the order in which they were asked for. */
+function groupsOf(asked: readonly RefusedGroup[] = []): readonly RefusedGroup[] {
+  return REFUSED_GROUPS.filter((group) => asked.includes(group))
+}
