@@ -54,6 +54,7 @@ test('a configuration of LiteLLM is one of ours, which a gateway takes, and has 
     'no patterns',
     'bedrock',
     'written in the file',
+    'gpt-4o: a hard budget refuses its deployment gpt-4o-eu',
     'master_key',
     'database_url',
     'drop_params',

@@ -88,6 +88,10 @@ export function convertConfig(text: string): ConvertedConfig {
     targets.push({ upstream, model: found.model, ...weightOf(params.weight, name, lost) })
     const price = priceOf({ ...params, ...info }, found.model, upstream)
     if (price !== null) prices.push(price)
+    else if (found.upstream.provider === 'azure-openai')
+      lost.push(
+        `${name}: a hard budget refuses its deployment ${found.model}, unless that is a model's name or prices names it.`,
+      )
   }
 
   const fallbacks = fallbacksOf([router.fallbacks, settings.fallbacks])
