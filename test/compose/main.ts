@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { parseArgs } from 'node:util'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
-import { idleClock, untilPatiently } from '../support/patience.ts'
+import { measured, untilPatiently } from '../support/patience.ts'
 import { checkHttps } from './https.ts'
 import { checkLimits } from './limits.ts'
 import { checkRestore } from './restore.ts'
@@ -84,10 +84,7 @@ async function checkSize({ docker }: ComposeStack): Promise<void> {
 
 /** From nothing: secrets, databases and schema are made. */
 async function checkStart({ compose }: ComposeStack): Promise<void> {
-  const startedAtMs = performance.now()
-  const idleMs = idleClock()
-  await compose(...START)
-  const took = { ms: performance.now() - startedAtMs, idleMs: idleMs() }
+  const took = await measured(() => compose(...START))
   console.log(
     `healthy after ${(took.ms / 1_000).toFixed(1)} s, of an idle machine ${(took.idleMs / 1_000).toFixed(1)} s`,
   )

@@ -52,6 +52,21 @@ export function idleClock(): () => number {
   }
 }
 
+const TICK_MS = 200
+
+/** How long work took, by the clock and of an idle machine. */
+export async function measured(work: () => Promise<unknown>): Promise<{ ms: number; idleMs: number }> {
+  const startedAtMs = performance.now()
+  const idleMs = idleClock()
+  const ticking = setInterval(idleMs, TICK_MS)
+  try {
+    await work()
+    return { ms: performance.now() - startedAtMs, idleMs: idleMs() }
+  } finally {
+    clearInterval(ticking)
+  }
+}
+
 /**
  * As `until`, for suites without Vitest.
  *
