@@ -6,18 +6,21 @@ import { parseAllDocuments } from 'yaml'
 import { CHART, findHelm, KUBERNETES, render } from '../../scripts/chart/helm.ts'
 import { MANIFESTS, plainManifests } from '../../scripts/chart/main.ts'
 import { cached } from '../support/cached-install.ts'
+import { againstSchemas, installSchemas } from './schemas.ts'
 import { REFUSED_SETS, VALUE_SETS } from './value-sets.ts'
 
 /**
- * The chart, over sets of values: Helm lints and renders each, and Kubernetes' own types read each manifest, where a
- * field that they do not have is an error. `npm run test:chart`; it needs Go, or Helm on the PATH beside it.
+ * The chart, over sets of values: Helm lints and renders each. Kubernetes' own types read each manifest, and the schemas
+ * that an old and a new release of it publish are held against it; a field that they do not have is an error.
+ * `npm run test:chart`; it needs Go, or Helm on the PATH beside it, and Python.
  */
 const folder = mkdtempSync(join(tmpdir(), 'tallygate-test-chart-'))
 const failures: string[] = []
 try {
   const helm = await had('Helm', findHelm)
   const validate = await had('the validator of manifests', buildValidator)
-  if (helm !== null) await tryChart(helm, validate)
+  const schemas = await had('the API’s schemas', installSchemas)
+  if (helm !== null) await tryChart(helm, validate, schemas)
 } finally {
   rmSync(folder, { recursive: true })
 }
@@ -50,14 +53,18 @@ async function buildValidator(): Promise<string> {
   return join(built, 'validate')
 }
 
-async function tryChart(helm: string, validate: string | null): Promise<void> {
+async function tryChart(helm: string, validate: string | null, schemas: string | null): Promise<void> {
   let manifests = 0
+  const rendered: string[] = []
   for (const [name, values] of Object.entries(VALUE_SETS)) {
     const file = valuesFile(values)
     const lint = spawnSync(helm, ['lint', CHART, '--strict', '--values', file], { encoding: 'utf8' })
     if (lint.status !== 0) failures.push(`${name}: helm lint: ${lint.stdout}${lint.stderr}`)
     try {
       const text = render(helm, file)
+      const as = join(folder, `${rendered.length} ${name.replaceAll('/', ' ')}.yaml`)
+      writeFileSync(as, text)
+      rendered.push(as)
       const documents = parseAllDocuments(text).map((document) => Object(document.toJS()))
       manifests += documents.length
       failures.push(...wrongIn(documents, values).map((what) => `${name}: ${what}`))
@@ -67,6 +74,12 @@ async function tryChart(helm: string, validate: string | null): Promise<void> {
     } catch (error) {
       failures.push(`${name}: helm template: ${error}`)
     }
+  }
+  if (schemas !== null) {
+    failures.push(...againstSchemas(schemas, rendered))
+    const misspelt = join(folder, 'misspelt.yaml')
+    writeFileSync(misspelt, readFileSync(MANIFESTS, 'utf8').replaceAll('replicas:', 'replicaz:'))
+    if (againstSchemas(schemas, [misspelt]).length === 0) failures.push('the schemas take an unknown field')
   }
   for (const [values, named] of REFUSED_SETS) {
     const { status, stderr } = spawnSync(
