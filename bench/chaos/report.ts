@@ -1,8 +1,8 @@
 import type { CallTrace } from '../../src/standalone/prove/load.ts'
 import { quantile } from '../stand/figures.ts'
 import type { Audit } from './audit.ts'
+import type { Injection } from './injection.ts'
 import type { LagWatch } from './lag-watch.ts'
-import type { Injection } from './schedule.ts'
 
 /** A fault's effects are looked for in calls that were under way in its time, or this long after. */
 const AFTER_MS = 1_000

@@ -6,8 +6,8 @@ import type { CallTrace } from '../../src/standalone/prove/load.ts'
 import { TARGETS } from '../../src/standalone/prove/planned-calls.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import type { Gateway } from './gateway.ts'
+import type { Injection } from './injection.ts'
 import { type Death, isUnder } from './lives.ts'
-import type { Injection } from './schedule.ts'
 
 /** Above what a run can spend: what is reserved, charged and given back is to be exact, and no call refused. */
 const BUDGET_PICO = 10_000_000n * 1_000_000_000_000n

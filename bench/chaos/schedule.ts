@@ -1,15 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../../src/standalone/prove/random.ts'
 import { type Fault, NotNow } from './fault.ts'
+import type { Injection } from './injection.ts'
 import type { LagWatch } from './lag-watch.ts'
 import type { World } from './world.ts'
-
-/** When a fault was there, in milliseconds of this process's monotonic clock. */
-export interface Injection {
-  readonly fault: string
-  readonly fromMs: number
-  readonly toMs: number
-}
 
 /** What came of a plan. */
 export interface Course {
