@@ -181,7 +181,7 @@ export async function countKeysByPepper(pool: Postgres): Promise<ReadonlyMap<str
 }
 
 export type Rotation =
-  | { readonly kind: 'rotated'; readonly key: NewKey }
+  | { readonly kind: 'rotated'; readonly key: NewKey; readonly formerEndsAt: Date }
   | { readonly kind: 'unknown' }
   /** Revoked, expired, or without a text: it cannot be rotated. */
   | { readonly kind: 'inactive' }
@@ -202,12 +202,13 @@ export async function rotateKey(
   if (old === null) return { kind: 'unknown' }
   if (!old.active) return { kind: 'inactive' }
   const key = createKey()
-  const { rows } = await session.query<KeyRow>(
+  const { rows } = await session.query<KeyRow & { former_ends_at: Date }>(
     changing(`, ending as (
         update ${SCHEMA}.keys set version = change.version,
           expires_at = least(expires_at, now() + make_interval(secs => $2)),
           of_member = case when of_member is not null then 'replaced' end
         from change where id = $1
+        returning expires_at as former_ends_at
       ), k as (
         insert into ${SCHEMA}.keys
           (id, client_id, name, prefix, digest, pepper_id, models, expires_at, version, of_member)
@@ -217,12 +218,12 @@ export async function rotateKey(
         from ${SCHEMA}.keys old, change where old.id = $1
         returning *
       )
-      select ${COLUMNS} from k join ${SCHEMA}.clients c on c.id = k.client_id`),
+      select ${COLUMNS}, former_ends_at from ending, k join ${SCHEMA}.clients c on c.id = k.client_id`),
     [id, overlapSeconds, newKeyId(), keyPrefix(key), hashKey(key, pepper), pepperId(pepper)],
   )
-  return rows[0] === undefined
-    ? { kind: 'unknown' }
-    : { kind: 'rotated', key: { ...storedKeyFrom(rows[0]), key } }
+  const [row] = rows
+  if (row === undefined) return { kind: 'unknown' }
+  return { kind: 'rotated', key: { ...storedKeyFrom(row), key }, formerEndsAt: row.former_ends_at }
 }
 
 /** Locks the key: two concurrent rotations run one after the other. */

@@ -126,7 +126,7 @@ test('a revoked key stays listed with the time of its end', async () => {
   expect(await json(env, 'key', 'list', '--client', 'revoking')).toEqual([revoked])
 })
 
-test('a rotated key goes on for the overlap, a day if none is named', async () => {
+test('a rotated key goes on for the overlap, a day if none is named, and its end is shown to the minute', async () => {
   await json(env, 'client', 'create', 'rotating')
   for (const [flags, seconds] of [
     [[], 86_400],
@@ -142,6 +142,10 @@ test('a rotated key goes on for the overlap, a day if none is named', async () =
     expect(Math.abs(end - Date.now() - seconds * 1_000)).toBeLessThan(10_000)
   }
   const { id } = await createKey('--client', 'rotating')
+  const { out } = await run(env, 'key', 'rotate', id, '--overlap', '2h')
+  const [end = ''] = /(?<=The former one, \S+, is refused from )\S+/.exec(out) ?? []
+  expect(Math.abs(Date.parse(end) - Date.now() - 7_200_000)).toBeLessThan(10_000)
+  expect((await run(env, 'key', 'list', '--client', 'rotating')).out).toContain(`until ${end.slice(0, 16)}Z`)
   await json(env, 'key', 'revoke', id)
   expect((await run(env, 'key', 'rotate', id)).err).toBe(
     `tallygate: key ${id} is revoked or expired; key create makes a new one\n`,

@@ -159,14 +159,19 @@ export function noKey(id: string) {
 
 /** What a person is shown of a key that was just made. */
 export function newKeyText(key: NewKey): string {
-  const end = key.expiresAt === null ? '' : ` It ends on ${dayOf(key.expiresAt)}.`
+  const end = key.expiresAt === null ? '' : ` It ends at ${minuteOf(key.expiresAt)}.`
   return `${key.key}\n\nThe key ${key.name} (${key.id}) of client ${key.client}, shown this once.${end}`
 }
 
 function stateOf({ revokedAt, expiresAt }: Pick<ListedKey, 'revokedAt' | 'expiresAt'>): string {
   if (revokedAt !== null) return `revoked ${dayOf(revokedAt)}`
   if (expiresAt === null) return 'active'
-  return `${expiresAt.getTime() <= Date.now() ? 'expired' : 'until'} ${dayOf(expiresAt)}`
+  return `${expiresAt.getTime() <= Date.now() ? 'expired' : 'until'} ${minuteOf(expiresAt)}`
+}
+
+/** An overlap ends amid a day. */
+function minuteOf(time: Date): string {
+  return `${time.toISOString().slice(0, 16)}Z`
 }
 
 function dayOf(time: StoredKey['lastUsedAt']): string {

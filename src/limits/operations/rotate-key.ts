@@ -22,7 +22,7 @@ export const rotateKeyOperation = renderedOperation({
     if (done.kind === 'unknown') throw noKey(id)
     if (done.kind === 'inactive')
       throw conflict(`Key ${id} is revoked or expired.`, 'id', 'key create makes a new one')
-    return { ...done.key, formerId: id }
+    return { ...done.key, formerId: id, formerEndsAt: done.formerEndsAt }
   },
   render: renderNewKey,
   changes: {
@@ -31,5 +31,9 @@ export const rotateKeyOperation = renderedOperation({
     log: ({ formerId, id }) => ({ key: formerId, newKey: id }),
     isAnnounced: true,
   },
-  command: { words: 'key rotate', print: newKeyText },
+  command: {
+    words: 'key rotate',
+    print: ({ formerId, formerEndsAt, ...key }) =>
+      `${newKeyText(key)}\nThe former one, ${formerId}, is refused from ${formerEndsAt.toISOString()} on.`,
+  },
 })
