@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
@@ -33,7 +33,7 @@ import { checkRedisPrefix, type WorkerConfig, workerConfig, workerVariables } fr
 import { type AxesConfig, axesConfig } from './yaml/axes.ts'
 import type { EstimateConfig, PathsConfig } from './yaml/config-file.ts'
 import { type ConfigFile, readConfigFile } from './yaml/config-file.ts'
-import type { IdentityConfig } from './yaml/identity-config.ts'
+import { certificatesIn, type IdentityConfig } from './yaml/identity-config.ts'
 import { pricesOfUpstreams } from './yaml/price-config.ts'
 import type { RouteConfig } from './yaml/routes.ts'
 import type { SelfServiceConfig } from './yaml/self-service-config.ts'
@@ -302,7 +302,11 @@ function readTlsFiles(env: Environment, clientCaFile: string | null, problems: s
   try {
     createSecureContext({ cert, key })
   } catch (error) {
-    problems.push(`TLS_CERT_FILE: is not a PEM certificate that matches TLS_KEY_FILE: ${messageOf(error)}`)
+    problems.push(
+      messageOf(error) === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH' && isBehindOthers(cert, key)
+        ? 'TLS_CERT_FILE: begins with a certificate of its chain: write the one that TLS_KEY_FILE is of first'
+        : `TLS_CERT_FILE: is not a PEM certificate that matches TLS_KEY_FILE: ${messageOf(error)}`,
+    )
     return null
   }
   const endsAt = new Date(new X509Certificate(cert).validTo)
@@ -311,6 +315,11 @@ function readTlsFiles(env: Environment, clientCaFile: string | null, problems: s
     return null
   }
   return { certFile, keyFile, ...(clientCaFile === null ? {} : { clientCaFile }) }
+}
+
+function isBehindOthers(cert: Buffer, key: Buffer): boolean {
+  const own = createPrivateKey(key)
+  return certificatesIn(cert.toString('latin1')).some((one) => one.checkPrivateKey(own))
 }
 
 function readPem(

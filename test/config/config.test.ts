@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -738,6 +738,17 @@ describe('HTTPS', () => {
     ])
     expect(problemsOf({ ...MINIMAL, TLS_KEY_FILE: key })).toEqual([
       'TLS_CERT_FILE: is not set, but the other half of HTTPS is',
+    ])
+  })
+
+  test('a chain in the wrong order is named', () => {
+    const [cert, chain, key] = ['cert.pem', 'renewed.pem', 'key.pem'].map((name) =>
+      fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url)),
+    )
+    const turned = join(folder, 'turned.pem')
+    writeFileSync(turned, [chain, cert].map((file) => readFileSync(file ?? '', 'utf8')).join(''))
+    expect(problemsOf({ ...MINIMAL, TLS_CERT_FILE: turned, TLS_KEY_FILE: key })).toEqual([
+      'TLS_CERT_FILE: begins with a certificate of its chain: write the one that TLS_KEY_FILE is of first',
     ])
   })
 
