@@ -52,13 +52,14 @@ async function runIn(folder: DataFolder, settings: Settings): Promise<number> {
   rmSync(folder.file('running.json'), { force: true })
   const { registry, stopped } = await stopLeftovers(folder.file('processes.json'))
   if (stopped.length > 0) terminal.say(`stopped what a run before left behind: ${stopped.join(', ')}`)
-  await checkPorts(settings)
+  const isStores = process.argv.includes('--stores')
+  if (!isStores) await checkPorts(settings)
   const services = createServices(folder, registry, terminal.say, stop.signal)
   stop.onSecond(() => services.forceStop())
   let supervisor: Pick<Supervisor, 'stop'> | null = null
   const options = { settings, folder, services, terminal, givenUp: stop.signal }
   try {
-    if (process.argv.includes('--stores')) {
+    if (isStores) {
       supervisor = await startStores(options)
       folder.announce({ state: 'running', baseUrl: null })
       terminal.say('PostgreSQL and Redis run, and nothing else: press Ctrl-C to stop them')

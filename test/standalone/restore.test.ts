@@ -1,6 +1,8 @@
 // @long: three whole starts, and a backup between them
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -59,8 +61,12 @@ test('npm start is destroyed, and restored by the commands of the documentation'
 
   const commands = await documented('`npm start -- --stores` starts these alone.')
   expect(commands).toEqual(['npm start -- --stores', `npm run -s tallygate -- restore ${file}`, 'npm start'])
+  // Nothing listens for calls, so the ports are not asked for.
+  const other = createServer().listen(port, '127.0.0.1')
+  await once(other, 'listening')
   const stores = npmStart({ ...env, KEY_PEPPER: pepper }, ['--stores'])
   await stores.said(/PostgreSQL and Redis run, and nothing else/)
+  other.close()
   expect(await tallygate(`restore ${file}`)).toMatch(/^Restored \d+ rows/)
   stores.signal('SIGINT')
   await stores.exited
