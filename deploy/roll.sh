@@ -4,6 +4,7 @@
 #   deploy/roll.sh                        # what stands before the command is given to docker compose:
 #   deploy/roll.sh --file my.yml          # docker compose --file my.yml ...
 #   BUILD=false deploy/roll.sh            # the images are there already
+#   LEAVE_OUT=true deploy/roll.sh         # what gateways were given, and are given no longer, is meant to go
 #
 # Migrations, then workers, then one gateway after the other: each new one is ready before an old one stops. A
 # migration that needs the workers stopped has them stopped; what comes in meanwhile is counted afterwards. Balancer,
@@ -25,6 +26,22 @@ workers=$(count "$(compose "$@" ps --all --quiet worker)")
 size=$(count "$gateways")
 if [ "$size" -eq 0 ]; then
   say "no gateway runs: docker compose up --detach --wait starts everything"
+  exit 1
+fi
+
+# Compose gives gateways what this shell and .env have. Without UPSTREAM_URL they would ask the demo upstream.
+missing=
+if [ "${LEAVE_OUT:-false}" != true ]; then
+  given=$(docker inspect --format '{{range .Config.Env}}{{println .}}{{end}}' "$(echo "$gateways" | head -n 1)")
+  next=$(compose "$@" run --rm --no-deps -T --entrypoint sh gateway -c env)
+  has() { echo "$1" | grep -v '^UPSTREAM_URL=http://demo-upstream:4010$' | grep -q "^$2=."; }
+  for name in UPSTREAM_URL $(sed -n 's/^ *\([A-Z][A-Z0-9_]*\):$/\1/p' docker-compose.yml | sort -u); do
+    if has "$given" "$name" && ! has "$next" "$name"; then missing="$missing $name"; fi
+  done
+fi
+if [ -n "$missing" ]; then
+  say "the gateways have, and this shell lacks:$missing"
+  say "write them to .env beside docker-compose.yml, and run it again; LEAVE_OUT=true if they are meant to go"
   exit 1
 fi
 
@@ -74,4 +91,7 @@ for old in $gateways; do
   docker stop --time "$GRACE_SECONDS" "$old" >/dev/null
   docker rm "$old" >/dev/null
 done
+
+# Else the next docker compose up would make these anew, and stop servers and gateways meanwhile.
+compose "$@" up --detach --no-build --no-deps secrets migrate >&2
 say "done: $size gateways and $workers workers are of the new image"

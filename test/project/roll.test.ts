@@ -25,6 +25,8 @@ case " $* " in
     if grep -q '^gateway .* exited' containers; then sed -i 's/ exited / running /' containers; else add gateway running; fi ;;
   *' stop '*' worker '*) sed -i -E 's/^(worker \\S+) running/\\1 exited/' containers ;;
   *' run '*migrate*) [ ! -e unmigrated ] ;;
+  ' inspect '*) cat given ;;
+  *' run '*' env ') cat taken ;;
   ' rm '*) keep " $(last "$@") " ;;
 esac
 `
@@ -35,11 +37,18 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tallygate-test-roll-'))
   await writeFile(join(folder, 'docker'), ENGINE)
   await chmod(join(folder, 'docker'), 0o755)
+  await variablesAre('UPSTREAM_URL=https://api.openai.com', 'UPSTREAM_URL=https://api.mistral.ai')
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 async function containersAre(...lines: readonly string[]): Promise<void> {
   await writeFile(join(folder, 'containers'), lines.map((line) => `${line}\n`).join(''))
+}
+
+/** Of the gateway that runs, and of the next one, which has what the shell has. */
+async function variablesAre(given: string, taken: string): Promise<void> {
+  await writeFile(join(folder, 'given'), `${given}\n`)
+  await writeFile(join(folder, 'taken'), `${taken}\n`)
 }
 
 /** Service, status and image of each. */
@@ -52,8 +61,8 @@ async function containers(): Promise<readonly string[]> {
   return parts.map(([service, , status, image]) => `${service} ${status} ${image}`).sort()
 }
 
-async function roll(): Promise<number> {
-  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
+async function roll(more: NodeJS.ProcessEnv = {}): Promise<number> {
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}`, ...more }
   return await run('deploy/roll.sh', [], { env }).then(
     () => 0,
     ({ code }) => code,
@@ -84,4 +93,32 @@ test('workers that an interrupted upgrade left stopped run after the next, and a
   await containersAre('gateway g1 exited old', 'gateway g2 running old', 'worker w1 exited old')
   expect(await roll()).toBe(0)
   expect(await containers()).toEqual(['gateway running new', 'worker running new'])
+})
+
+test('an upgrade from a shell that lacks what gateways were given changes nothing, unless that is meant to go', async () => {
+  const before = ['gateway g1 running old', 'worker w1 running old']
+  await containersAre(...before)
+  await variablesAre(
+    'HOST=0.0.0.0\nUPSTREAM_URL=https://api.openai.com\nUPSTREAM_API_KEY=sk-1\nBASE_PATH=',
+    'UPSTREAM_URL=http://demo-upstream:4010',
+  )
+  expect(await roll()).toBe(1)
+  expect(await containers()).toEqual(['gateway running old', 'worker running old'])
+  const said = await readFile(join(folder, 'said'), 'utf8')
+  expect(said).not.toMatch(/ build |migrate| up | stop /)
+  expect(await roll({ LEAVE_OUT: 'true' })).toBe(0)
+  expect(await containers()).toEqual(['gateway running new', 'worker running new'])
+})
+
+test('a gateway that asks the demo upstream goes on so', async () => {
+  await containersAre('gateway g1 running old', 'worker w1 running old')
+  await variablesAre('UPSTREAM_URL=http://demo-upstream:4010', 'UPSTREAM_URL=http://demo-upstream:4010')
+  expect(await roll()).toBe(0)
+})
+
+test('after an upgrade no container is left of the image before, for which compose would stop others', async () => {
+  await containersAre('gateway g1 running old', 'worker w1 running old')
+  expect(await roll()).toBe(0)
+  const said = await readFile(join(folder, 'said'), 'utf8')
+  expect(said.trimEnd().split('\n').at(-1)).toBe('compose up --detach --no-build --no-deps secrets migrate')
 })
