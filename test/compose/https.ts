@@ -6,11 +6,15 @@ import { connect } from 'node:tls'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { untilPatiently } from '../support/patience.ts'
 import type { ComposeStack } from './stack.ts'
+import { makeCalls, type Traffic } from './traffic.ts'
 
 const TLS = 'test/fixtures/tls'
+const RENEWALS = 4
+const AT_ONCE = 16
+const EVERY_MS = 8
 
-/** With deploy/https.yml the balancer speaks HTTPS and HTTP/2, and takes a renewed certificate by the page's command. */
-export async function checkHttps({ compose, env }: ComposeStack): Promise<void> {
+/** With deploy/https.yml the balancer speaks HTTPS and HTTP/2. By the page's command it takes renewed certificates, and fails no call. */
+export async function checkHttps({ compose, tallygate, env }: ComposeStack): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-https-'))
   const port = await findFreePort()
   const given = {
@@ -34,11 +38,25 @@ export async function checkHttps({ compose, env }: ComposeStack): Promise<void> 
     Object.assign(env, given)
     await compose('up', '--no-build', '--no-deps', '--detach', 'balancer')
     await greeted('localhost h2')
-    await write('renewed.pem', 'renewed-key.pem')
-    await compose('exec', '-T', 'balancer', 'sh', '-c', 'kill -USR2 1')
-    await greeted('renewed h2')
-    deepEqual((await fetch(`http://127.0.0.1:${env.PORT}/healthz`)).status, 200)
-    console.log('HTTPS and HTTP/2 at the balancer, a renewed certificate taken')
+    const baseUrl = `http://127.0.0.1:${env.PORT}`
+    await untilPatiently(async () => ((await fetch(`${baseUrl}/readyz`)).ok ? true : null), {
+      timeoutMs: 30_000,
+    })
+    await tallygate('client', 'create', 'renewed')
+    const { key } = await tallygate('key', 'create', '--client', 'renewed')
+    const traffic: Traffic = { sent: 0, answered: new Set(), failures: [] }
+    const load = { baseUrl, key, calls: Number.POSITIVE_INFINITY, atOnce: AT_ONCE, everyMs: EVERY_MS }
+    const calling = makeCalls(load, traffic)
+    for (let renewal = 1; renewal <= RENEWALS; renewal++) {
+      const isRenewed = renewal % 2 === 1
+      await write(...(isRenewed ? ['renewed.pem', 'renewed-key.pem'] : ['cert.pem', 'key.pem']))
+      await compose('exec', '-T', 'balancer', 'sh', '-c', 'kill -USR2 1')
+      await greeted(isRenewed ? 'renewed h2' : 'localhost h2')
+    }
+    load.calls = traffic.sent
+    await calling
+    deepEqual(traffic.failures, [], 'a renewal fails no call')
+    console.log(`HTTPS and HTTP/2 at the balancer, ${RENEWALS} renewals: 0 of ${traffic.sent} calls failed`)
   } finally {
     for (const name of Object.keys(given)) delete env[name]
     await compose('up', '--no-build', '--no-deps', '--detach', 'balancer')
