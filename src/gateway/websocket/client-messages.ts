@@ -75,7 +75,7 @@ export class ClientMessages {
 
   /** Of the client's bytes, those that may go upstream. What ends a message comes behind all else of it. */
   get passableBytes(): number {
-    return this.isUnsaid || this.isJudging || this.#isRefused ? this.#fineBytes : this.#bytes
+    return this.isUnsaid || this.isJudging || this.#isRefused ? this.#fineBytes : this.#readBytes
   }
 
   /** A verdict is awaited: until it comes, nothing more has to be read. */
@@ -90,7 +90,12 @@ export class ClientMessages {
 
   /** Whether the first `bytes` of the client's end with a frame, as far as that is known. */
   endsFrame(bytes: number): boolean {
-    return bytes === this.#fineBytes || (bytes === this.#bytes && this.#frames.isBetween)
+    return bytes === this.#fineBytes || (bytes === this.#readBytes && this.#frames.isBetween)
+  }
+
+  /** All that is read: what stands behind the end of the session is not, and a server might take it all the same. */
+  get #readBytes(): number {
+    return this.#bytes - this.#frames.surplusBytes
   }
 
   /** The client's next bytes. Borrowed. */

@@ -28,6 +28,8 @@ export interface FrameReader {
   readonly finished: boolean
   /** The bytes are not frames: whatever they are, they may be anything. */
   readonly blind: boolean
+  /** Bytes behind the frame that closed the connection. */
+  readonly surplusBytes: number
   /** The bytes so far end with a frame. */
   readonly isBetween: boolean
 }
@@ -103,6 +105,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   let lost = 0
   let finished = false
   let broken = false
+  let surplusBytes = 0
 
   /** Tells whether the protocol allows a frame to begin so, here. */
   function isAllowed(head: FrameHead): boolean {
@@ -190,6 +193,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
         if (!isControl && frame.final) finishMessage(bytes.length)
         frame = null
       }
+      if (!broken) surplusBytes += bytes.length
     },
     get skipped() {
       return skipped
@@ -202,6 +206,9 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     },
     get blind() {
       return broken
+    },
+    get surplusBytes() {
+      return surplusBytes
     },
     get isBetween() {
       return frame === null && pending.length === 0

@@ -48,6 +48,11 @@ function readAll(dialect: Dialect, chunks: readonly Buffer[], model: string | nu
   return { names, refused, asked, holds: client.isUnsaid }
 }
 
+function openClient(dialect: Dialect): ClientMessages {
+  const events = { model: null, onModel() {}, onAsked() {}, onRefused() {}, isOpen: true, onJudged() {} }
+  return new ClientMessages(dialect, events)
+}
+
 function namesIn(dialect: Dialect, chunks: readonly Buffer[]): readonly string[] {
   return readAll(dialect, chunks).names
 }
@@ -75,6 +80,34 @@ test('a message of vLLM’s form names the one model of its session, whatever th
   expect(said('dear', 'dear')).toEqual([['dear'], 0])
   expect(said('cheap', 'dear')).toEqual([[], 1])
   expect(said(null, 'cheap', 'dear')).toEqual([['cheap'], 1])
+})
+
+test('nothing behind a client’s close frame goes upstream, cut at any byte', () => {
+  const said = Buffer.concat([message({ type: 'x' }), frame(0x88, Buffer.from([3, 232]))])
+  const bytes = Buffer.concat([said, message({ type: 'response.create' }), ping()])
+  for (let at = 0; at <= bytes.length; at += 1) {
+    const client = openClient(realtime)
+    client.push(bytes.subarray(0, at))
+    expect(client.passableBytes).toBe(Math.min(at, said.length))
+    client.push(bytes.subarray(at))
+    expect(client.passableBytes).toBe(said.length)
+    expect(client.endsFrame(said.length)).toBe(true)
+  }
+})
+
+test('a message that is not UTF-8 does not go on where objects may be named, cut at any byte', () => {
+  const ends = (text: Buffer, at: number) => {
+    const names = new SessionNames('/v1/responses', () => 'pass')
+    names.push(text.subarray(0, at))
+    names.push(text.subarray(at))
+    return names.end()
+  }
+  const fine = Buffer.from('{"input":"äßあ😀"}')
+  const wrong = Buffer.from('{"input":"ä\xe4"}', 'latin1')
+  const cut = Buffer.concat([Buffer.from('{"input":"'), Buffer.from('😀').subarray(0, 3), Buffer.from('"}')])
+  for (let at = 0; at <= fine.length; at += 1) expect(ends(fine, at)).toEqual([])
+  for (const text of [wrong, cut])
+    for (let at = 0; at <= text.length; at += 1) expect(ends(text, at)).toBe('is not one JSON document')
 })
 
 test('a Live session holds back what its client sends until the setup is whole, cut at any byte', () => {
