@@ -34,6 +34,9 @@ export const JOBS: ReadonlySet<ObjectKind> = new Set([
 /** Kinds that are jobs when the answer that makes them says that they run: responses in the background. */
 export const JOBS_WHEN_RUNNING: ReadonlySet<ObjectKind> = new Set(['interaction', 'prediction', 'response'])
 
+/** In place of a status: the provider knows the job no more. */
+export const LOST = 'lost'
+
 export function statusOf(document: JsonObject): string {
   if (document.done === true) return 'done'
   const counts = objectIn(document.state)
@@ -42,11 +45,17 @@ export function statusOf(document: JsonObject): string {
     textIn(document.processing_status) ??
     textIn(document.status) ??
     textIn(document.task_status) ??
-    textIn(member(document, 'output')?.task_status) ??
+    statusOfTask(member(document, 'output')?.task_status) ??
     textIn(member(document, 'metadata')?.state) ??
     textIn(document.state) ??
     ''
   return written.toLowerCase()
+}
+
+/** Alibaba cancels a task only before it runs, and knows none any more after a day. */
+function statusOfTask(status: unknown): string | null {
+  if (status === 'CANCELED') return 'failed'
+  return status === 'UNKNOWN' ? LOST : textIn(status)
 }
 
 /**

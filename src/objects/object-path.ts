@@ -6,6 +6,8 @@ import { entryOf, PROVIDERS } from '../providers/registry.ts'
 import { JOBS, JOBS_WHEN_RUNNING, NOT_IDS, SPEAKING_ID } from './object-kinds.ts'
 
 interface Collection {
+  /** No other segments stand before these. */
+  readonly isFirst: boolean
   readonly segments: readonly string[]
   readonly kind: ObjectKind
 }
@@ -13,7 +15,8 @@ interface Collection {
 /** Those of all providers: a path means the same wherever it is sent, so that no upstream opens another's objects. */
 const COLLECTIONS: readonly Collection[] = PROVIDERS.flatMap((provider) =>
   Object.entries(entryOf(provider).collections ?? {}).map(([path, kind]) => ({
-    segments: path.split('/'),
+    isFirst: path.startsWith('/'),
+    segments: path.replace(/^\//, '').split('/'),
     kind,
   })),
 )
@@ -91,7 +94,8 @@ function parse(canonicalPath: string): ObjectPath {
 function collectionAt(lower: readonly string[], at: number): Collection | null {
   let best: Collection | null = null
   for (const collection of COLLECTIONS) {
-    const { segments } = collection
+    const { isFirst, segments } = collection
+    if (isFirst && at > 0) continue
     if (segments.length <= (best?.segments.length ?? 0)) continue
     if (segments.every((segment, index) => isSegment(segment, lower[at + index]))) best = collection
   }

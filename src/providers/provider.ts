@@ -74,7 +74,7 @@ interface ProviderFields {
   readonly refusedPaths?: readonly PathGroup[]
   /**
    * What it keeps for its clients, by the segments of a path, in lower case, that stand before an id or at the end.
-   * Where one begins another, the longer one is meant. `*` is any segment.
+   * Where one begins another, the longer one is meant. `*` is any segment; with a slash before it, none stands before.
    */
   readonly collections?: Readonly<Record<string, ObjectKind>>
   /**

@@ -89,6 +89,7 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
     'vertex.partner-chat',
   ],
   generatesNothing: [
+    'alibaba.embeddings',
     'cohere.embed',
     'cohere.rerank',
     'gemini.embed-content',
@@ -209,7 +210,14 @@ const ONE_ANSWER = [
   ],
   ...['openai.audio-transcriptions', 'fireworks.workflows', 'mistral.ocr'],
   // Nothing is generated: all that they are billed for is in the request.
-  ...['cohere.embed', 'gemini.embed-content', 'ollama.embed', 'openai.embeddings', 'voyage.embeddings'],
+  ...[
+    'alibaba.embeddings',
+    'cohere.embed',
+    'gemini.embed-content',
+    'ollama.embed',
+    'openai.embeddings',
+    'voyage.embeddings',
+  ],
   ...['vertex.predict', 'gemini.cached-contents', 'openai.containers', 'openai.vector-store-search'],
   ...['perplexity.search', 'bedrock.guardrail', 'mcp.tools', 'mistral.classifiers'],
   ...['bedrock.picture-embeddings', 'vertex.multimodal-embeddings'],

@@ -6,7 +6,7 @@ import type { JobObservation, Observation } from '../../call/observation.ts'
 import { reportsUse } from '../../call/record-fields.ts'
 import { cleanPath } from '../../domain/clean-text.ts'
 import { AnswerReader } from '../../objects/answer-objects.ts'
-import { hasEnded, hasFailed } from '../../objects/object-kinds.ts'
+import { hasEnded, hasFailed, LOST } from '../../objects/object-kinds.ts'
 import type { KeptJob } from '../../objects/table/jobs-table.ts'
 import type { Dialect, Polls } from '../../providers/dialect.ts'
 import { createEvalItems } from '../../providers/jobs/openai-jobs.ts'
@@ -151,6 +151,7 @@ export async function fetchJob(
   if (observed !== null && reportsOn(observed, job))
     return { kind: 'told', record: recordOf(asked, path, dialect, observed) }
   const { status: state, left } = reader.objects
+  if (state === LOST) return GONE
   if (job.kind !== 'message_batch' && !hasEnded(state)) return { kind: 'running', status: state }
   if (job.kind === 'batch' && entryOf(upstream.provider).batchesInPages === true) {
     if (pages === undefined) return { kind: 'running', status: '' }

@@ -3,7 +3,7 @@ import type { Dialect } from '../dialect.ts'
 import { ANSWER_COUNTS, endpoint, fetching } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
-import { responsesUsage } from '../openai/openai-usage.ts'
+import { promptOnlyUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
 import { millisecondsIn, secondsAsMs, unitsIn } from '../reading/billed-units.ts'
 import { carriesError, type UsageFormat } from '../reading/body-format.ts'
@@ -25,6 +25,8 @@ const FORMAT = {
   },
   prefilter: ['usage', 'error'],
 } as const satisfies UsageFormat
+/** A task is canceled only before it runs. */
+const USED_NOTHING: ReadonlySet<unknown> = new Set(['FAILED', 'CANCELED'])
 const RUNNING: ReadonlySet<unknown> = new Set(['PENDING', 'RUNNING', 'SUSPENDED'])
 
 /**
@@ -47,6 +49,19 @@ const alibabaGeneration: Dialect = jsonDialect({
   },
 })
 
+/** Embeddings at once or of a file, whose answers tell a total alone. */
+const alibabaEmbeddings: Dialect = jsonDialect({
+  name: 'alibaba.embeddings',
+  generatesNothing: true,
+  queues: true,
+  ...FORMAT,
+  read(document, raw) {
+    const update = read(document, raw)
+    const usage = member(document, 'usage')
+    return usage === null ? update : { ...update, usage: ifCounted(promptOnlyUsage(usage)), units: null }
+  },
+})
+
 /** The fetch of a task, by the id in its path. */
 const alibabaTask: Dialect = requestDialect({
   name: 'alibaba.task',
@@ -66,10 +81,11 @@ function read(document: JsonObject, raw: string | null): UsageUpdate {
   const task = {
     responseId: textIn(output?.task_id),
     pending: usage === null && RUNNING.has(output?.task_status),
-    failed: carriesError(document) || output?.task_status === 'FAILED',
+    failed: carriesError(document) || USED_NOTHING.has(output?.task_status),
   }
   if (usage === null) return task
-  const counted = responsesUsage(usage)
+  const saysParts = usage.input_tokens !== undefined || usage.output_tokens !== undefined
+  const counted = saysParts ? responsesUsage(usage) : promptOnlyUsage(usage)
   const reasons = [output, ...objectsIn(output?.choices)].map((choice) => textIn(choice?.finish_reason))
   return {
     ...task,
@@ -107,6 +123,7 @@ export const alibaba: HostedProvider = {
   openAi: USAGE_IF_ASKED,
   endpoints: [
     endpoint('POST', /\/services\/(?:aigc\/.+|audio\/asr\/transcription)$/, alibabaGeneration),
+    endpoint('POST', /\/services\/embeddings\/.+$/, alibabaEmbeddings),
     fetching('GET', /\/tasks\/[^/]+$/, alibabaTask),
   ],
   freePaths: [{ patterns: ['POST **/tasks/*/cancel'], why: 'ends work and begins none' }],
@@ -114,5 +131,7 @@ export const alibaba: HostedProvider = {
   collections: {
     // Others have tasks, too, which are none of these.
     'api/v1/tasks': 'async_completion',
+    // Where the upstream's address ends in `/api` or `/api/v1`.
+    '/v1/tasks': 'async_completion',
   },
 }

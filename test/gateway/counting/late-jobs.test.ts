@@ -45,6 +45,7 @@ beforeAll(async () => {
   - { name: cloudflare, url: '${upstream.url}/f', provider: cloudflare, path_prefix: /cloudflare }
   - { name: zai, url: '${upstream.url}/z', provider: zai, path_prefix: /zai }
   - { name: alibaba, url: '${upstream.url}/q', provider: alibaba, path_prefix: /alibaba }
+  - { name: alibaba-v1, url: '${upstream.url}/q/api/v1', provider: alibaba, path_prefix: /alibaba-v1 }
   - { name: router, url: '${upstream.url}/r', provider: openrouter, path_prefix: /router, trust_reported_cost: true }
 default_upstream: openai
 `,
@@ -75,6 +76,26 @@ async function ask(method: string, path: string, body?: object): Promise<void> {
   })
   expect(answer.status).toBe(200)
   await answer.text()
+}
+
+/** Has a worker fetch jobs until none waits. */
+async function runFetcher(): Promise<void> {
+  const { pool } = stack
+  const config = loadJobFetchConfig(stack.env)
+  if (config === null) throw new Error('jobs are not to be fetched')
+  const rollUp = createRollUp({ pool, callDays: createCallDays(pool, 35, quiet) })
+  const fetcher = createJobFetcher({ pool, rollUp, config, log: quiet, minAgeSeconds: 0 })
+  try {
+    await expect
+      .poll(async () => {
+        await pool.query('update tallygate.objects set fetch_after = null')
+        await fetcher.run()
+        return (await countUnsettledJobs(pool)).jobs
+      })
+      .toBe(0)
+  } finally {
+    await fetcher.close()
+  }
 }
 
 const unpriced = () => countUnpriced(stack, client)
@@ -394,6 +415,49 @@ test('a task of Alibaba’s counts once for its submitter: pictures, films, and 
   await expectSound()
 })
 
+test('texts of a file that Alibaba embeds count with their task, also where its address ends in /api/v1', async () => {
+  const path = '/services/embeddings/text-embedding/text-embedding'
+  for (const [at, id] of [
+    ['/alibaba/api/v1', 't-vectors-01'],
+    ['/alibaba-v1/v1', 't-vectors-02'],
+  ]) {
+    answers.set(`POST /q/api/v1${path}`, { request_id: 'a', output: { task_id: id, task_status: 'PENDING' } })
+    const ended = {
+      output: { task_id: id, ...succeeded, url: 'https://example.com/1' },
+      usage: { total_tokens: 384 },
+    }
+    answers.set(`GET /q/api/v1/tasks/${id}`, { request_id: 'b', ...ended })
+    await ask('POST', `${at}${path}`, { model: 'text-embedding-async-v2', input: {} })
+    for (let times = 0; times < 2; times += 1) await ask('GET', `${at}/tasks/${id}`)
+  }
+  expect(await stack.usageOf(client, 6)).toMatchObject({ input_tokens: 768, output_tokens: 0 })
+  const settlements = (await stack.calls(client)).filter(({ told_by }) => told_by !== null)
+  expect(settlements.map(({ model }) => model)).toEqual([
+    'text-embedding-async-v2',
+    'text-embedding-async-v2',
+  ])
+  expect((await countUnsettledJobs(stack.pool)).jobs).toBe(0)
+})
+
+test('a task of Alibaba’s that was canceled costs nothing, and one that it knows no more is waited for no more', async () => {
+  const text = '/services/aigc/text-generation/generation'
+  const ids = ['t-canceled-1', 't-canceled-2', 't-forgotten1'] as const
+  for (const id of ids) {
+    const task_status = id.startsWith('t-c') ? 'CANCELED' : 'UNKNOWN'
+    await queueAtAlibaba(id, text, 'qwen-plus', { output: { task_id: id, task_status } })
+  }
+  await ask('GET', `/alibaba/api/v1/tasks/${ids[0]}`)
+  await stack.usageOf(client, 4)
+  await runFetcher()
+  const { rows } = await stack.pool.query(
+    'select id, lost_at is not null as lost from tallygate.objects where client_id = $1 and job order by id',
+    [client.id],
+  )
+  expect(rows).toEqual(ids.map((id) => ({ id, lost: id === 't-forgotten1' })))
+  expect(await unpriced()).toBe(1)
+  expect(await stack.usage(client)).toMatchObject({ cost_usd: 0 })
+})
+
 test('jobs of all these kinds that no client fetches are fetched by a worker, their files too', async () => {
   const result = {
     response: {
@@ -461,24 +525,9 @@ test('jobs of all these kinds that no client fetches are fetched by a worker, th
   await stack.usageOf(client, 12)
   expect(await unpriced()).toBe(12)
 
-  const { pool } = stack
-  const config = loadJobFetchConfig(stack.env)
-  if (config === null) throw new Error('jobs are not to be fetched')
-  const rollUp = createRollUp({ pool, callDays: createCallDays(pool, 35, quiet) })
-  const fetcher = createJobFetcher({ pool, rollUp, config, log: quiet, minAgeSeconds: 0 })
-  try {
-    await expect
-      .poll(async () => {
-        await pool.query('update tallygate.objects set fetch_after = null')
-        await fetcher.run()
-        return (await countUnsettledJobs(pool)).jobs
-      })
-      .toBe(0)
-  } finally {
-    await fetcher.close()
-  }
+  await runFetcher()
   expect(await stack.usage(client)).toMatchObject({ requests: 12, input_tokens: 1_356, output_tokens: 42 })
-  const { rows } = await pool.query(
+  const { rows } = await stack.pool.query(
     'select sum(trained_tokens)::int as trained, sum(settlements)::int as settlements from tallygate.daily_usage where client_id = $1',
     [client.id],
   )
