@@ -219,17 +219,34 @@ function judgedSession(dialect: Dialect, canonicalPath: string) {
       }),
   )
   const refused: string[] = []
+  const said: string[] = []
   const events = {
     model: null,
-    onModel: () => {},
-    onAsked: () => {},
+    onModel: (model: string) => said.push(model),
+    onAsked: () => said.push('asks'),
     onRefused: (reason: string) => refused.push(reason),
     isOpen: true,
     onJudged: () => {},
   }
   const client = new ClientMessages(dialect, events, names)
-  return { client, names, lookUps, answers, refused }
+  return { client, names, lookUps, answers, refused, said, events }
 }
+
+test.each([
+  true,
+  false,
+])('a message asks for a response once it may go on, while its session is open: %s', async (isOpen) => {
+  const { client, answers, said, events } = judgedSession(openAiResponses(USAGE_IF_ASKED), '/v1/responses')
+  const asking = { type: 'response.create', model: 'gpt-5', previous_response_id: 'resp_0' }
+  client.push(message(asking))
+  expect(said).toEqual([])
+  events.isOpen = isOpen
+  answers[0]?.('pass')
+  await Promise.resolve()
+  await new Promise(setImmediate)
+  expect(said).toEqual(isOpen ? ['gpt-5', 'asks'] : [])
+  expect(client.passableBytes > 0).toBe(isOpen)
+})
 
 test('one look-up of owners at a time is under way for a session, however many messages name objects', async () => {
   const { client, lookUps, answers } = judgedSession(openAiResponses(USAGE_IF_ASKED), '/v1/responses')
