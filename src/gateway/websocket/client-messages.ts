@@ -15,6 +15,8 @@ export interface ClientEvents {
   onModel(model: string): void
   /** The client has asked for a response. */
   onAsked(): void
+  /** The client closes the session. False: the upstream is not to know of it yet. */
+  onClose(): boolean
   /** The session has to end, for this reason. Called at most once, and nothing after it. */
   onRefused(reason: string): void
   /** Whether what waited for a message to be judged may still go upstream. */
@@ -47,6 +49,8 @@ export class ClientMessages {
   /** The first message has to be read before anything goes upstream. */
   #holds: boolean
   #isRefused = false
+  /** The client's close frame may go upstream; `null`: it has not come, or not been judged. */
+  #passesClose: boolean | null = null
   /** All bytes that have come. */
   #bytes = 0
   /** Those up to the end of the last message that may go upstream. */
@@ -75,7 +79,8 @@ export class ClientMessages {
 
   /** Of the client's bytes, those that may go upstream. What ends a message comes behind all else of it. */
   get passableBytes(): number {
-    return this.isUnsaid || this.isJudging || this.#isRefused ? this.#fineBytes : this.#readBytes
+    if (this.isUnsaid || this.isJudging || this.#isRefused) return this.#fineBytes
+    return this.#passesClose === true ? this.#readBytes : this.#beforeClose
   }
 
   /** A verdict is awaited: until it comes, nothing more has to be read. */
@@ -90,12 +95,18 @@ export class ClientMessages {
 
   /** Whether the first `bytes` of the client's end with a frame, as far as that is known. */
   endsFrame(bytes: number): boolean {
-    return bytes === this.#fineBytes || (bytes === this.#readBytes && this.#frames.isBetween)
+    const { isBetween, closeBytes } = this.#frames
+    if (bytes === this.#fineBytes || (bytes === this.#readBytes && isBetween)) return true
+    return bytes === this.#beforeClose && closeBytes > 0
   }
 
   /** All that is read: what stands behind the end of the session is not, and a server might take it all the same. */
   get #readBytes(): number {
     return this.#bytes - this.#frames.surplusBytes
+  }
+
+  get #beforeClose(): number {
+    return this.#readBytes - this.#frames.closeBytes
   }
 
   /** The client's next bytes. Borrowed. */
@@ -106,10 +117,19 @@ export class ClientMessages {
     const { skipped, blind, finished } = this.#frames
     // A server that is not strict might read on where this does not.
     if (blind && (this.#holds || this.#names !== null)) this.#refuse('cannot be read')
-    if (!this.#holds || this.isJudging) return
-    if (skipped > 0 || this.#bytes > MAX_HELD_BYTES) this.#refuse('is too large')
-    // It closed the session before it said anything.
-    else if (finished && !blind) this.#holds = false
+    if (this.#holds && !this.isJudging) {
+      if (skipped > 0 || this.#bytes > MAX_HELD_BYTES) this.#refuse('is too large')
+      // It closed the session before it said anything.
+      else if (finished && !blind) this.#holds = false
+    }
+    this.#judgeClose()
+  }
+
+  /** Behind all that the client said before. */
+  #judgeClose(): void {
+    const { finished, blind } = this.#frames
+    if (!finished || blind || this.#passesClose !== null) return
+    if (!this.#isRefused && !this.isJudging && !this.#holds) this.#passesClose = this.#events.onClose()
   }
 
   #read(bytes: Uint8Array): Said {
@@ -143,6 +163,7 @@ export class ClientMessages {
       if (!this.#events.isOpen) return
       this.#judging -= 1
       this.#decide(said, wrong, at)
+      this.#judgeClose()
       this.#events.onJudged()
     })
   }

@@ -45,6 +45,8 @@ export interface SessionMeterOptions {
   readonly isOpen: () => boolean
   /** It may go upstream now. */
   readonly onJudged: () => void
+  /** The client closes the session amid a response. True: the upstream is read on for it, without its client. */
+  readonly onHeldClose: () => boolean
   /** Other work of the session runs this model. */
   readonly onBeside: (model: string) => void
   /** The upstream keeps an answer under this id. */
@@ -86,6 +88,7 @@ export class SessionMeter {
         reader.asked()
         this.#begin()
       },
+      onClose: () => !this.underWay || !options.onHeldClose(),
       onRefused: options.onRefused,
       onJudged: options.onJudged,
       get isOpen() {
@@ -219,6 +222,8 @@ export interface MeteredSession {
   judged(): void
   /** What the client says may not go upstream, for this reason. */
   refused(reason: string): void
+  /** The client closes it amid a response. @returns whether it goes on without its client */
+  closing(): boolean
   /** Other work of the session runs this model. */
   runsBeside(model: string): void
   /** The upstream has reported more than before. */
@@ -260,6 +265,7 @@ export function openMeter(
     onRefused: (reason) => session.refused(reason),
     isOpen: () => session.takesClient,
     onJudged: () => session.judged(),
+    onHeldClose: () => session.closing(),
     onBeside: (model) => session.runsBeside(model),
     onMade: (id) => {
       const { canonicalPath } = route.target

@@ -4,6 +4,7 @@ import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { createCloseWatch } from '../../providers/wires/websocket-frames.ts'
 
 /** RFC 6455 section 7.4.1. */
+const NORMAL = 1000
 const GOING_AWAY = 1001
 /** A side that knows of the end and does not close its connection by then is cut. */
 const CLOSING_MS = 2_000
@@ -66,6 +67,8 @@ export class SessionStreams {
   #isCut = false
   #upstream: Duplex | null = null
   #clientClosed = false
+  /** The client's close frame was answered here, and did not go upstream. */
+  #holdsClose = false
   #upstreamEnded = false
 
   /** @param head what came with the client's handshake */
@@ -202,6 +205,12 @@ export class SessionStreams {
     destroyAfterGrace(this.client)
   }
 
+  /** The client has sent a close frame, of which the upstream is not to know before `finish`. */
+  holdClose(): void {
+    this.#holdsClose = true
+    this.closeClient(NORMAL)
+  }
+
   /** Passes on that the client has ended its side. An upstream that does not answer that is cut. */
   endUpstream(): void {
     const upstream = this.#upstream
@@ -214,8 +223,8 @@ export class SessionStreams {
   finish(): void {
     const upstream = this.#upstream
     if (upstream === null) return
-    if (!this.#clientClosed && !this.#isCut && !upstream.destroyed)
-      upstream.write(maskedCloseFrame(GOING_AWAY))
+    const isTold = this.#clientClosed && !this.#holdsClose
+    if (!isTold && !this.#isCut && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
     this.endUpstream()
   }
 

@@ -127,6 +127,16 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     void this.close(POLICY_VIOLATION, reason)
   }
 
+  closing(): boolean {
+    if (this.#finalized || this.#releaseUnattended !== null) return false
+    // What was said before is asked for already.
+    this.#streams.passOn()
+    if (!this.#readOn()) return false
+    this.#clientGone = true
+    this.#streams.holdClose()
+    return true
+  }
+
   runsBeside(model: string): void {
     const call = { admission: this.#admission, isOver: () => this.#finalized }
     void refusalOfBeside(model, call, this.#options.admission).then((reason) => {

@@ -30,6 +30,8 @@ export interface FrameReader {
   readonly blind: boolean
   /** Bytes behind the frame that closed the connection. */
   readonly surplusBytes: number
+  /** Bytes so far of the frame that closes the connection; 0: none has begun. */
+  readonly closeBytes: number
   /** The bytes so far end with a frame. */
   readonly isBetween: boolean
 }
@@ -94,6 +96,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   const { onMessage, maxMessageBytes = MAX_MESSAGE_BYTES, onPiece, onEnd } = options
   let pending = Buffer.alloc(0)
   let frame: FrameHead | null = null
+  let headBytes = 0
   let frameRead = 0
   const chunks = new ChunkBuffer()
   let messageBytes = 0
@@ -173,6 +176,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
             return
           }
           frame = parseHead(bytes.subarray(0, size))
+          headBytes = size
           frameRead = 0
           bytes = bytes.subarray(size)
           if (!isAllowed(frame)) {
@@ -209,6 +213,13 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     },
     get surplusBytes() {
       return surplusBytes
+    },
+    get closeBytes() {
+      if (broken) return 0
+      const [first] = frame === null ? pending : []
+      const isClosing = finished || frame?.opcode === CLOSE
+      if (isClosing) return headBytes + frameRead
+      return first !== undefined && (first & 0x0f) === CLOSE ? pending.length : 0
     },
     get isBetween() {
       return frame === null && pending.length === 0

@@ -106,6 +106,9 @@ async function realtime(): Promise<{ readonly socket: Socket; readonly upstream:
   return { socket, upstream: upstreamSide }
 }
 
+/** A close frame without a reason. */
+const CLOSE = Buffer.from([0x88, 0x80, 1, 2, 3, 4])
+
 const COUNTED = {
   status: 101,
   usage_source: 'reported',
@@ -119,9 +122,11 @@ const ESTIMATED = { status: 101, usage_source: 'estimated', output_tokens: '29',
 test.each([
   'end',
   'destroy',
-] as const)('a client whose connection %ss after the last sound pays for the response', async (way) => {
+  'close frame',
+] as const)('a client whose connection ends after the last sound pays for the response: %s', async (way) => {
   const session = await realtime()
-  session.socket[way]()
+  if (way === 'close frame') session.socket.write(CLOSE)
+  else session.socket[way]()
   await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
   const closed = once(session.upstream, 'close')
   session.upstream.send(DONE)
@@ -130,13 +135,33 @@ test.each([
   expect(stack.gateway.unattendedCalls()).toBe(0)
 })
 
-test('a client that closes politely amid a response is not complete, and its response is estimated', async () => {
+test('a client that closes politely amid a response is answered at once', async () => {
   const session = await realtime()
-  session.socket.write(Buffer.from([0x88, 0x80, 1, 2, 3, 4]))
-  const row = await record()
-  expect(row).toMatchObject({ ...ESTIMATED, outcome: 'client_aborted' })
-  expect(row?.cost_pico).toMatch(/^[1-9]\d*$/)
-  session.socket.destroy()
+  const heard: Buffer[] = []
+  session.socket.on('data', (bytes) => heard.push(bytes))
+  session.socket.write(CLOSE)
+  await once(session.socket, 'end')
+  expect(Buffer.concat(heard)).toEqual(Buffer.from([0x88, 2, 1000 >> 8, 1000 & 0xff]))
+  expect(session.upstream.readyState).toBe(WebSocket.OPEN)
+  session.upstream.send(DONE)
+  expect(await record()).toMatchObject(COUNTED)
+})
+
+test('a client that closes behind its question pays for the answer', async () => {
+  const session = await realtime()
+  session.upstream.send(DONE)
+  const asked = once(session.upstream, 'message')
+  const question = Buffer.from('{"type":"response.create"}')
+  const head = Buffer.from([0x81, 0x80 | question.length, 0, 0, 0, 0])
+  session.socket.write(Buffer.concat([head, question, CLOSE]))
+  expect(`${(await asked)[0]}`).toBe(question.toString())
+  await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+  session.upstream.send(DONE.replace('resp_1', 'resp_2'))
+  expect(await record()).toMatchObject({
+    usage_source: 'reported',
+    input_tokens: '2000',
+    output_tokens: '10000',
+  })
 })
 
 test('an upstream that ends the session amid a response has failed, and the response is estimated', async () => {

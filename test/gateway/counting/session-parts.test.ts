@@ -227,6 +227,8 @@ describe('a session that is cut', () => {
     session.client.ping()
     await pong
     session.client.close()
+    await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+    session.upstream.terminate()
     const row = await record()
     expect(row).toMatchObject({ outcome: 'client_aborted', usage_source: 'estimated', unpriced_reason: null })
     expect(Number(row?.cost_pico)).toBeGreaterThan(0)
@@ -254,10 +256,8 @@ describe('a session that is cut', () => {
     send(session.client, { type: 'response.create' })
     await once(session.upstream, 'message')
     session.client[end]()
-    if (end === 'terminate') {
-      await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
-      session.upstream.terminate()
-    }
+    await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+    session.upstream.terminate()
     const row = await record()
     expect(row).toMatchObject({ outcome: 'client_aborted', usage_source: 'estimated', unpriced_reason: null })
     expect(Number(row?.cost_pico)).toBeGreaterThan(0)

@@ -9,6 +9,7 @@ import { openAiResponses } from '../../../src/providers/openai/openai-responses.
 import { realtime } from '../../../src/providers/openai/realtime.ts'
 
 const TEXT = 0x81
+const CLOSE = 0x88
 const PING = 0x89
 
 /** One whole frame as clients send them: masked. */
@@ -40,6 +41,7 @@ function readAll(dialect: Dialect, chunks: readonly Buffer[], model: string | nu
     onAsked: () => {
       asked += 1
     },
+    onClose: () => true,
     onRefused: (reason) => refused.push(reason),
     isOpen: true,
     onJudged: () => {},
@@ -49,7 +51,15 @@ function readAll(dialect: Dialect, chunks: readonly Buffer[], model: string | nu
 }
 
 function openClient(dialect: Dialect): ClientMessages {
-  const events = { model: null, onModel() {}, onAsked() {}, onRefused() {}, isOpen: true, onJudged() {} }
+  const events = {
+    model: null,
+    onModel() {},
+    onAsked() {},
+    onClose: () => true,
+    onRefused() {},
+    isOpen: true,
+    onJudged() {},
+  }
   return new ClientMessages(dialect, events)
 }
 
@@ -83,12 +93,13 @@ test('a message of vLLM’s form names the one model of its session, whatever th
 })
 
 test('nothing behind a client’s close frame goes upstream, cut at any byte', () => {
-  const said = Buffer.concat([message({ type: 'x' }), frame(0x88, Buffer.from([3, 232]))])
+  const first = message({ type: 'x' })
+  const said = Buffer.concat([first, frame(CLOSE, Buffer.from([3, 232]))])
   const bytes = Buffer.concat([said, message({ type: 'response.create' }), ping()])
   for (let at = 0; at <= bytes.length; at += 1) {
     const client = openClient(realtime)
     client.push(bytes.subarray(0, at))
-    expect(client.passableBytes).toBe(Math.min(at, said.length))
+    expect(client.passableBytes).toBe(at < said.length ? Math.min(at, first.length) : said.length)
     client.push(bytes.subarray(at))
     expect(client.passableBytes).toBe(said.length)
     expect(client.endsFrame(said.length)).toBe(true)
@@ -224,6 +235,7 @@ function judgedSession(dialect: Dialect, canonicalPath: string) {
     model: null,
     onModel: (model: string) => said.push(model),
     onAsked: () => said.push('asks'),
+    onClose: () => said.push('closes') > 0,
     onRefused: (reason: string) => refused.push(reason),
     isOpen: true,
     onJudged: () => {},
@@ -281,4 +293,31 @@ test('a first message that is too large is refused, also where it names an objec
   expect(lookUps).toHaveLength(1)
   for (const answer of answers) answer('pass')
   await expect.poll(() => refused).toEqual(['The first message of this session is too large.'])
+})
+
+test.each([true, false])('a close frame that is judged, cut at any byte, goes on: %s', (goesOn) => {
+  const before = Buffer.concat([message({ type: 'response.create' }), ping()])
+  const bytes = Buffer.concat([before, Buffer.from([CLOSE, 0x82, 1, 2, 3, 4, 5, 6])])
+  for (let at = 0; at < bytes.length; at += 1) {
+    let asked = 0
+    const client: ClientMessages = new ClientMessages(realtime, {
+      model: null,
+      onModel() {},
+      onAsked() {},
+      onClose() {
+        asked += 1
+        expect(client.passableBytes).toBe(before.length)
+        expect(client.endsFrame(before.length)).toBe(true)
+        return goesOn
+      },
+      onRefused() {},
+      isOpen: true,
+      onJudged() {},
+    })
+    client.push(bytes.subarray(0, at))
+    expect(client.passableBytes).toBe(Math.min(at, before.length))
+    client.push(bytes.subarray(at))
+    client.push(Buffer.from([1, 2, 3]))
+    expect([asked, client.passableBytes]).toEqual([1, goesOn ? bytes.length : before.length])
+  }
 })
