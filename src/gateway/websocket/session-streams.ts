@@ -223,8 +223,8 @@ export class SessionStreams {
   finish(): void {
     const upstream = this.#upstream
     if (upstream === null) return
-    const isTold = this.#clientClosed && !this.#holdsClose
-    if (!isTold && !this.#isCut && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
+    const knowsOfIt = this.#clientClosed && !this.#holdsClose
+    if (!knowsOfIt && !this.#isCut && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
     this.endUpstream()
   }
 

@@ -147,14 +147,14 @@ test('a client that closes politely amid a response is answered at once', async 
   expect(await record()).toMatchObject(COUNTED)
 })
 
-test('a client that closes behind its question pays for the answer', async () => {
+test('a client that closes behind its request pays for the answer', async () => {
   const session = await realtime()
   session.upstream.send(DONE)
   const asked = once(session.upstream, 'message')
-  const question = Buffer.from('{"type":"response.create"}')
-  const head = Buffer.from([0x81, 0x80 | question.length, 0, 0, 0, 0])
-  session.socket.write(Buffer.concat([head, question, CLOSE]))
-  expect(`${(await asked)[0]}`).toBe(question.toString())
+  const request = Buffer.from('{"type":"response.create"}')
+  const head = Buffer.from([0x81, 0x80 | request.length, 0, 0, 0, 0])
+  session.socket.write(Buffer.concat([head, request, CLOSE]))
+  expect(`${(await asked)[0]}`).toBe(request.toString())
   await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
   session.upstream.send(DONE.replace('resp_1', 'resp_2'))
   expect(await record()).toMatchObject({
