@@ -15,7 +15,7 @@ export interface ClientEvents {
   onModel(model: string): void
   /** The client has asked for a response. */
   onAsked(): void
-  /** The client closes the session. False: the upstream is not to know of it yet. */
+  /** The client closes the session. False: the upstream is not to know of it before `releaseClose`. */
   onClose(): boolean
   /** The session has to end, for this reason. Called at most once, and nothing after it. */
   onRefused(reason: string): void
@@ -49,7 +49,7 @@ export class ClientMessages {
   /** The first message has to be read before anything goes upstream. */
   #holds: boolean
   #isRefused = false
-  /** The client's close frame may go upstream; `null`: it has not come, or not been judged. */
+  /** The client's close frame may go upstream; `null`: it has not come, or what came before is not judged. */
   #passesClose: boolean | null = null
   /** All bytes that have come. */
   #bytes = 0
@@ -93,6 +93,15 @@ export class ClientMessages {
     return this.#holds
   }
 
+  /** The client's close frame has come, and waits. */
+  get holdsClose(): boolean {
+    return this.#passesClose === false
+  }
+
+  releaseClose(): void {
+    if (this.holdsClose) this.#passesClose = true
+  }
+
   /** Whether the first `bytes` of the client's end with a frame, as far as that is known. */
   endsFrame(bytes: number): boolean {
     const { isBetween, closeBytes } = this.#frames
@@ -115,8 +124,8 @@ export class ClientMessages {
     this.#bytes += chunk.length
     this.#frames.push(chunk)
     const { skipped, blind, finished } = this.#frames
-    // A server that is not strict might read on where this does not.
-    if (blind && (this.#holds || this.#names !== null)) this.#refuse('cannot be read')
+    // A server that is not strict might read on where this does not, and one that is ends the session amid a response.
+    if (blind) this.#refuse('cannot be read')
     if (this.#holds && !this.isJudging) {
       if (skipped > 0 || this.#bytes > MAX_HELD_BYTES) this.#refuse('is too large')
       // It closed the session before it said anything.

@@ -45,7 +45,7 @@ export interface SessionMeterOptions {
   readonly isOpen: () => boolean
   /** It may go upstream now. */
   readonly onJudged: () => void
-  /** The client closes the session amid a response. True: the upstream is read on for it, without its client. */
+  /** The client closes the session while usage is awaited. True: the upstream is not to know of it yet. */
   readonly onHeldClose: () => boolean
   /** Other work of the session runs this model. */
   readonly onBeside: (model: string) => void
@@ -64,6 +64,7 @@ export class SessionMeter {
   #requestedModel: string | null
   #revision = 0
   #failed = false
+  #messages = 0
   /** Messages of the upstream's that could not be read, and may have reported usage. */
   #lost = 0
   #wasBlind = false
@@ -88,7 +89,7 @@ export class SessionMeter {
         reader.asked()
         this.#begin()
       },
-      onClose: () => !this.underWay || !options.onHeldClose(),
+      onClose: () => !this.awaits || !options.onHeldClose(),
       onRefused: options.onRefused,
       onJudged: options.onJudged,
       get isOpen() {
@@ -116,13 +117,26 @@ export class SessionMeter {
     this.#client.push(chunk)
   }
 
-  get client(): Pick<ClientMessages, 'passableBytes' | 'isJudging' | 'endsFrame' | 'isUnsaid'> {
+  get client(): Pick<
+    ClientMessages,
+    'passableBytes' | 'isJudging' | 'endsFrame' | 'holdsClose' | 'isUnsaid' | 'releaseClose'
+  > {
     return this.#client
   }
 
   /** Whether anything has begun, or was asked for, whose usage was not reported yet. */
   get underWay(): boolean {
     return !this.#failed && this.#options.reader.underWay
+  }
+
+  /** Whether such usage may still come: the upstream has not closed the session, and its messages can be read. */
+  get awaits(): boolean {
+    return this.underWay && !this.#frames.finished
+  }
+
+  /** How many messages the upstream has sent. */
+  get messages(): number {
+    return this.#messages + this.#frames.skipped
   }
 
   /** What the upstream has reported: `invalid` where it is not known what else it would have. */
@@ -166,6 +180,7 @@ export class SessionMeter {
   }
 
   #read(bytes: Uint8Array): void {
+    this.#messages += 1
     if (this.#failed) return
     const { reader, onFailed, onMade } = this.#options
     try {
@@ -222,7 +237,7 @@ export interface MeteredSession {
   judged(): void
   /** What the client says may not go upstream, for this reason. */
   refused(reason: string): void
-  /** The client closes it amid a response. @returns whether it goes on without its client */
+  /** The client closes it while usage is awaited. @returns whether the upstream is not to know of it yet */
   closing(): boolean
   /** Other work of the session runs this model. */
   runsBeside(model: string): void

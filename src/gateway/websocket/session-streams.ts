@@ -4,7 +4,6 @@ import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
 import { createCloseWatch } from '../../providers/wires/websocket-frames.ts'
 
 /** RFC 6455 section 7.4.1. */
-const NORMAL = 1000
 const GOING_AWAY = 1001
 /** A side that knows of the end and does not close its connection by then is cut. */
 const CLOSING_MS = 2_000
@@ -23,6 +22,8 @@ export interface StreamEvents {
   readonly passableBytes: number
   /** More of the client's bytes are of no use before `passOn`. */
   readonly isJudging: boolean
+  /** The client's close frame has not gone upstream. */
+  readonly holdsClose: boolean
   /** Whether the first `bytes` of the client's end with a frame. */
   endsFrame(bytes: number): boolean
   /** @param isClosed false: the client has only ended its side of the connection */
@@ -67,8 +68,6 @@ export class SessionStreams {
   #isCut = false
   #upstream: Duplex | null = null
   #clientClosed = false
-  /** The client's close frame was answered here, and did not go upstream. */
-  #holdsClose = false
   #upstreamEnded = false
 
   /** @param head what came with the client's handshake */
@@ -205,12 +204,6 @@ export class SessionStreams {
     destroyAfterGrace(this.client)
   }
 
-  /** The client has sent a close frame, of which the upstream is not to know before `finish`. */
-  holdClose(): void {
-    this.#holdsClose = true
-    this.closeClient(NORMAL)
-  }
-
   /** Passes on that the client has ended its side. An upstream that does not answer that is cut. */
   endUpstream(): void {
     const upstream = this.#upstream
@@ -223,7 +216,7 @@ export class SessionStreams {
   finish(): void {
     const upstream = this.#upstream
     if (upstream === null) return
-    const knowsOfIt = this.#clientClosed && !this.#holdsClose
+    const knowsOfIt = this.#clientClosed && !this.#events.holdsClose
     if (!knowsOfIt && !this.#isCut && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
     this.endUpstream()
   }

@@ -35,6 +35,9 @@ export interface SessionOptions {
   readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'refusedUnknown' | 'limits' | 'objects'>
 }
 
+/** So long an upstream may be silent before it gets a close frame that waits for usage. Clients wait for 10 s or more. */
+const CLOSE_WAITS_MS = 5_000
+
 const NOT_ASKED_FOR = new UpstreamError('malformed_answer', 'an answer to a handshake that was not asked for')
 
 /**
@@ -58,6 +61,8 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   #clientGone = false
   /** The client has gone, and the upstream is read on: says that this is over. */
   #releaseUnattended: (() => void) | null = null
+  /** The client's close frame waits for usage, and the upstream is silent. */
+  #silence: NodeJS.Timeout | null = null
   #finalized = false
 
   constructor(
@@ -128,13 +133,25 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   }
 
   closing(): boolean {
-    if (this.#finalized || this.#releaseUnattended !== null) return false
-    // What was said before is asked for already.
-    this.#streams.passOn()
-    if (!this.#readOn()) return false
-    this.#clientGone = true
-    this.#streams.holdClose()
+    if (this.#finalized) return false
+    this.#silence = setTimeout(() => this.#passClose(), CLOSE_WAITS_MS)
     return true
+  }
+
+  /** Usage has come, or the upstream sends no more of what it comes with. */
+  #passClose(): void {
+    this.#stopSilence()
+    if (this.#releaseUnattended !== null) {
+      this.#finish()
+      return
+    }
+    this.#meter?.client.releaseClose()
+    this.#streams.passOn()
+  }
+
+  #stopSilence(): void {
+    if (this.#silence !== null) clearTimeout(this.#silence)
+    this.#silence = null
   }
 
   runsBeside(model: string): void {
@@ -222,14 +239,23 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     return this.#meter?.client.isJudging ?? false
   }
 
+  get holdsClose(): boolean {
+    return this.#meter?.client.holdsClose ?? false
+  }
+
   endsFrame(bytes: number): boolean {
     return this.#meter?.client.endsFrame(bytes) ?? true
   }
 
   upstreamSent(chunk: Buffer): void {
-    if (this.#finalized) return
-    this.#meter?.push(chunk)
-    if (this.#releaseUnattended !== null && this.#meter?.underWay === false) this.#finish()
+    const meter = this.#meter
+    if (this.#finalized || meter === null) return
+    const { messages } = meter
+    meter.push(chunk)
+    if (!meter.awaits) {
+      if (this.#releaseUnattended !== null) this.#finish()
+      else if (this.#silence !== null) this.#passClose()
+    } else if (meter.messages > messages) this.#silence?.refresh()
   }
 
   clientLeft(isClosed: boolean): void {
@@ -265,7 +291,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   /** Goes on without the client for a response under way. A close frame would make the upstream stop. */
   #readOn(): boolean {
     const meter = this.#meter
-    if (meter === null || !meter.underWay) return false
+    if (meter === null || !meter.awaits) return false
     const { unattended } = this.#options.services
     const { answerMs } = unattended.limits
     this.#releaseUnattended = unattended.admit(this.#call.clientId, answerMs, () => this.#finish())
@@ -283,6 +309,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#finalized = true
     this.#attempt?.ended(this.#status, this.#cause)
     this.#releaseUnattended?.()
+    this.#stopSilence()
     this.#streams.dropWaiting()
     const session = {
       call: this.#call,

@@ -122,11 +122,9 @@ const ESTIMATED = { status: 101, usage_source: 'estimated', output_tokens: '29',
 test.each([
   'end',
   'destroy',
-  'close frame',
-] as const)('a client whose connection ends after the last sound pays for the response: %s', async (way) => {
+] as const)('a client whose connection %ss after the last sound pays for the response', async (way) => {
   const session = await realtime()
-  if (way === 'close frame') session.socket.write(CLOSE)
-  else session.socket[way]()
+  session.socket[way]()
   await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
   const closed = once(session.upstream, 'close')
   session.upstream.send(DONE)
@@ -135,16 +133,18 @@ test.each([
   expect(stack.gateway.unattendedCalls()).toBe(0)
 })
 
-test('a client that closes politely amid a response is answered at once', async () => {
+test('a close frame amid a response waits for its figures, and goes upstream then', async () => {
   const session = await realtime()
-  const heard: Buffer[] = []
-  session.socket.on('data', (bytes) => heard.push(bytes))
   session.socket.write(CLOSE)
-  await once(session.socket, 'end')
-  expect(Buffer.concat(heard)).toEqual(Buffer.from([0x88, 2, 1000 >> 8, 1000 & 0xff]))
+  const more = once(session.socket, 'data')
+  session.upstream.send('{"type":"rate_limits.updated"}')
+  await more
   expect(session.upstream.readyState).toBe(WebSocket.OPEN)
+  const closed = once(session.upstream, 'close')
   session.upstream.send(DONE)
-  expect(await record()).toMatchObject(COUNTED)
+  expect((await closed)[0]).toBe(1005)
+  expect(await record()).toMatchObject({ ...COUNTED, outcome: 'complete' })
+  expect(stack.gateway.unattendedCalls()).toBe(0)
 })
 
 test('a client that closes behind its request pays for the answer', async () => {
@@ -155,13 +155,41 @@ test('a client that closes behind its request pays for the answer', async () => 
   const head = Buffer.from([0x81, 0x80 | request.length, 0, 0, 0, 0])
   session.socket.write(Buffer.concat([head, request, CLOSE]))
   expect(`${(await asked)[0]}`).toBe(request.toString())
-  await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
   session.upstream.send(DONE.replace('resp_1', 'resp_2'))
   expect(await record()).toMatchObject({
     usage_source: 'reported',
     input_tokens: '2000',
     output_tokens: '10000',
   })
+})
+
+test('a close frame behind which the upstream is silent goes upstream, and the response is estimated', async () => {
+  const session = await realtime()
+  const beganMs = performance.now()
+  session.socket.write(CLOSE)
+  await once(session.upstream, 'close')
+  expect(performance.now() - beganMs).toBeGreaterThan(4_900)
+  expect(await record()).toMatchObject({ ...ESTIMATED, outcome: 'client_aborted' })
+})
+
+test('a client that closes and is gone amid a response pays for it', async () => {
+  const session = await realtime()
+  session.socket.end(CLOSE)
+  await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+  const closed = once(session.upstream, 'close')
+  session.upstream.send(DONE)
+  expect((await closed)[0]).toBe(1001)
+  expect(await record()).toMatchObject({ ...COUNTED, outcome: 'client_aborted' })
+})
+
+test('an echo of the upstream’s own close frame does not wait', async () => {
+  const session = await realtime()
+  const heard = once(session.socket, 'data')
+  session.upstream.close(1011)
+  await heard
+  session.socket.write(CLOSE)
+  await once(session.upstream, 'close')
+  expect(await record()).toMatchObject(ESTIMATED)
 })
 
 test('an upstream that ends the session amid a response has failed, and the response is estimated', async () => {

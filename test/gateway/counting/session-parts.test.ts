@@ -227,8 +227,6 @@ describe('a session that is cut', () => {
     session.client.ping()
     await pong
     session.client.close()
-    await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
-    session.upstream.terminate()
     const row = await record()
     expect(row).toMatchObject({ outcome: 'client_aborted', usage_source: 'estimated', unpriced_reason: null })
     expect(Number(row?.cost_pico)).toBeGreaterThan(0)
@@ -256,8 +254,10 @@ describe('a session that is cut', () => {
     send(session.client, { type: 'response.create' })
     await once(session.upstream, 'message')
     session.client[end]()
-    await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
-    session.upstream.terminate()
+    if (end === 'terminate') {
+      await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+      session.upstream.terminate()
+    }
     const row = await record()
     expect(row).toMatchObject({ outcome: 'client_aborted', usage_source: 'estimated', unpriced_reason: null })
     expect(Number(row?.cost_pico)).toBeGreaterThan(0)
@@ -391,18 +391,15 @@ describe('frames of a metered session', () => {
     expect(await record()).toMatchObject({ status: null, outcome: 'upstream_error' })
   })
 
-  test('ten clients that send compressed bombs cost no time: nothing is inflated', async () => {
+  test('ten clients that send compressed bombs cost no time: nothing is inflated, and their sessions end', async () => {
     const { Z_SYNC_FLUSH } = constants
     const bomb = deflateRawSync(Buffer.alloc(4 * 1024 * 1024), { finishFlush: Z_SYNC_FLUSH }).subarray(0, -4)
     const head = Buffer.from([0xc1, 0x80 | 126, bomb.length >> 8, bomb.length & 0xff, 0, 0, 0, 0])
     const frames = Buffer.concat(Array.from({ length: 60 }, () => [head, bomb]).flat())
     upstream.removeAllListeners('upgrade')
-    let received = 0
     upstream.on('upgrade', (request, socket) => {
       socket.on('error', () => {})
-      socket.on('data', (bytes: Buffer) => {
-        received += bytes.length
-      })
+      socket.resume()
       const asked = request.headers['sec-websocket-extensions']
       const extensions = asked === undefined ? '' : `Sec-WebSocket-Extensions: ${asked}\r\n`
       socket.write(
@@ -422,8 +419,10 @@ describe('frames of a metered session', () => {
       }),
     )
     const before = process.cpuUsage()
+    const ends = bombers.map((socket) => once(socket, 'data'))
     for (const socket of bombers) socket.write(frames)
-    await expect.poll(() => received).toBe(10 * frames.length)
+    for (const [frame] of await Promise.all(ends))
+      expect([frame[0], frame.readUInt16BE(2)]).toEqual([0x88, 1008])
     const { user, system } = process.cpuUsage(before)
     // Both ends and the gateway are in this process. Inflated, these would be 2.4 GB.
     expect((user + system) / 1e6).toBeLessThan(1.5)

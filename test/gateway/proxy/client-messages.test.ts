@@ -319,5 +319,13 @@ test.each([true, false])('a close frame that is judged, cut at any byte, goes on
     client.push(bytes.subarray(at))
     client.push(Buffer.from([1, 2, 3]))
     expect([asked, client.passableBytes]).toEqual([1, goesOn ? bytes.length : before.length])
+    expect(client.holdsClose).toBe(!goesOn)
+    client.releaseClose()
+    expect(client.passableBytes).toBe(bytes.length)
   }
+})
+
+test('bytes that are no frames end any session that is metered', () => {
+  const broken = Buffer.concat([message({ type: 'x' }), Buffer.from([0xc8, 0x80, 1, 2, 3, 4])])
+  expect(readAll(realtime, [broken]).refused).toEqual(['A message of this session cannot be read.'])
 })
