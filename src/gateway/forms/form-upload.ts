@@ -78,12 +78,13 @@ export class FormUpload {
    * @param onModel called when the form names another model than was known, or leaves in doubt which. The
    *   upload goes on only if this returns `true`. It is asked before those bytes go on, so that no server
    *   gets the whole form.
-   * @param onMore the same where the form asks for more answers than could be known.
+   * @param onMore the same where the form asks for more answers than could be known, or `ofModels`: names others that may
+   *   answer in place of its model.
    * @param isAnswered as of {@link streamedBody}
    */
   body(
     onModel: (model: string | null) => boolean,
-    onMore: () => boolean,
+    onMore: (ofModels: boolean) => boolean,
     isAnswered: () => boolean,
   ): Readable {
     const reading = new ReadingTransform(this.#fields, onModel, onMore)
@@ -158,13 +159,19 @@ function partsTo(sound: SoundFiles): PartSink {
 class ReadingTransform extends Transform {
   readonly #fields: MultipartFields
   readonly #onModel: (model: string | null) => boolean
-  readonly #onMore: () => boolean
+  readonly #onMore: (ofModels: boolean) => boolean
   readonly #answers: number
+  readonly #namedOthers: boolean
   #model: string | null
 
-  constructor(fields: MultipartFields, onModel: (model: string | null) => boolean, onMore: () => boolean) {
+  constructor(
+    fields: MultipartFields,
+    onModel: (model: string | null) => boolean,
+    onMore: (ofModels: boolean) => boolean,
+  ) {
     super()
     this.#fields = fields
+    this.#namedOthers = fields.namesOtherModels
     this.#model = fields.model
     this.#answers = fields.asked.largestNumber || MOST_ANSWERS
     this.#onModel = onModel
@@ -186,7 +193,11 @@ class ReadingTransform extends Transform {
         return
       }
     }
-    if (this.#fields.asked.largestNumber > this.#answers && !this.#onMore()) {
+    if (this.#fields.namesOtherModels && !this.#namedOthers && !this.#onMore(true)) {
+      done(new FormInDoubt('the form leaves in doubt which model it is for'))
+      return
+    }
+    if (this.#fields.asked.largestNumber > this.#answers && !this.#onMore(false)) {
       done(new FormInDoubt('the form asks for more answers than before its file'))
       return
     }

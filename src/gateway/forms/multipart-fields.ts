@@ -214,7 +214,7 @@ export class MultipartFields {
       this.#models += 1
       if (part.isFile) return this.#break()
     }
-    if (name === 'models' || name === 'fallbacks') this.#namesOtherModels = true
+    if (/^(?:models|fallbacks)(?:$|[[.])/.test(name)) this.#namesOtherModels = true
     this.#state = 'content'
     return data.subarray(end + HEAD_END.length)
   }

@@ -296,7 +296,7 @@ function formOf(options: DispatchOptions, call: Exchange, admission: Admission, 
   // Limits have let pass what was known before the file.
   return form.body(
     onModel,
-    () => admission.limits === null,
+    (ofModels) => admission.limits === null && !(ofModels && admission.modelDecides),
     () => call.isAnswered,
   )
 }

@@ -195,4 +195,5 @@ test('a form that names a second model behind its file goes no further under a b
   expect(await two()).toBe(400)
   expect(servedUsd).toBe(before)
   expect(await edit({ model: 'dall-e-2', n: '1' }, { user: 'ann' })).toBe(200)
+  expect(await edit({ model: 'dall-e-2', n: '1' }, { 'fallbacks[]': 'gpt-image-1' })).toBe(400)
 })
