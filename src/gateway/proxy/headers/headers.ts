@@ -105,7 +105,7 @@ export function forwardableRequestHeaders(rawHeaders: RawHeaders, options: Reque
       if (protocols !== '') forwarded.push(name, protocols)
       continue
     }
-    const isShared = (meaning & IS_IDEMPOTENCY_KEY) !== 0 && idempotencyOf !== null
+    const isShared = (meaning & IS_IDEMPOTENCY_KEY) !== 0 && idempotencyOf !== null && value !== ''
     forwarded.push(name, isShared ? ownIdempotencyKey(idempotencyOf, value) : value)
   }
   if (askIdentity) forwarded.push('accept-encoding', 'identity')

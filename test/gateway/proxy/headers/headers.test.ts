@@ -48,6 +48,7 @@ describe('to the upstream', () => {
     expect(sentBy('acme', 'order-1')).toBe(own)
     expect(sentBy('acme', 'order-2')).not.toBe(own)
     expect(sentBy('other', 'order-1')).not.toBe(own)
+    expect(sentBy('acme', '')).toBe('')
     expect(sentBy('acme', '"order-1"')).toMatch(/^"[-0-9a-f]{36}"$/)
   })
 
