@@ -2,6 +2,7 @@ import { execFile, execFileSync, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ENVIRONMENT } from '../../src/config/config.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
 import { measured, untilPatiently } from '../support/patience.ts'
 
@@ -32,8 +33,11 @@ const env: NodeJS.ProcessEnv = {
   ADMIN_PORT: `${await findFreePort()}`,
   XDG_CACHE_HOME: join(work, 'cache'),
 }
-// What npm sets for a script is not what a person has.
-for (const name of Object.keys(env)) if (/^npm_/.test(name)) delete env[name]
+// What npm sets for a script is not what a person has, and no store or provider of this machine's user is meant.
+const ours: readonly string[] = ENVIRONMENT.map(({ name }) => name).filter(
+  (name) => name !== 'PORT' && name !== 'ADMIN_PORT',
+)
+for (const name of Object.keys(env)) if (/^npm_/.test(name) || ours.includes(name)) delete env[name]
 env.npm_config_cache = join(work, 'npm')
 
 try {
@@ -112,8 +116,9 @@ function byCompose(): FirstCall {
   Object.assign(env, { COMPOSE_PROJECT_NAME: 'tallygate-first-call', COMPOSE_PROFILES: 'demo' })
   // The proxy of this machine's user is none of the stack's.
   Object.assign(env, { UPSTREAM_PROVIDER: 'openai', HTTPS_PROXY: '', HTTP_PROXY: '' })
-  const up = lineOf(README, /docker compose up/).replace(/=https\S+/, '=http://demo-upstream:4010')
-  const line = options.includes('--no-build') ? up.replace('--build', '--no-build') : up
+  const given = lineOf(README, / >> \.env$/).replace(/=https\S+/, '=http://demo-upstream:4010')
+  const up = lineOf(README, /docker compose up/)
+  const line = `${given} && ${options.includes('--no-build') ? up.replace('--build', '--no-build') : up}`
   return {
     line,
     async untilCounted() {

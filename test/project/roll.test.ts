@@ -110,6 +110,17 @@ test('an upgrade from a shell that lacks what gateways were given changes nothin
   expect(await containers()).toEqual(['gateway running new', 'worker running new'])
 })
 
+test.each([
+  ['KEY_PEPPER=one', 'KEY_PEPPER=one', 0],
+  ['KEY_PEPPER=one', 'KEY_PEPPER=another', 1],
+  ['DATABASE_URL=postgresql://a', 'DATABASE_URL=postgresql://b', 1],
+  ['UPSTREAM_API_KEY=a\\cb\nBASE_PATH=/x', 'BASE_PATH=/x\nUPSTREAM_API_KEY=a', 0],
+])('a secret that is kept has to be the one that gateways were given: %s, then %s', async (given, taken, code) => {
+  await containersAre('gateway g1 running old', 'worker w1 running old')
+  await variablesAre(given, taken)
+  expect(await roll()).toBe(code)
+})
+
 test('a gateway that asks the demo upstream goes on so', async () => {
   await containersAre('gateway g1 running old', 'worker w1 running old')
   await variablesAre('UPSTREAM_URL=http://demo-upstream:4010', 'UPSTREAM_URL=http://demo-upstream:4010')
