@@ -1,6 +1,8 @@
 /** Types, maps and texts about them. Licenses stay. */
 const ABOUT = /\.(?:map|[cm]?ts|tsbuildinfo|flow|md|markdown)$/i
 const LICENSE = /licen[cs]e/i
+/** Packages whose license stands in their README alone. */
+const LICENSED_BY_README = ['pg-copy-streams', 'pg-types', 'pgpass']
 /** At the top of a package: what its makers and its readers need. */
 const FOR_PEOPLE = /^(?:tests?|__tests__|docs?|examples?|bench(?:marks?)?|\.github)(?:\/|$)/
 /** The same code once more, for loaders of other kinds, and what only a feature that we lack loads. */
@@ -26,6 +28,7 @@ const NOT_LOADED = [
  * @param inside the path in the package, with slashes
  */
 export function isUnread(name: string, inside: string): boolean {
+  if (inside === 'README.md' && LICENSED_BY_README.includes(name)) return false
   if (ABOUT.test(inside)) return !LICENSE.test(inside)
   return FOR_PEOPLE.test(inside) || NOT_LOADED.some((files) => files.test(`${name}/${inside}`))
 }

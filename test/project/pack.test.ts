@@ -1,5 +1,6 @@
 // @seconds: esbuild reads all that our programs load
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 import { lockfileOf } from '../../scripts/pack/lockfile.ts'
@@ -90,6 +91,22 @@ test('none of our programs loads what is left out of packages, and licenses stay
   })
   expect(loaded.length).toBeGreaterThan(1_000)
   expect(loaded.filter(({ name, inside }) => isUnread(name, inside))).toEqual([])
+  const locked: Record<string, { dev?: boolean }> = JSON.parse(
+    readFileSync('package-lock.json', 'utf8'),
+  ).packages
+  const installed = Object.entries(locked).flatMap(([folder, { dev }]) =>
+    folder.startsWith('node_modules/') && dev !== true && existsSync(join(folder, 'README.md'))
+      ? [folder]
+      : [],
+  )
+  expect(installed.length).toBeGreaterThan(50)
+  const terms = /Permission is hereby granted|Redistribution and use in source/
+  for (const folder of installed) {
+    const name = folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length)
+    const files = readdirSync(folder).filter((file) => !isUnread(name, file))
+    if (!files.some((file) => /licen[cs]e|copying|^readme/i.test(file)))
+      expect([name, terms.test(readFileSync(join(folder, 'README.md'), 'utf8'))]).toEqual([name, false])
+  }
   for (const license of ['LICENSE', 'license.md', 'LICENSE.d.ts', 'docs.js', 'lib/test/a.js'])
     expect(isUnread('one', license)).toBe(false)
   for (const path of ['README.md', 'test/a.js', 'docs', 'lib/a.d.mts', 'lib/a.js.map'])

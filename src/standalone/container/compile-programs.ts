@@ -25,7 +25,7 @@ for (const program of PROGRAMS) {
     timeout: END_WITHIN_MS,
     encoding: 'utf8',
   })
-  if (status !== null && !stderr.includes('ERR_MODULE_NOT_FOUND')) continue
+  if (status !== null && !stderr.includes('MODULE_NOT_FOUND')) continue
   throw new Error(`${program[0]} was to load everything and end, but: ${status ?? 'it ran on'}\n${stderr}`)
 }
 if (!existsSync(NODE_COMPILE_CACHE)) throw new Error('nothing was kept: NODE_COMPILE_CACHE names no folder')
