@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { parse } from 'yaml'
 import { ENVIRONMENT, loadGatewayConfig } from '../../src/config/config.ts'
 import { readConfigFile, SECTIONS } from '../../src/config/yaml/config-file.ts'
 
@@ -68,7 +67,8 @@ const blocks = readdirSync('docs')
       ([, text = ''], index) => ({ place: `docs/${name}, block ${index + 1}`, text }),
     ),
   )
-  .filter(({ text }) => Object.keys(parse(text)).every((section) => SECTIONS.includes(section)))
+  // That is the document of `apply`.
+  .filter(({ place }) => place !== 'docs/apply.md, block 1')
 
 test.each(blocks)('$place is a valid configuration', ({ text }) => {
   const file = join(folder, 'tallygate.yaml')
