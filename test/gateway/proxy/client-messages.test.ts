@@ -325,7 +325,7 @@ test.each([true, false])('a close frame that is judged, cut at any byte, goes on
   }
 })
 
-test('bytes that are no frames end any session that is metered', () => {
+test('what is not a frame ends any session that is metered', () => {
   const broken = Buffer.concat([message({ type: 'x' }), Buffer.from([0xc8, 0x80, 1, 2, 3, 4])])
   expect(readAll(realtime, [broken]).refused).toEqual(['A message of this session cannot be read.'])
 })
