@@ -8,7 +8,8 @@ test.each([
   ['/api/v1/tasks', [], 'async_completion'],
   ['/api/v1/tasks/t-1/cancel', ['t-1'], null],
   ['/tasks/t-1', [], null],
-  ['/v1/tasks', [], null],
+  ['/v1/tasks', [], 'async_completion'],
+  ['/other/v1/tasks/t-1', [], null],
   ['/v1/files/file-1', ['file-1'], null],
   ['/v1/FILES/File-1/content', ['File-1'], null],
   ['/openai/v1/vector_stores/vs_1/files/file-1', ['vs_1', 'file-1'], null],
@@ -51,10 +52,11 @@ test('a collection holds one kind of objects, whichever provider’s entry names
   const kinds = new Map<string, string>()
   for (const provider of PROVIDERS)
     for (const [path, kind] of Object.entries(entryOf(provider).collections ?? {})) {
-      expect(path).toMatch(/^(?:(?:api\/)?v1(?:beta)?\/)?[a-z_-]+(?:\/(?:[a-z_-]+|\*))*$/)
+      expect(path).toMatch(/^(?:\/?(?:api\/)?v1(?:beta)?\/)?[a-z_-]+(?:\/(?:[a-z_-]+|\*))*$/)
       expect(kinds.get(path) ?? kind).toBe(kind)
       kinds.set(path, kind)
-      expect(readObjectPath(`/v1/${path}`).collection).toBe(kind)
+      const whole = path.startsWith('/') ? path : `/v1/${path}`
+      expect(readObjectPath(whole).collection).toBe(kind)
     }
   expect(kinds.size).toBeGreaterThan(30)
 })
