@@ -4,6 +4,8 @@ export interface UnattendedLimits {
   readonly usageMs: number
   /** For sessions, and answers on unknown paths: some of them never end by themselves. */
   readonly answerMs: number
+  /** For a session whose client sent a close frame, while its upstream is silent. Clients wait for 10 s or more. */
+  readonly closeMs: number
   /** For all of them once the process stops: their records must be written before its supervisor kills it. */
   readonly stoppingMs: number
   /** Each holds an upstream connection and some 100 KiB. Above it, clients with more than their share are refused. */
@@ -17,6 +19,7 @@ export interface UnattendedLimits {
 export const UNATTENDED_LIMITS: UnattendedLimits = {
   usageMs: 10_000,
   answerMs: 1_800_000,
+  closeMs: 5_000,
   stoppingMs: 2_000,
   maxInAll: 1_000,
   maxPerClient: 100,

@@ -35,9 +35,6 @@ export interface SessionOptions {
   readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'refusedUnknown' | 'limits' | 'objects'>
 }
 
-/** So long an upstream may be silent before it gets a close frame that waits for usage. Clients wait for 10 s or more. */
-const CLOSE_WAITS_MS = 5_000
-
 const NOT_ASKED_FOR = new UpstreamError('malformed_answer', 'an answer to a handshake that was not asked for')
 
 /**
@@ -134,7 +131,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
 
   closing(): boolean {
     if (this.#finalized) return false
-    this.#silence = setTimeout(() => this.#passClose(), CLOSE_WAITS_MS)
+    this.#silence = setTimeout(() => this.#passClose(), this.#options.services.unattended.limits.closeMs)
     return true
   }
 

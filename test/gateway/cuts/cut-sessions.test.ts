@@ -31,7 +31,12 @@ const WAYS = [
   'key revoked',
 ] as const
 /** In these the upstream can still answer. */
-const READ_ON: ReadonlySet<string> = new Set(['client ends', 'client breaks off', 'key revoked'])
+const READ_ON: ReadonlySet<string> = new Set([
+  'client ends',
+  'client breaks off',
+  'client closes',
+  'key revoked',
+])
 
 /** A session as its upstream sends it. */
 interface Played {
@@ -150,8 +155,8 @@ interface Visit {
 
 let visit: Visit
 /** Where the upstream goes on there is time for it; where it does not, none is lost. */
-const patient = createLooseOptions()
-const impatient = createLooseOptions({ answerMs: 20 })
+const patient = createLooseOptions({ closeMs: 2_000 })
+const impatient = createLooseOptions({ answerMs: 20, closeMs: 20 })
 let upstream: Server
 const gateways = new Map<LooseOptions, Server>()
 const revokers: ((keyId: string) => void)[] = []
@@ -292,7 +297,9 @@ async function visitAndLeave(key: string): Promise<void> {
   else if (way === 'client closes') socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]))
   else if (way === 'upstream breaks off') upstreamSide.destroy()
   else for (const revoke of revokers) revoke(key)
-  await soon(() => options.records.has(key) || options.unattended.count > 0)
+  // Then its close frame waits for what is still to come.
+  const isHeld = way === 'client closes' && readUpTo(session, cut).underWay
+  await soon(() => options.records.has(key) || options.unattended.count > 0 || isHeld)
   allowed.resolve()
   await soon(() => options.records.has(key))
   socket.destroy()
@@ -309,6 +316,10 @@ function read(session: Played, messages: readonly Buffer[]): MessageReader {
   if (reader === undefined) throw new Error(`${session.id} is not a session`)
   for (const message of messages) reader.message(message)
   return reader
+}
+
+function readUpTo(session: Played, cut: number): MessageReader {
+  return read(session, session.messages.slice(0, session.ends.filter((end) => end <= cut).length))
 }
 
 function dialectOf({ provider, path }: Played): Dialect {
@@ -388,9 +399,10 @@ test(`${CUTS} cuts of realtime sessions, five ways: never less than was delivere
       continue
     }
     underWay += 1
-    if (record?.outcome === 'complete') problem('complete')
-    if (record?.outcome !== (way === 'upstream breaks off' ? 'upstream_error' : 'client_aborted'))
-      problem('outcome')
+    // A close frame goes on once all has come.
+    const isInOrder = way === 'client closes' && goesOn && record?.outcome === 'complete'
+    const outcome = way === 'upstream breaks off' ? 'upstream_error' : 'client_aborted'
+    if (record?.outcome !== outcome && !isInOrder) problem('outcome')
     if (source !== 'reported' && source !== 'estimated') problem('not flagged')
     if (record?.costPico === '0' || record?.costPico === null) problem('free')
     if (!goesOn || !READ_ON.has(way)) continue
