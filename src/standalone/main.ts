@@ -6,7 +6,7 @@ import { type DataFolder, type Holder, takeDataFolder } from './data-folder/data
 import { stopLeftovers } from './data-folder/leftovers.ts'
 import { readSettings, type Settings } from './data-folder/settings.ts'
 import { modelIds } from './own-gateway.ts'
-import { whyPortIsTaken } from './processes/free-port.ts'
+import { setPortAside, whyPortIsTaken } from './processes/free-port.ts'
 import { listenForStop } from './processes/stop-signals.ts'
 import { chooseExample, renderScreen } from './screen.ts'
 import { createServices } from './services.ts'
@@ -130,7 +130,11 @@ function explainHolder(path: string, holder: Holder | null): string {
   return `it is running already: ${who} has ${path}${where}. Stop that one first, or give this one a TALLYGATE_DATA_DIR, PORT, ADMIN_PORT and PORTAL_PORT of its own`
 }
 
-/** @throws Error naming every port that is taken */
+/**
+ * No server beside the gateway is given one of its ports afterwards.
+ *
+ * @throws Error naming every port that is taken
+ */
 async function checkPorts({ config }: Settings): Promise<void> {
   const wanted = [
     { variable: 'PORT', host: config.host, port: config.port },
@@ -139,6 +143,7 @@ async function checkPorts({ config }: Settings): Promise<void> {
   ]
   const problems: string[] = []
   for (const { variable, host, port } of wanted) {
+    setPortAside(port)
     const code = port === 0 ? null : await whyPortIsTaken(host, port)
     if (code === 'EADDRINUSE')
       problems.push(`port ${port} on ${host} is taken by another program: set ${variable} to another one`)

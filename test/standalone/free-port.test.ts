@@ -1,6 +1,7 @@
+// @alone: ports that are set aside are so for the process
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { findFreePort } from '../../src/standalone/processes/free-port.ts'
+import { findFreePort, setPortAside } from '../../src/standalone/processes/free-port.ts'
 
 test('of ports that are found one after the other none is found twice', async () => {
   const ports: number[] = []
@@ -19,4 +20,9 @@ test('a port is free, and none that an outgoing connection could take while its 
     })
     await new Promise((resolve) => server.close(resolve))
   }
+})
+
+test('a port that is set aside is not found', async () => {
+  for (let port = 20_000; port < 30_000; port += 1) setPortAside(port)
+  for (let n = 0; n < 50; n += 1) expect(await findFreePort()).toBeGreaterThanOrEqual(30_000)
 })

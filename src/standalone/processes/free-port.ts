@@ -9,8 +9,13 @@ const LOWEST_PORT = 20_000
 const HIGHEST_PORT = 32_700
 const TRIES = 100
 
-/** Those found so far. Nothing may listen on one yet when the next is asked for. */
-const found = new Set<number>()
+/** Those found or set aside. Nothing may listen on one yet when the next is asked for. */
+const promised = new Set<number>()
+
+/** Keeps `findFreePort` from what a listener of this process's own will take later. */
+export function setPortAside(port: number): void {
+  promised.add(port)
+}
 
 /**
  * A loopback port that was free a moment ago, and another one each time. Another process may take it first: callers try
@@ -19,10 +24,10 @@ const found = new Set<number>()
 export async function findFreePort(): Promise<number> {
   for (let tried = 0; tried < TRIES; tried += 1) {
     const port = randomInt(LOWEST_PORT, HIGHEST_PORT)
-    if (found.has(port)) continue
-    found.add(port)
+    if (promised.has(port)) continue
+    promised.add(port)
     if ((await whyPortIsTaken('127.0.0.1', port)) === null) return port
-    found.delete(port)
+    promised.delete(port)
   }
   throw new Error(
     `no loopback port to listen on: ${TRIES} between ${LOWEST_PORT} and ${HIGHEST_PORT} are taken`,
