@@ -6,7 +6,7 @@ import { type DataFolder, type Holder, takeDataFolder } from './data-folder/data
 import { stopLeftovers } from './data-folder/leftovers.ts'
 import { readSettings, type Settings } from './data-folder/settings.ts'
 import { modelIds } from './own-gateway.ts'
-import { setPortAside, whyPortIsTaken } from './processes/free-port.ts'
+import { keepPort, whyPortIsTaken } from './processes/free-port.ts'
 import { listenForStop } from './processes/stop-signals.ts'
 import { chooseExample, renderScreen } from './screen.ts'
 import { createServices } from './services.ts'
@@ -143,7 +143,7 @@ async function checkPorts({ config }: Settings): Promise<void> {
   ]
   const problems: string[] = []
   for (const { variable, host, port } of wanted) {
-    setPortAside(port)
+    keepPort(port)
     const code = port === 0 ? null : await whyPortIsTaken(host, port)
     if (code === 'EADDRINUSE')
       problems.push(`port ${port} on ${host} is taken by another program: set ${variable} to another one`)

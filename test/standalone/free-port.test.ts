@@ -1,7 +1,7 @@
-// @alone: ports that are set aside are so for the process
+// @alone: ports that are kept are kept for the process
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
-import { findFreePort, setPortAside } from '../../src/standalone/processes/free-port.ts'
+import { findFreePort, keepPort } from '../../src/standalone/processes/free-port.ts'
 
 test('of ports that are found one after the other none is found twice', async () => {
   const ports: number[] = []
@@ -22,7 +22,7 @@ test('a port is free, and none that an outgoing connection could take while its 
   }
 })
 
-test('a port that is set aside is not found', async () => {
-  for (let port = 20_000; port < 30_000; port += 1) setPortAside(port)
+test('a port that is kept is not found', async () => {
+  for (let port = 20_000; port < 30_000; port += 1) keepPort(port)
   for (let n = 0; n < 50; n += 1) expect(await findFreePort()).toBeGreaterThanOrEqual(30_000)
 })

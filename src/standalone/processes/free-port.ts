@@ -9,11 +9,11 @@ const LOWEST_PORT = 20_000
 const HIGHEST_PORT = 32_700
 const TRIES = 100
 
-/** Those found or set aside. Nothing may listen on one yet when the next is asked for. */
+/** Those found or kept. Nothing may listen on one yet when the next is asked for. */
 const promised = new Set<number>()
 
 /** Keeps `findFreePort` from what a listener of this process's own will take later. */
-export function setPortAside(port: number): void {
+export function keepPort(port: number): void {
   promised.add(port)
 }
 
