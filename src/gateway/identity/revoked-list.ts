@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { createReadStream, readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import type { Logger } from '../../lib/logger.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import { repeat } from '../../lib/repeat.ts'
@@ -11,7 +11,8 @@ const READ_EVERY_MS = 2_000
 export class RevokedList {
   readonly #path: string
   readonly #log: Logger
-  #entries: ReadonlySet<string>
+  /** Of the last two readings: who writes over a file empties it first. */
+  #entries: readonly [ReadonlySet<string>, ReadonlySet<string>]
   #lost = false
   readonly #reading: { stop(): Promise<void> }
 
@@ -19,12 +20,15 @@ export class RevokedList {
   constructor(path: string, log: Logger) {
     this.#path = path
     this.#log = log
-    this.#entries = entriesOf(readFileSync(path, 'utf8'))
+    const entries = entriesOf(readFileSync(path, 'utf8'))
+    this.#entries = [entries, entries]
     this.#reading = repeat(() => this.#read(), READ_EVERY_MS)
   }
 
   has(subject: string, tokenId: string | null): boolean {
-    return this.#entries.has(`sub ${subject}`) || (tokenId !== null && this.#entries.has(`jti ${tokenId}`))
+    return this.#entries.some(
+      (entries) => entries.has(`sub ${subject}`) || (tokenId !== null && entries.has(`jti ${tokenId}`)),
+    )
   }
 
   async stop(): Promise<void> {
@@ -33,7 +37,8 @@ export class RevokedList {
 
   async #read(): Promise<void> {
     try {
-      this.#entries = entriesOf(await readFile(this.#path, 'utf8'))
+      // Not by `readFile`, which reads as much as the file had when it was opened: of a new content, the beginning.
+      this.#entries = [entriesOf(await text(createReadStream(this.#path))), this.#entries[0]]
       this.#lost = false
     } catch (error) {
       // The one that was read last goes on.
