@@ -7,7 +7,5 @@ export default defineConfig({
     ...DEFAULTS,
     include: pathsOf(findTestFiles(), ({ isUnit, isAlone }) => isUnit && !isAlone),
     isolate: false,
-    // Exhaustive tests are shorter here than in `npm test`, so that all of it takes under 30 s.
-    env: { CUT_PLACES: '25' },
   },
 })

@@ -9,10 +9,15 @@ import { MADE_BY_PROMISE } from '../../fixtures/made-responses.ts'
 import { madeSessions } from '../../fixtures/sessions.ts'
 import { rounds } from '../../support/rounds.ts'
 import { dialectOf } from './dialect-of.ts'
-import { cutsOf, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
+import { cutsOf, cutsTogether, type Exchange, readBytes, readCutAt, readWhole, sameReading } from './judge.ts'
 
 /** Larger bodies are cut at chosen places. */
-const CUT_EVERYWHERE_BYTES = rounds({ short: 1024, long: 8192 })
+const CUT_EVERYWHERE_BYTES = 8192
+
+const cuts = rounds<(body: Buffer) => readonly (readonly number[])[]>({
+  short: (body) => cutsTogether(body, CUT_EVERYWHERE_BYTES),
+  long: (body) => cutsOf(body, CUT_EVERYWHERE_BYTES).map((at) => [at]),
+})
 
 function exchangeOf(made: MadeResponse): Exchange {
   const dialect = dialectOf(made.provider, made.method ?? 'POST', made.path)
@@ -39,8 +44,8 @@ describe.each(MADE_BY_PROMISE)('%s', (_promise, responses) => {
         for (const early of peeked)
           if (early.usageSource === 'reported') expect(early.usage).toEqual(whole.usage)
       }
-      const cuts = cutsOf(exchange.body, CUT_EVERYWHERE_BYTES)
-      expect(cuts.filter((at) => !sameReading(readCutAt(exchange, at), whole))).toEqual([])
+      const bad = cuts(exchange.body).filter((at) => !sameReading(readCutAt(exchange, ...at), whole))
+      expect(bad).toEqual([])
     })
   }
 })
