@@ -22,17 +22,17 @@ const VERSION = '-v[0-9]{1,2}|:[0-9]{1,2}'
 
 /**
  * Revisions, which may follow a model's name without making it another model, as a regular expression that JavaScript
- * and Postgres read alike. `@20250929` and `@default` are Vertex's, `-v1:0` and `:0` Bedrock's. Four digits are a month
- * and a day. Mistral's year and month (`-2411`) do not count as a date: its models of one name have had different
- * prices.
+ * and Postgres read alike. `@20250929` and `@default` are Vertex's, `-v1:0` and `:0` Bedrock's, `:20230824-v2` those of
+ * OpenAI's completions. Four digits are a month and a day. Mistral's year and month (`-2411`) do not count as a date:
+ * its models of one name have had different prices.
  */
-export const REVISION_PATTERN = `(?:[-@](?:${DATE}|${DAY}|${MONTH}|latest|preview|default)|${VERSION})+$`
+export const REVISION_PATTERN = `(?:[-@](?:${DAY}|${MONTH}|latest|preview|default)|[-@:]${DATE}|${VERSION})+$`
 const REVISION = new RegExp(REVISION_PATTERN)
 /**
  * Those of them that are safe after a name that the catalog lists for itself. Hosts of open weights sell `-0813` at
  * another price than what it revises.
  */
-const SURE_REVISION = new RegExp(`(?:[-@]${DATE}|@(?:latest|default)|${VERSION})+$`)
+const SURE_REVISION = new RegExp(`(?:[-@:]${DATE}|@(?:latest|default)|${VERSION})+$`)
 /** `gemini-pro-latest` names whichever model is newest; `grok-4.3-latest` stays the same model. */
 const LATEST_OF_VERSION = /(?<=[-.][0-9]{1,2}(?:-[a-z]+)*)-(?:latest|preview)$/
 /** Google counts the revisions of a Gemini (`-001`); elsewhere three digits are another model (`davinci-002`). */

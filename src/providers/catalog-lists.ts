@@ -46,7 +46,7 @@ export interface CatalogLists {
   readonly makerPrefixes?: readonly string[]
   /** A model that stands in none of `lists` is passed on to its maker, whose service tiers then hold. */
   readonly passesOn?: true
-  /** Its answers name models as the one who served them does, so only the request's name counts. */
+  /** Its answers may name models in words of their makers', or of hosts: what the request names was served. */
   readonly requestNamesModel?: true
   readonly regional?: RegionalPrices
 }

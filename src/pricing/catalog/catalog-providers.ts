@@ -82,7 +82,7 @@ export function sellerOf(provider: string, pricesOf: string | null, catalogProvi
   return MAKERS.find(({ list }) => list === catalogProviderId)?.provider ?? catalogProviderId
 }
 
-/** Whether a provider's answers name models as the one who served them does, so that only the request's name counts. */
+/** Whether a provider's answers may name models in others' words, so that the request's name counts as well. */
 export function answersInOthersWords(provider: string): boolean {
   return findEntry(provider)?.catalog?.requestNamesModel === true
 }

@@ -301,6 +301,15 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     source: 'https://www.anthropic.com/glasswing',
     seen: '2026-11-25',
   },
+  {
+    providerId: 'openai',
+    id: 'davinci:2023-07-21-v2',
+    prices: { input_mtok: 2, output_mtok: 2 },
+    replaces: null,
+    why: 'what davinci-002 calls itself in its answers; the davinci of before cost ten times that',
+    source: 'https://developers.openai.com/api/docs/pricing',
+    seen: '2026-11-27',
+  },
   ...(['openai', 'azure'] as const).map(
     (providerId): ModelCorrection => ({
       providerId,

@@ -42,6 +42,8 @@ export const bedrock: HostedProvider = {
   catalog: {
     lists: ['aws'],
     places: placesOf,
+    // The path has an id of Bedrock's own, the answer at times the maker's word (`claude-3-haiku-48k-20240307`).
+    requestNamesModel: true,
     // The price of a bare name is that of the United States: elsewhere only names that say their region have one.
     regional: {
       name: 'bedrock-elsewhere',

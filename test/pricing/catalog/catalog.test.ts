@@ -514,6 +514,24 @@ test('the router of Hugging Face is priced by the provider that the client chose
   )
 })
 
+test('the path names what Bedrock served, whatever the model calls itself in its answer', () => {
+  expect(
+    modelAt('bedrock', 'claude-3-sonnet-28k-20240229', 'us.anthropic.claude-3-sonnet-20240229-v1:0'),
+  ).toBe('aws/regional.anthropic.claude-3-sonnet-20240229-v1:0')
+  expect(modelAt('bedrock', 'jamba-1.5-mini', 'ai21.jamba-1-5-mini-v1:0')).toBe(
+    'aws/ai21.jamba-1-5-mini-v1:0',
+  )
+  expect(modelAt('bedrock', 'claude-3-sonnet-28k-20240229', 'application-inference-profile/abc')).toBe(
+    'no_price',
+  )
+})
+
+test('the completions of OpenAI say which revision of a model answered', () => {
+  const instruct = 'gpt-3.5-turbo-instruct'
+  expect(modelAt('openai', `${instruct}:20230824-v2`, instruct)).toBe(`openai/${instruct}`)
+  expect(modelAt('openai', 'davinci:2023-07-21-v2', 'davinci-002')).toBe('openai/davinci:2023-07-21-v2')
+})
+
 test('what runs on machines of your own has no price but the one you write', () => {
   for (const provider of ['vllm', 'ollama', 'llamacpp', 'tgi', 'lmstudio', 'gpustack']) {
     expect(catalogPlaces(provider, 'gpt-4o')).toEqual([])
