@@ -10,6 +10,7 @@ import { bodyFormat, carriesError } from './reading/body-format.ts'
 import { createBodyReader } from './reading/body-reader.ts'
 import { type CountedUsage, countUsage, parseCount, totalDisagrees } from './reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from './reading/json-value.ts'
+import { costInTicks, costInUsd, totalCostInUsd } from './reading/reported-cost.ts'
 import type { UsageAccumulator } from './reading/usage-update.ts'
 import { createUpdateAccumulator, ifCounted, type UsageUpdate } from './reading/usage-update.ts'
 
@@ -54,7 +55,8 @@ const FORMAT = bodyFormat({
 /**
  * Reads the answers of paths that no dialect knows for the shapes of usage that we know, where the formats that have
  * them have them: OpenAI's chat, Responses and embeddings, Anthropic's messages, Gemini's generateContent and
- * interactions, Ollama's, Cohere's and Bedrock's Converse; JSON, lines of it, server-sent events and AWS event streams.
+ * interactions, Ollama's, Cohere's and Bedrock's Converse, with the cost that routers write beside; JSON, lines of it,
+ * server-sent events and AWS event streams.
  * Differences of single providers are not known here, so what it finds may be less exact than an endpoint's own reader;
  * where it finds nothing the call is unpriced (`no_reader`), never free.
  */
@@ -78,9 +80,11 @@ function createAccumulator(): UsageAccumulator {
   return createUpdateAccumulator((document, raw) => {
     const response = member(document, 'response') ?? member(document, 'interaction') ?? document
     const found = shapes.read(document, response)
+    const reportedCostPico = costIn(member(response, 'usage') ?? member(document, 'usage'))
     return {
       ...found,
-      raw: found === null ? null : raw,
+      raw: found === null && reportedCostPico === null ? null : raw,
+      reportedCostPico,
       isFinal: isFinal(document, response),
       model: modelIn(document, response),
       serviceTier: textIn(response.service_tier) ?? found?.serviceTier ?? null,
@@ -88,6 +92,11 @@ function createAccumulator(): UsageAccumulator {
       ...workIn(response),
     }
   })
+}
+
+/** The providers that report one write it in shapes that no other has. */
+function costIn(usage: JsonObject | null): bigint | null {
+  return usage === null ? null : (costInUsd(usage) ?? totalCostInUsd(usage) ?? costInTicks(usage))
 }
 
 function modelIn(document: JsonObject, response: JsonObject): string | null {

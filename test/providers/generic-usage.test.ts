@@ -184,6 +184,15 @@ describe('on an unknown path', () => {
     expect(readWhole(exchange(JSON.stringify(body)))).toMatchObject({ usageSource: 'none', usage: NO_USAGE })
   })
 
+  test.each([
+    ['in dollars', { ...CHAT, cost: 0.0415 }],
+    ['in dollars, as one of several figures', { ...CHAT, cost: { total_cost: 0.0415 } }],
+    ['in ticks, without tokens', { cost_in_usd_ticks: 415_000_000 }],
+  ])('the cost %s that a router reports on an unknown path is read', (_, usage) => {
+    const read = readWhole(exchange(JSON.stringify({ data: [], usage })))
+    expect(read).toMatchObject({ reportedCostPico: 41_500_000_000n, raw: JSON.stringify(usage) })
+  })
+
   test('impossible counts on an unknown path are invalid, an error is a failure', () => {
     const usage = { prompt_tokens: -1, completion_tokens: 7 }
     expect(readWhole(exchange(JSON.stringify({ usage }))).usageSource).toBe('invalid')

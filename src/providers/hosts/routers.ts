@@ -1,6 +1,8 @@
 import type { BilledUnits } from '../../call/usage.ts'
 import { type CatalogPlace, listedAs } from '../catalog-lists.ts'
-import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
+import { postTo } from '../dialect.ts'
+import { openAiImages } from '../media/openai-images.ts'
+import { type OpenAiOverrides, USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { addReasoning } from '../openai/openai-usage.ts'
 import { KEYS_REFUSED } from '../paths/refused-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -8,6 +10,13 @@ import { unitsIn } from '../reading/billed-units.ts'
 import type { Counts } from '../reading/counts.ts'
 import { type JsonObject, member } from '../reading/json-value.ts'
 import { costInUsd } from '../reading/reported-cost.ts'
+
+const OPENROUTER: OpenAiOverrides = {
+  takesIncludeUsage: false,
+  readCost: costInUsd,
+  readUnits: routerTools,
+  readToolUnits: routerTools,
+}
 
 /**
  * OpenRouter. Usage stands on a stream's last chunk, always. `reasoning_tokens` can exceed `completion_tokens`, which is what
@@ -19,13 +28,9 @@ export const openrouter: HostedProvider = {
   catalog: listedAs('openrouter'),
   apis: ['openai', 'anthropic'],
   isBelowV1: true,
-  openAi: {
-    takesIncludeUsage: false,
-    readCost: costInUsd,
-    readUnits: routerTools,
-    readToolUnits: routerTools,
-  },
-  endpoints: [],
+  openAi: OPENROUTER,
+  // Pictures of all makers, also where others are sent along: openrouter.ai/docs, "Image generation".
+  endpoints: [postTo('/images', openAiImages(OPENROUTER, false))],
   reportsCost: true,
   refusedPaths: [KEYS_REFUSED],
   // `GET /generation?id=` and `/generation/content?id=`: openrouter.ai/docs/api/api-reference/generations.
