@@ -43,6 +43,7 @@ describe('what is billed by other than tokens', () => {
     expect(costUsd('bedrock', 'amazon.nova-canvas-v1:0', { images: 1 })).toBe(0.04)
     expect(costUsd('bedrock', 'cohere.rerank-v3-5:0', { searchUnits: 1 })).toBe(0.002)
     expect(costUsd('cohere', 'rerank-v3.5', { searchUnits: 3 })).toBe(0.006)
+    expect(costUsd('xai', 'grok-stt', { audioMs: 90_000 })).toBe(0.00250002)
     expect(costUsd('openai', 'container', { codeRuns: 1 })).toBe(0.03)
     expect(costUsd('openai', 'vector-store-search', { fileSearches: 1 })).toBe(0.0025)
     expect(costUsd('perplexity', 'search', { webSearches: 1 })).toBe(0.005)

@@ -207,8 +207,9 @@ const ONE_ANSWER = [
     'xai.videos',
     'openai.audio-speech',
     'elevenlabs.audio-speech',
+    'xai.speech',
   ],
-  ...['openai.audio-transcriptions', 'fireworks.workflows', 'mistral.ocr'],
+  ...['openai.audio-transcriptions', 'xai.transcriptions', 'fireworks.workflows', 'mistral.ocr'],
   // Nothing is generated: all that they are billed for is in the request.
   ...[
     'alibaba.embeddings',
@@ -247,7 +248,10 @@ test('pictures, speech and recordings are three media', () => {
   const pictures = ['bedrock.images', 'openai.images', 'vertex.images']
   expect(namesWhere(({ medium }) => medium === 'pictures')).toEqual(pictures)
   expect(namesWhere(({ medium }) => medium === 'speech')).toEqual(['openai.audio-speech'])
-  expect(namesWhere(({ medium }) => medium === 'recordings')).toEqual(['openai.audio-transcriptions'])
+  expect(namesWhere(({ medium }) => medium === 'recordings')).toEqual([
+    'openai.audio-transcriptions',
+    'xai.transcriptions',
+  ])
 })
 
 test('nothing is chosen by the name of a dialect', () => {

@@ -52,6 +52,7 @@ const ZAI = {
 
 const perImage = (usd: string) => [{ rate: 'image', usd, per: 1n }] as const
 const perSecond = (usd: string) => [{ rate: 'videoMs', usd, per: 1_000n }] as const
+const perHourOfSound = (usd: string) => [{ rate: 'audioMs', usd, per: 3_600_000n }] as const
 const perMillionCharacters = (usd: string) => [{ rate: 'character', usd, per: 1_000_000n }] as const
 const perFilm = (usd: string) => [{ rate: 'otherToolCall', usd, per: 1n }] as const
 const perThousandUnits = (usd: string) => [{ rate: 'searchUnit', usd, per: 1_000n }] as const
@@ -71,6 +72,15 @@ export const MEDIA_PRICES: readonly MediaPrice[] = [
   { ...MISTRAL, models: /^voxtral-mini-tts-3(?:-0)?$/, rates: perMillionCharacters('13') },
   { ...GROQ, models: /^canopylabs\/orpheus-v1-english$/, rates: perMillionCharacters('22') },
   { ...GROQ, models: /^canopylabs\/orpheus-arabic-saudi$/, rates: perMillionCharacters('40') },
+
+  // Recordings.
+  {
+    ...XAI,
+    models: /^grok-stt$/,
+    rates: perHourOfSound('0.1'),
+    source: 'https://docs.x.ai/developers/models/speech-to-text',
+    seen: '2026-11-27',
+  },
 
   // Pictures. OpenAI's are retired: the last prices they had.
   { ...OPENAI, models: /^dall-e-2$/, rates: perImage('0.02') },

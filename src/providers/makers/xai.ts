@@ -1,9 +1,10 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
 import type { Dialect } from '../dialect.ts'
-import { endpoint, fetching } from '../dialect.ts'
+import { endpoint, fetching, postTo } from '../dialect.ts'
 import { xaiBatchResults } from '../jobs/xai-batches.ts'
 import { filmOf } from '../media/openai-videos.ts'
+import { openAiTranscriptions, xaiSpeech } from '../media/sound.ts'
 import { deferredChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { addReasoning } from '../openai/openai-usage.ts'
@@ -84,6 +85,8 @@ export const xai: HostedProvider = {
     fetching('GET', /(?<!\/messages)\/batches\/[^/]+\/results$/, xaiBatchResults(OVERRIDES)),
     endpoint('POST', /\/videos\/(?:generations|edits|extensions)$/, xaiVideos),
     fetching('GET', /\/videos\/[^/]+$/, xaiVideo),
+    postTo('/tts', xaiSpeech),
+    postTo('/stt', openAiTranscriptions(OVERRIDES, { name: 'xai.transcriptions', model: 'grok-stt' })),
   ],
   batchesInPages: true,
   freePaths: [

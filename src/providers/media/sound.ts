@@ -70,6 +70,16 @@ export const elevenLabsSpeech: Dialect = requestDialect({
   readAnswer: (document) => ({ failed: carriesError(document) }),
 })
 
+/** xAI's speech, by the characters of `text`: docs.x.ai, "Text to Speech". */
+export const xaiSpeech: Dialect = requestDialect({
+  name: 'xai.speech',
+  hidesModel: true,
+  ...FORMAT,
+  requestFields: { text: 'text' },
+  readRequest: ({ fields }) => ({ model: 'grok-tts', units: { characters: charactersIn(fields.text) } }),
+  readAnswer: (document) => ({ failed: carriesError(document) }),
+})
+
 /** A number that a header says; `null`: none. */
 function numberIn(header: unknown): number | null {
   return typeof header === 'string' && /^\d{1,13}$/.test(header) ? Number(header) : null
@@ -84,9 +94,15 @@ const PREFILTER = ['usage', 'error']
  * Transcriptions and translations. `usage.type` is `tokens`, or `duration` for models billed by the second
  * (Whisper), whose seconds also stand in a verbose answer's `duration`. A stream has usage in its
  * `transcript.text.done` event. Mistral writes usage as in its chat.
- * Source: OpenAI's API reference, "Create transcription"; docs.mistral.ai "Audio transcriptions".
+ * Source: OpenAI's API reference, "Create transcription"; docs.mistral.ai "Audio transcriptions"; docs.x.ai, "Speech to
+ * Text".
+ *
+ * @param only its name and its one model, where neither request nor answer names any.
  */
-export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
+export function openAiTranscriptions(
+  overrides: OpenAiOverrides,
+  only?: { readonly name: string; readonly model: string },
+): Dialect {
   const rules: LastUsageRules = {
     readUsage: (usage) => {
       const isChatStyle = usage.prompt_tokens !== undefined
@@ -97,8 +113,9 @@ export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
   }
   const read = lastUsage(rules)
   return jsonDialect({
-    name: 'openai.audio-transcriptions',
+    name: only?.name ?? 'openai.audio-transcriptions',
     medium: 'recordings',
+    ...(only === undefined ? {} : { hidesModel: true }),
     takesForm: true,
     countsTokens: false,
     fields: FIELDS,
@@ -106,7 +123,8 @@ export function openAiTranscriptions(overrides: OpenAiOverrides): Dialect {
     read(document, raw) {
       const update = read(document, raw)
       const isReported = update?.usage || update?.units
-      return isReported ? update : { ...update, writtenBytes: bytesOf(document.text) }
+      const named = only === undefined ? update : { ...update, model: only.model }
+      return isReported ? named : { ...named, writtenBytes: bytesOf(document.text) }
     },
     modelInPath: deploymentIn,
     textOf: transcript,
