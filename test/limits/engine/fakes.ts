@@ -187,7 +187,7 @@ export function callOf(changes: Partial<CallToLimit> = {}): CallToLimit {
 
 /** Lets all that waits for answers go on, until nothing more happens. */
 export async function settled(): Promise<void> {
-  for (let turn = 0; turn < 200; turn += 1) await Promise.resolve()
+  await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** What becomes of a call; `undefined`: it waits. */
