@@ -8,6 +8,7 @@ import { type PastCall, repriceCall } from '../../src/pricing/repricing/repricin
 import { buildRuleCatalog, isInScope, settingsOf } from '../../src/pricing/repricing/repricing-scope.ts'
 import { repriceRow } from '../../src/pricing/repricing/repricing-sums.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
+import { rounds } from '../support/rounds.ts'
 
 /** Repeatable numbers from 0 up to below 1 (mulberry32). */
 function random(seed: number): () => number {
@@ -83,7 +84,7 @@ test('a row priced from its sums costs what its calls cost, whenever it is price
   const known = new Map<string, number>()
   for (const old of [buildCatalog(), withMarkup('0.5'), null]) {
     const prices = new Map<string, Price>()
-    const calls = Array.from({ length: 6_000 }, () => randomCall(next))
+    const calls = Array.from({ length: rounds({ short: 1_500, long: 6_000 }) }, () => randomCall(next))
     const rows = Map.groupBy(
       calls.map((call) => (old === null ? call : metered(old, call, prices))),
       // Small rows too: some have calls of one kind alone.

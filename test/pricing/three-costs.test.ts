@@ -14,6 +14,7 @@ import {
   linesFrom,
   storedLines,
 } from '../../src/usage/costs/operator-costs.ts'
+import { rounds } from '../support/rounds.ts'
 
 /** Repeatable numbers from 0 up to below 1 (mulberry32). */
 function random(seed: number): () => number {
@@ -130,7 +131,7 @@ function rowsOf(calls: readonly Call[]) {
 }
 
 test('list and contracted costs of rows are those of their calls, and repricings do to both what they do to calls', () => {
-  for (let seed = 1; seed <= 12; seed += 1) {
+  for (let seed = 1; seed <= rounds({ short: 4, long: 12 }); seed += 1) {
     const next = random(seed)
     const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(next() * items.length)] as Item
     const prices = Array.from({ length: 6 }, () => priceOf(next))

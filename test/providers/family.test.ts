@@ -98,6 +98,6 @@ test('models are found where each family names them', () => {
 
 test('a path takes bounded time, whatever it holds', () => {
   const begin = process.cpuUsage()
-  for (let n = 0; n < 2_000; n += 1) apiFamilyOf(`/v1/${'/model/'.repeat(30)}${'*'.repeat(200)}/${n}`, {})
-  expect(process.cpuUsage(begin).user).toBeLessThan(10_000_000 * busyness())
+  for (let n = 0; n < 400; n += 1) apiFamilyOf(`/v1/${'/model/'.repeat(30)}${'*'.repeat(200)}/${n}`, {})
+  expect(process.cpuUsage(begin).user).toBeLessThan(2_000_000 * busyness())
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Decision, decide, type Gap, type Numbered, PRODUCER_LOST } from '../../src/rollup/contiguous.ts'
+import { rounds } from '../support/rounds.ts'
 
 const record = (sequence: number): Numbered => ({ from: sequence, to: sequence, gapReason: null })
 const gapMarker = (from: number, to: number): Numbered => ({ from, to, gapReason: 'journal_pruned' })
@@ -134,6 +135,6 @@ test('whatever comes in whatever batches, each record counts once and gaps hold 
         )
       }
     }),
-    { numRuns: 2_000, seed: 20_261_126 },
+    { numRuns: rounds({ short: 500, long: 2_000 }), seed: 20_261_126 },
   )
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { scanRequestBody } from '../../../src/gateway/bodies/request-body.ts'
 import { threadMs } from '../../support/patience.ts'
+import { rounds } from '../../support/rounds.ts'
 
 function scan(body: string | Buffer) {
   return scanRequestBody(typeof body === 'string' ? Buffer.from(body) : body)
@@ -177,7 +178,7 @@ describe('against JSON.parse', () => {
           expect(JSON.parse(text.toString())).toEqual(parsed.stream_options)
         }
       }),
-      { numRuns: 1000, seed: 20_261_126 },
+      { numRuns: rounds({ short: 250, long: 1_000 }), seed: 20_261_126 },
     )
   })
 
@@ -194,7 +195,7 @@ describe('against JSON.parse', () => {
         const body = Buffer.concat([Buffer.from('{"model":"a","x":'), Buffer.from(bytes)])
         expect(scan(body).model).toBe('a')
       }),
-      { numRuns: 1000, seed: 20_261_126 },
+      { numRuns: rounds({ short: 250, long: 1_000 }), seed: 20_261_126 },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BodyWindows } from '../../../src/gateway/estimation/body-windows.ts'
 import { heldMemory } from '../../support/memory.ts'
+import { rounds } from '../../support/rounds.ts'
 
 const WINDOW = 32 * 1024
 
@@ -54,7 +55,7 @@ test('the windows of a body are its first and its last 32 KiB, however it comes 
       windows.release()
       expect(windows.kept().head).toHaveLength(0)
     }),
-    { numRuns: 100, seed: 20_261_122 },
+    { numRuns: rounds({ short: 25, long: 100 }), seed: 20_261_122 },
   )
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileProjection, JsonScanner, type ProjectionSpec } from '../../../src/providers/wires/json.ts'
 import { scanJson } from '../../../src/providers/wires/scan-json.ts'
+import { rounds } from '../../support/rounds.ts'
 
 const SPEC = {
   model: 'value',
@@ -71,7 +72,7 @@ describe('a JSON document read as it passes', () => {
           expect(scanInPieces(text, pieceBytes)).toEqual(kept)
         },
       ),
-      { numRuns: 3000, seed: 20_261_121 },
+      { numRuns: rounds({ short: 600, long: 3_000 }), seed: 20_261_121 },
     )
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ObjectWalk } from '../../../src/providers/wires/object-walk.ts'
+import { rounds } from '../../support/rounds.ts'
 
 interface Walked {
   readonly members: readonly (readonly number[])[]
@@ -57,7 +58,7 @@ test('a walk in pieces tells what a walk in one piece tells, wherever it stops',
         expect(walk(body, everyEnd(body))).toEqual(walk(body, []))
       }
     }),
-    { numRuns: 1000, seed: 20_261_126 },
+    { numRuns: rounds({ short: 250, long: 1_000 }), seed: 20_261_126 },
   )
 })
 
@@ -80,7 +81,7 @@ test('JSON objects are whole in any pieces, and their members have keys and valu
         expect(read).toEqual(Object.entries(JSON.parse(body.toString())))
       },
     ),
-    { numRuns: 1000, seed: 20_261_126 },
+    { numRuns: rounds({ short: 250, long: 1_000 }), seed: 20_261_126 },
   )
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findMembers } from '../../../src/providers/wires/prefilter.ts'
 import { MAX_HELD_EVENT_BYTES, SseSplitter } from '../../../src/providers/wires/sse.ts'
+import { rounds } from '../../support/rounds.ts'
 
 interface Event {
   readonly data: string
@@ -99,7 +100,7 @@ describe('a stream of events read as it passes', () => {
         const bytes = Buffer.from(text, 'latin1')
         expect(split(pieces(bytes, cuts))).toEqual(splitWhole(text))
       }),
-      { numRuns: 5000, seed: 20_261_121 },
+      { numRuns: rounds({ short: 1_000, long: 5_000 }), seed: 20_261_121 },
     )
   })
 
@@ -109,7 +110,7 @@ describe('a stream of events read as it passes', () => {
         const text = lines.join('\n')
         expect(split(pieces(Buffer.from(text, 'latin1'), cuts))).toEqual(splitWhole(text))
       }),
-      { numRuns: 3000, seed: 20_261_121 },
+      { numRuns: rounds({ short: 600, long: 3_000 }), seed: 20_261_121 },
     )
   })
 
@@ -120,7 +121,7 @@ describe('a stream of events read as it passes', () => {
         const reporting = splitWhole(text).filter(({ data }) => data.includes('"usage"'))
         expect(given.filter(({ data }) => data.includes('"usage"'))).toEqual(reporting)
       }),
-      { numRuns: 2000, seed: 20_261_121 },
+      { numRuns: rounds({ short: 400, long: 2_000 }), seed: 20_261_121 },
     )
   })
 
