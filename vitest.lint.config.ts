@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
-import { DEFAULTS } from './test/support/suites.ts'
+import { DEFAULTS, SHARED } from './test/support/suites.ts'
 
 /** Rules of the tree and of its prose: the second half of `npm run lint`. */
 export default defineConfig({
-  test: { ...DEFAULTS, include: ['test/**/*.lint.ts'], isolate: false },
+  test: { ...DEFAULTS, ...SHARED, include: ['test/**/*.lint.ts'] },
 })
