@@ -9,6 +9,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
   SCALAR as SCALAR_BYTE,
+  StructureSearch,
 } from './json-bytes.ts'
 import { isDelimiter, isSpace, parsed, StringEnd, TextCapture } from './json-text.ts'
 import {
@@ -40,6 +41,9 @@ export type OnElement = (element: Extracted) => void
 
 /** A character of a key takes up to six bytes when it is written as an escape. */
 const ESCAPE_BYTES = 6
+
+/** So many bytes are looked at one by one before all kinds of structure are searched for. */
+const MAX_STEPS = 64
 
 const VALUE = 0
 const STRING = 1
@@ -81,6 +85,8 @@ export class JsonScanner {
   #passedBytes = 0
   /** Position where a value began whose length is wanted; -1: none. */
   #lengthFrom = -1
+  /** Of this chunk, once it was needed. */
+  #structure: StructureSearch | null = null
   readonly #onText: OnText | null
   readonly #onElement: OnElement | null
 
@@ -185,11 +191,13 @@ export class JsonScanner {
         default:
           while (at < length && isSpace(bytes[at] ?? 0)) at += 1
           if (at < length) this.#doubt()
+          this.#structure = null
           return at
       }
     }
     if (this.#capturing) this.#capture.add(bytes, from, length)
     this.#passedBytes += length
+    this.#structure = null
     return length
   }
 
@@ -282,22 +290,39 @@ export class JsonScanner {
     const length = bytes.length
     let depth = this.#depth
     let at = start
+    let near = start + MAX_STEPS
     while (at < length) {
-      const byte = bytes[at]
-      at += 1
-      if (byte === QUOTE) {
-        this.#state = SKIP_STRING
-        break
+      const end = near < length ? near : length
+      while (at < end) {
+        const byte = bytes[at]
+        at += 1
+        if (byte === QUOTE) {
+          this.#state = SKIP_STRING
+          this.#depth = depth
+          return at
+        }
+        if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+          depth += 1
+          near = 0
+        } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+          depth -= 1
+          near = 0
+          if (depth === 0) {
+            this.#depth = 0
+            return at
+          }
+        }
       }
-      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        depth += 1
-      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-        depth -= 1
-        if (depth === 0) break
-      }
+      if (near > 0 && at < length) at = this.#nextStructure(bytes, at)
+      near = at + MAX_STEPS
     }
     this.#depth = depth
     return at
+  }
+
+  #nextStructure(bytes: Buffer, at: number): number {
+    this.#structure ??= new StructureSearch(bytes)
+    return this.#structure.nearest(at)
   }
 
   #beginKey(): void {

@@ -1,3 +1,4 @@
+import { StructureSearch } from './json-bytes.ts'
 import {
   type Extracted,
   MAX_DOCUMENT_BYTES,
@@ -28,9 +29,10 @@ const MAX_SHORT_TEXT = 64
 
 /** So many bytes are looked at one by one before all kinds of structure are searched for. */
 const MAX_STEPS = 64
-const STRUCTURE = '"{}[]'
 /** The most that is read of a socket at once. A larger document is not doubled in memory. */
 const MAX_PLAIN_BYTES = 81_920
+/** So far from one quote to the next, a text or a list of numbers fills much of the document. */
+const LONG_RUN_BYTES = 4_096
 
 /** A document that was read as a whole. */
 export interface PlainJson {
@@ -47,6 +49,7 @@ export interface PlainJson {
  */
 export function readPlainJson(bytes: Buffer, projection: Projection): PlainJson | null {
   if (projection.kind !== 'members' || bytes.length > MAX_PLAIN_BYTES || !endsInBrace(bytes)) return null
+  if (isMostlyOneRun(bytes)) return null
   const document = new PlainDocument(bytes)
   return document.read(projection) ? document : null
 }
@@ -58,6 +61,12 @@ function endsInBrace(bytes: Buffer): boolean {
   return bytes[at] === CLOSE_BRACE
 }
 
+/** The scanner passes over such a run in one search; a string of it all would cost twice as much. */
+function isMostlyOneRun(bytes: Buffer): boolean {
+  const middle = bytes.length >>> 1
+  return middle > LONG_RUN_BYTES && bytes.indexOf(QUOTE, middle) - middle > LONG_RUN_BYTES
+}
+
 class PlainDocument implements PlainJson {
   revision = 0
   readonly #bytes: Buffer
@@ -65,8 +74,7 @@ class PlainDocument implements PlainJson {
   readonly #text: string
   /** The first backslash that the walk has not passed; behind the text: there is none. */
   #escape = -1
-  /** By character of {@link STRUCTURE}, where it stands next, as far as that was asked. */
-  #nextOf: number[] | null = null
+  #structure: StructureSearch | null = null
   #raw: string | null = null
   #root: unknown
   /** The part that is kept of the value that was read last; `undefined`: nothing. */
@@ -230,7 +238,8 @@ class PlainDocument implements PlainJson {
       const near = Math.min(bytes.length, at + MAX_STEPS)
       while (at < near && !isStructure(bytes[at] ?? 0)) at += 1
       if (at === near) {
-        at = this.#nextStructure(at)
+        this.#structure ??= new StructureSearch(bytes)
+        at = this.#structure.nearest(at)
         if (at >= bytes.length) return -1
       }
       const byte = bytes[at] ?? 0
@@ -246,23 +255,6 @@ class PlainDocument implements PlainJson {
       }
     }
     return -1
-  }
-
-  /** Position of the next quote, bracket or brace: over long lists of numbers, five searches of the whole are cheap. */
-  #nextStructure(from: number): number {
-    this.#nextOf ??= [-1, -1, -1, -1, -1]
-    const next = this.#nextOf
-    let nearest = this.#text.length
-    for (let index = 0; index < STRUCTURE.length; index += 1) {
-      let at = next[index] ?? 0
-      if (at < from) {
-        const found = this.#text.indexOf(STRUCTURE[index] ?? '', from)
-        at = found < 0 ? this.#text.length : found
-        next[index] = at
-      }
-      if (at < nearest) nearest = at
-    }
-    return nearest
   }
 
   /** Position of the quote that ends the string whose first character is at `from`. */

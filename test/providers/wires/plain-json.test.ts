@@ -137,12 +137,28 @@ describe('a JSON document read in one go', () => {
     expect(plain(Buffer.from(` \n${text} \r\n`))).toStrictEqual(scanned(Buffer.from(text)))
   })
 
-  test('a JSON document read in one go is passed over in linear time, whatever it is made of', () => {
+  test('a document that is mostly one text or one list of numbers is left to the scanner, which reads the same in any pieces', () => {
+    const numbers = Array.from({ length: 2_000 }, (_, index) => Math.sin(index))
+    for (const long of ['word '.repeat(4_000), numbers, [[numbers, numbers, { a: [1] }], 'behind']]) {
+      const kept = { model: 'm', usage: { n: 1 } }
+      const bytes = Buffer.from(JSON.stringify({ ...kept, unread: long, list: ['e'] }))
+      expect(plain(bytes)).toBeUndefined()
+      for (const pieceBytes of [bytes.length, 16_384, 1_460, 100, 7]) {
+        const scanner = new JsonScanner(PROJECTION)
+        for (let at = 0; at < bytes.length; at += pieceBytes)
+          scanner.push(bytes.subarray(at, at + pieceBytes))
+        expect(scanner.extracted).toStrictEqual({ value: { ...kept, list: ['e'] }, raw: '{"n":1}' })
+      }
+    }
+  })
+
+  test('a JSON document read in one go or in pieces is passed over in linear time, whatever it is made of', () => {
     const lists = [`[${'1,'.repeat(40)}"\\\\",{}`, '"\\"', '{"a":[', '\\', '[1,'.repeat(20), '"'.repeat(3)]
     for (const piece of lists) {
       const text = `{"x":${piece.repeat(Math.floor(60_000 / piece.length))}}`
       const begin = threadMs()
       plain(Buffer.from(text))
+      scanned(Buffer.from(text))
       expect(threadMs() - begin).toBeLessThan(200)
     }
   })
