@@ -5,6 +5,8 @@ const FIRST_HEAD_BYTES = 4 * 1024
 /** Bodies up to here, in so few chunks, are nearly always over before anything of them is wanted. */
 const PENDING_BYTES = 64 * 1024
 const PENDING_CHUNKS = 64
+/** One chunk alone may be longer, for it may be all of the body: a read of a socket brings no more. */
+const ONLY_CHUNK_BYTES = 96 * 1024
 /** What waits of a longer one: one of few bytes weighs more than they. */
 const LATER_PENDING_BYTES = 8 * 1024
 const LATER_PENDING_CHUNKS = 16
@@ -62,6 +64,7 @@ export class BodyWindows {
       this.#pendingMemory += memory.byteLength
     }
     const isLong = this.#headBytes > 0
+    if (!isLong && this.#pending.length === 1 && this.#pendingMemory <= ONLY_CHUNK_BYTES) return
     if (
       this.#pendingBytes > (isLong ? LATER_PENDING_BYTES : PENDING_BYTES) ||
       this.#pendingMemory > (isLong ? LATER_PENDING_MEMORY : PENDING_MEMORY) ||
