@@ -319,8 +319,13 @@ export class Delivery implements HoldableDelivery {
   #send(piece: Buffer): void {
     const response = this.#response
     const controller = this.#controller
+    const { socket } = response
+    // One write for the head and the first piece.
+    const isFirst = !this.#headWritten
+    if (isFirst) socket?.cork()
     const chunks = this.#chunksOnceBegun()
     const takesMore = chunks === null ? response.write(piece) : chunks.write(piece)
+    if (isFirst) socket?.uncork()
     if (takesMore || controller === null) return
     const emitter = chunks === null ? response : chunks.drains
     controller.pause()
@@ -340,11 +345,10 @@ export class Delivery implements HoldableDelivery {
     else chunks.write(last)
   }
 
-  /** The first piece is Node's, which writes it with the head. */
   #chunksOnceBegun(): ChunkWriter | null {
     if (!this.#headWritten) {
       this.#writeHead()
-      return null
+      this.#response.flushHeaders()
     }
     if (this.#chunks === undefined) this.#chunks = ChunkWriter.of(this.#response)
     return this.#chunks
