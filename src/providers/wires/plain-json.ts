@@ -31,8 +31,6 @@ const MAX_SHORT_TEXT = 64
 const MAX_STEPS = 64
 /** The most that is read of a socket at once. A larger document is not doubled in memory. */
 const MAX_PLAIN_BYTES = 81_920
-/** So far from one quote to the next, a text or a list of numbers fills much of the document. */
-const LONG_RUN_BYTES = 4_096
 
 /** A document that was read as a whole. */
 export interface PlainJson {
@@ -49,7 +47,6 @@ export interface PlainJson {
  */
 export function readPlainJson(bytes: Buffer, projection: Projection): PlainJson | null {
   if (projection.kind !== 'members' || bytes.length > MAX_PLAIN_BYTES || !endsInBrace(bytes)) return null
-  if (isMostlyOneRun(bytes)) return null
   const document = new PlainDocument(bytes)
   return document.read(projection) ? document : null
 }
@@ -59,12 +56,6 @@ function endsInBrace(bytes: Buffer): boolean {
   let at = bytes.length - 1
   while (at > 0 && isSpace(bytes[at] ?? 0)) at -= 1
   return bytes[at] === CLOSE_BRACE
-}
-
-/** The scanner passes over such a run in one search; a string of it all would cost twice as much. */
-function isMostlyOneRun(bytes: Buffer): boolean {
-  const middle = bytes.length >>> 1
-  return middle > LONG_RUN_BYTES && bytes.indexOf(QUOTE, middle) - middle > LONG_RUN_BYTES
 }
 
 class PlainDocument implements PlainJson {
