@@ -21,6 +21,14 @@ export const ADDED_TOOL_RATES: readonly AddedRate[] = [
     seen,
   },
   {
+    providers: ['cohere'],
+    models: /^embed-(?:english|multilingual)(?:-light)?-v3\.0$/,
+    rate: 'image',
+    price: perThousand('0.1'),
+    source: 'https://cohere.com/pricing',
+    seen: '2026-11-27',
+  },
+  {
     providers: ['mistral'],
     models: /^mistral-ocr-(?:latest|4|4-0|4-1)$/,
     rate: 'annotatedPage',

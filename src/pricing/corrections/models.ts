@@ -302,6 +302,15 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     seen: '2026-11-25',
   },
   {
+    providerId: 'cohere',
+    id: 'embed-multilingual-light-v3.0',
+    prices: { input_mtok: 0.1 },
+    replaces: null,
+    why: 'LiteLLM has the price of a thousand tokens as that of one',
+    source: 'https://cohere.com/pricing',
+    seen: '2026-11-27',
+  },
+  {
     providerId: 'openai',
     id: 'davinci:2023-07-21-v2',
     prices: { input_mtok: 2, output_mtok: 2 },

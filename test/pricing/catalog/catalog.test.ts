@@ -532,6 +532,15 @@ test('the completions of OpenAI say which revision of a model answered', () => {
   expect(modelAt('openai', 'davinci:2023-07-21-v2', 'davinci-002')).toBe('openai/davinci:2023-07-21-v2')
 })
 
+test('an embedding of Cohere costs a tenth of a dollar for a million tokens, also of the light models', () => {
+  for (const model of ['english-v3.0', 'english-light-v3.0', 'multilingual-v3.0', 'multilingual-light-v3.0'])
+    expect(priced({ provider: 'cohere', model: `embed-${model}`, usage: { inputTokens: 10 } })).toBe(
+      `1000000 cohere/embed-${model}#std`,
+    )
+  const pictures = { provider: 'cohere', model: 'embed-english-v3.0', units: { ...NO_UNITS, images: 2 } }
+  expect(priced(pictures)).toBe('200000000 cohere/embed-english-v3.0#std')
+})
+
 test('what runs on machines of your own has no price but the one you write', () => {
   for (const provider of ['vllm', 'ollama', 'llamacpp', 'tgi', 'lmstudio', 'gpustack']) {
     expect(catalogPlaces(provider, 'gpt-4o')).toEqual([])
