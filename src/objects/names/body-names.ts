@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { slicedWork } from '../../lib/sliced-work.ts'
 import { JsonScanner } from '../../providers/wires/json.ts'
 import { OPEN_BRACE, OPEN_BRACKET } from '../../providers/wires/json-bytes.ts'
+import { walkToName } from '../../providers/wires/plans/json-paths.ts'
 import { SPEAKING_ID } from '../object-kinds.ts'
 import { type NamedPaths, type NameTag, type NameWalk, namedPaths, readsWholeAccount } from './name-paths.ts'
 
@@ -47,6 +48,10 @@ const TUNED_MODEL =
 export function isTunedModel(model: string): boolean {
   return TUNED_MODEL.test(model)
 }
+
+/** The first field's name of a form, as `application/x-www-form-urlencoded` has it. */
+const FORM_BEGINS = /^[\w.%+[\]-]+=/
+const MAX_FORM_NAME = 256
 
 /** Walked in one piece up to this: 0.3 ms at worst. */
 const PIECE_BYTES = 64 * 1024
@@ -99,9 +104,14 @@ export function namesInBody(
   })
 }
 
-/** Endpoints of which nothing is known take anything: sound, pictures. What stands in front of the fault counts. */
+/**
+ * Endpoints of which nothing is known take anything: sound, pictures, a form. What stands in front of the fault counts.
+ */
 function unreadable({ isKnown }: NamedPaths, body: Buffer, names: NameCollector): NamesFound {
-  return isKnown || isWide(body) ? 'unreadable' : names.found
+  if (isKnown || isWide(body)) return 'unreadable'
+  if (body.length <= PIECE_BYTES && FORM_BEGINS.test(body.toString('latin1', 0, MAX_FORM_NAME)))
+    for (const [name, value] of new URLSearchParams(body.toString('latin1'))) names.takeField(name, value)
+  return names.found
 }
 
 /** Tells whether this is JSON in UTF-16 or UTF-32, which some servers read. */
@@ -183,14 +193,23 @@ export class NameCollector {
     return ids
   }
 
-  /** A text that is known to stand at `place`: the field of a form. */
-  take(place: NameWalk, text: string): void {
+  /** The field of a form, as if it stood in a JSON body: `video[id]` as `{"video": {"id": …}}`. */
+  takeField(name: string, value: string): void {
+    let place: NameWalk | null = this.#walk
+    for (const part of name.split(/[[\].]+/)) {
+      if (part !== '' && !/^\d+$/.test(part) && place !== null)
+        place = walkToName(place, part) as NameWalk | null
+    }
+    if (place !== null) this.#takeAt(place, value)
+  }
+
+  #takeAt(place: NameWalk, text: string): void {
     for (const tag of place.tags) this.#take(tag, text)
   }
 
   #scannerOfNext(): JsonScanner {
     return new JsonScanner(this.#walk, false, (place, text) => {
-      if (text !== null) this.take(place as NameWalk, text)
+      if (text !== null) this.#takeAt(place as NameWalk, text)
     })
   }
 

@@ -1,6 +1,5 @@
 // JSON texts one behind the other, as their bytes come: the lines of a batch's file, the events of a stream.
 import { OPEN_BRACE } from '../../providers/wires/json-bytes.ts'
-import { walkToName } from '../../providers/wires/plans/json-paths.ts'
 import { isWide, NameCollector } from './body-names.ts'
 import { type NameWalk, namedPaths } from './name-paths.ts'
 
@@ -94,14 +93,12 @@ function lineEnd(chunk: Buffer, from: number): number {
 /** A longer value is not an id. */
 const MAX_FIELD_BYTES = 16_384
 
-/** The ids in the fields of one form, as if they stood in a JSON body: `video[id]` as `{"video": {"id": …}}`. */
+/** The ids in the fields of one form. */
 export class FormNames {
-  readonly #walk: NameWalk
   readonly #names: NameCollector
 
   constructor(canonicalPath: string) {
-    this.#walk = namedPaths(canonicalPath).walk
-    this.#names = new NameCollector(this.#walk)
+    this.#names = new NameCollector(namedPaths(canonicalPath).walk)
   }
 
   static readonly maxFieldBytes = MAX_FIELD_BYTES
@@ -115,11 +112,6 @@ export class FormNames {
   }
 
   field(name: string, value: string): void {
-    let place: NameWalk | null = this.#walk
-    for (const part of name.split(/[[\].]+/)) {
-      if (part !== '' && !/^\d+$/.test(part) && place !== null)
-        place = walkToName(place, part) as NameWalk | null
-    }
-    if (place !== null) this.#names.take(place, value)
+    this.#names.takeField(name, value)
   }
 }

@@ -356,6 +356,21 @@ test('what Cloudflare’s queue used counts once, and another client’s request
       body: form,
     })
     expect(inForm.status).toBe(404)
+    for (const [type, body] of [
+      ['application/x-www-form-urlencoded', `request_id=${ROOM}`],
+      [
+        'application/x-www-form-urlencoded',
+        `request%5Fid=${ROOM.slice(0, 1)}%${ROOM.charCodeAt(1).toString(16)}${ROOM.slice(2)}`,
+      ],
+      ['text/plain', JSON.stringify({ request_id: ROOM })],
+    ] as const) {
+      const otherwise = await fetch(`${stack.url}/cloudflare${queue}?queueRequest=true`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${other.key}`, 'content-type': type },
+        body,
+      })
+      expect([type, otherwise.status >= 400]).toEqual([type, true])
+    }
   }
   answers.set(`POST /f${RUN}`, usageOf(100))
   await ask('POST', `/cloudflare${RUN}?queueRequest=true`, { request_id: ROOM })
