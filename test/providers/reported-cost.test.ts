@@ -95,6 +95,22 @@ describe('a cost in usage', () => {
     ['a client’s own key, without details', { cost: 0.00001, is_byok: true }, null],
     ['a client’s own key at Vercel', { cost: 0, market_cost: 0.001172, is_byok: true }, 1_172_000_000n],
     ['credits at Vercel', { cost: '0', market_cost: 0.001172, is_byok: false }, 1_172_000_000n],
+    [
+      'a surcharge at Vercel',
+      { cost: 0.000038, market_cost: 0.000038, gateway_cost: 0.000138 },
+      138_000_000n,
+    ],
+    ['a surcharge beside credits', { cost: 0, market_cost: 0.001, gateway_cost: 0.0001 }, 1_100_000_000n],
+    [
+      'a surcharge beside a client’s own key',
+      { cost: 0, market_cost: 0.001, gateway_cost: 0.0001, is_byok: true },
+      1_100_000_000n,
+    ],
+    [
+      'no surcharge at Vercel',
+      { cost: 0.0000672, market_cost: 0.0000672, gateway_cost: 0.0000672 },
+      67_200_000n,
+    ],
     ['a discount at Vercel', { cost: 0.001, market_cost: 0.001172, is_byok: false }, 1_000_000_000n],
     ['a free model', { cost: 0, is_byok: false }, 0n],
   ])('what a router says a call cost has what the provider takes: %s', (_what, usage, pico) => {

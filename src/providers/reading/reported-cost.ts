@@ -15,15 +15,24 @@ export type ReadCost = (usage: JsonObject) => bigint | null
 /**
  * OpenRouter and Vercel: `usage.cost` in USD is what they themselves take. With the client's own key at the provider
  * (`is_byok`) that is a fee or 0, and what the provider takes stands beside it: `cost_details.upstream_inference_cost`,
- * at Vercel `market_cost`. `null` where it does not: then only our own price says it.
+ * at Vercel `market_cost`. `null` where it does not: then only our own price says it. Vercel's `gateway_cost` also has what it
+ * adds for some options (`zeroDataRetention`), which may be more than the call itself.
  */
 export const costInUsd: ReadCost = (usage) => {
   const cost = picoFromUsd(usage.cost)
   const market = picoFromUsd(usage.market_cost)
-  if (usage.is_byok !== true) return cost === 0n && market !== null ? market : cost
+  const added = addedTo(cost, picoFromUsd(usage.gateway_cost))
+  if (usage.is_byok !== true) {
+    const taken = cost === 0n && market !== null ? market : cost
+    return taken === null ? null : taken + added
+  }
   const atProvider = picoFromUsd(member(usage, 'cost_details')?.upstream_inference_cost)
   const paid = atProvider === null || atProvider === 0n ? (market ?? atProvider) : atProvider
-  return paid === null ? null : (cost ?? 0n) + paid
+  return paid === null ? null : (cost ?? 0n) + added + paid
+}
+
+function addedTo(cost: bigint | null, whole: bigint | null): bigint {
+  return whole === null || whole <= (cost ?? 0n) ? 0n : whole - (cost ?? 0n)
 }
 
 /** Perplexity: `usage.cost.total_cost` in USD, request fee included. */
