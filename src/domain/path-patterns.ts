@@ -33,7 +33,8 @@ export function compilePathPatterns(
     ? new RegExp([...new Set(compiled.map(({ literal }) => escapeLiteral(literal)))].join('|'))
     : null
   return (method, path) => {
-    const lower = path.toLowerCase()
+    // The root alone may end in a slash.
+    const lower = path === '' ? '/' : path.toLowerCase()
     // Most calls match no pattern and end here, after one pass over the path.
     if (mayMatch !== null && !mayMatch.test(lower)) return null
     for (const pattern of compiled) {

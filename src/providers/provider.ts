@@ -137,6 +137,8 @@ export interface PathGroup {
   readonly why: string
   /** The request only begins work: what reports the usage of that. Absent: nothing is left to report. */
   readonly reportedBy?: string
+  /** Only where no endpoint is known at the path. */
+  readonly ifUnread?: true
 }
 
 /** Finds the first group of a list that a path belongs to; `path` is canonical, without a slash at its end. */

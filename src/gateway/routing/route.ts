@@ -253,7 +253,7 @@ function routeTo(upstream: Upstream, shape: CallShape, asked: CallTarget): Route
     modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
     choice: null,
-    isRefused: isRefusedAt(upstream.provider, shape, target.canonicalPath),
+    isRefused: isRefusedAt(upstream.provider, shape, target.canonicalPath, reading),
   }
 }
 
@@ -265,9 +265,16 @@ export function changesSomething(method: string, hasBody: boolean): boolean {
   return hasBody || !READS.has(method)
 }
 
-function isRefusedAt(provider: Provider, { method, hasBody }: CallShape, path: string): boolean {
-  if (REFUSED_PATHS.find(provider, method, path) !== null) return true
-  return changesSomething(method, hasBody) && REFUSED_PATHS.find(provider, 'POST', path) !== null
+function isRefusedAt(
+  provider: Provider,
+  { method, hasBody, webSocket }: CallShape,
+  path: string,
+  reading: Route['reading'],
+): boolean {
+  const found =
+    REFUSED_PATHS.find(provider, method, path) ??
+    (webSocket || changesSomething(method, hasBody) ? REFUSED_PATHS.find(provider, 'POST', path) : null)
+  return found !== null && (found.ifUnread !== true || reading === 'unknown')
 }
 
 /**

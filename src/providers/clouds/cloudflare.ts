@@ -5,7 +5,7 @@ import { chatText } from '../openai/openai-text.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
 import { BEHIND_GATEWAYS } from '../own-servers/any-server.ts'
 import { GOOGLE_FREE } from '../paths/free-paths.ts'
-import { BEARER, type HostedProvider } from '../provider.ts'
+import { BEARER, type HostedProvider, type PathGroup } from '../provider.ts'
 import { carriesError } from '../reading/body-format.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect, requestDialect } from '../reading/json-dialect.ts'
@@ -80,6 +80,17 @@ function cloudflareRun(overrides: OpenAiOverrides): Dialect {
   })
 }
 
+/**
+ * `/v1/{account}/{gateway}`, which is `/` where the upstream's address has that: its body names makers and their paths,
+ * also those that make credentials or are about objects. As HTTP and as WebSocket.
+ * Source: developers.cloudflare.com/ai-gateway/usage/universal.
+ */
+const UNIVERSAL_REFUSED: PathGroup = {
+  patterns: ['POST /', 'POST /v1/*/*'],
+  ifUnread: true,
+  why: 'where no endpoint is known, the body may name any path of any maker',
+}
+
 /** Cloudflare's Workers AI, and its gateway to other makers with the operator's keys. */
 export const cloudflare: HostedProvider = {
   hosts: ['gateway.ai.cloudflare.com', 'api.cloudflare.com'],
@@ -103,4 +114,5 @@ export const cloudflare: HostedProvider = {
     ...BEHIND_GATEWAYS,
   ],
   freePaths: GOOGLE_FREE,
+  refusedPaths: [UNIVERSAL_REFUSED],
 }

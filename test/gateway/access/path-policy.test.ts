@@ -29,6 +29,8 @@ beforeAll(async () => {
       allow: ['POST /api/pull']
       deny: ['/api/secret/**', 'POST /v1/chat/completions']
       unknown: refuse
+  - { name: cloudflare, url: '${upstream.url}', provider: cloudflare, path_prefix: /cloudflare }
+  - { name: cloudflares, url: '${upstream.url}/v1/a/b', provider: cloudflare, path_prefix: /cloudflares }
 paths:
   deny: ['DELETE /v1/files/*']
   keys:
@@ -79,6 +81,21 @@ test.each([
 ])('%s %s, which takes the spend past the gateway, goes nowhere', async (method, target) => {
   expect(await ask(plain, method, target, method === 'GET' ? null : '{}')).toEqual(REFUSED)
   expect(upstream.requests).toEqual([])
+})
+
+test("Cloudflare's endpoint for requests to any path of any maker is refused", async () => {
+  const body = JSON.stringify([{ provider: 'openai', endpoint: 'realtime/client_secrets', query: {} }])
+  for (const target of ['/cloudflare/v1/a/b', '/cloudflare/v1/a/b/', '/cloudflares', '/cloudflares/'])
+    for (const method of ['POST', 'PUT'])
+      expect([target, await ask(plain, method, target, body)]).toEqual([target, REFUSED])
+  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
+  const key = [`Authorization: Bearer ${plain.key}`, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
+  const session = await exchange(stack.url, requestText('/cloudflare/v1/a/b', [...key, ...upgrade], 'GET'))
+  expect(session.status).toBe(403)
+  expect(upstream.requests).toEqual([])
+  for (const path of ['/cloudflare/v1/chat/completions', '/cloudflares/compat/chat/completions'])
+    expect(await ask(plain, 'POST', path, '{}')).toEqual(PASSES)
+  expect(await ask(plain, 'GET', '/cloudflares')).toEqual(PASSES)
 })
 
 test('a body makes a request of any method one that may change something', async () => {
