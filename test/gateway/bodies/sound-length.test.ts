@@ -217,6 +217,13 @@ function inFrame(head: readonly number[], length: number): Buffer {
   const frames = mp3(Math.floor((length - 4) / SPEECH.length), SPEECH)
   return Buffer.concat([Buffer.from(head), frames, zeros(length - 4 - frames.length)])
 }
+/** Layer 2 of 16 kHz at 8 kbit/s. */
+const LAYER_2 = Buffer.concat([Buffer.from([0xff, 0xf5, 0x18, 0xc0]), zeros(68)])
+/** A second chunk with sound, shorter by its head. */
+function wavInTwo(seconds: number): Buffer {
+  const size = seconds * 32_000 - 8
+  return Buffer.concat([wav(seconds), text('data'), u32le(size), zeros(size)])
+}
 const SAID_HZ = element('e1', element('b5', Buffer.from(new Float32Array([1e9]).buffer).reverse()))
 
 test.each([
@@ -259,6 +266,17 @@ test.each([
     'MP3 in frames of layer 1',
     Buffer.concat([mp3(2, SPEECH), mp3(50, inFrame([0xff, 0xe7, 0xe8, 0xc0], 1_536))]),
     50 * 21 * 72,
+  ],
+  ['WAV that goes on in a second chunk', wavInTwo(10), 19_000],
+  [
+    'MP3 of another kind, with zeros between its frames',
+    Buffer.concat([mp3(400), zeros(1), mp3(1_000, Buffer.concat([SPEECH, zeros(1)]))]),
+    72_000 + 10_000,
+  ],
+  [
+    'MP3 of another kind, with frames of layer 2 between its own',
+    Buffer.concat([mp3(400), mp3(500, Buffer.concat([SPEECH, LAYER_2]))]),
+    500 * 72 + 500 * 72 + 10_000,
   ],
   [
     'Ogg that begins again',

@@ -12,6 +12,7 @@ const HZ = [44_100, 48_000, 32_000] as const
 /** The longest frame, and the head of the next. */
 const BYTES_OF_STEP = 8
 const VIEW = 8_191 + 8
+const ZEROS_OF_BYTE = 4
 const SYNC = 0xff
 /** Heads of encoders, in a frame of its own without sound. */
 const ENCODERS_HEAD = /Xing|Info|VBRI/
@@ -48,6 +49,8 @@ class FrameScan {
   seconds = 0
   frameBytes = 0
   #isChained = false
+  /** Zeros that may be looked at yet: those behind one frame may be looked at for others, too. */
+  #zerosLeft = VIEW
   /** What the frames before have in common; -1: there are none. */
   #kind = -1
 
@@ -56,12 +59,13 @@ class FrameScan {
   }
 
   push(bytes: Buffer): void {
+    this.#zerosLeft += bytes.length * ZEROS_OF_BYTE
     this.#steps.push(bytes)
   }
 
   /** Gives whether all was looked at. */
   end(): boolean {
-    return this.#steps.end()
+    return this.#steps.end() && this.#zerosLeft > 0
   }
 
   #step(bytes: Buffer, at: number): number {
@@ -69,7 +73,7 @@ class FrameScan {
     // Behind other bytes, what looks like a frame is one if another follows, or it is of the kind of those before.
     if (
       length > 0 &&
-      (this.#isChained || kindOf(bytes, at) === this.#kind || this.#lengthAt(bytes, at + length) > 0)
+      (this.#isChained || kindOf(bytes, at) === this.#kind || this.#isFollowed(bytes, at + length))
     ) {
       const isHead = this.#kind < 0 && ENCODERS_HEAD.test(bytes.toString('latin1', at + 4, at + 44))
       if (!isHead) this.seconds += frameSeconds(bytes, at)
@@ -81,6 +85,15 @@ class FrameScan {
     this.#isChained = false
     const next = bytes.indexOf(SYNC, at + 1)
     return (next < 0 ? bytes.length : next) - at
+  }
+
+  /** Whether a frame of any family follows, perhaps behind zeros, which decoders pass over. */
+  #isFollowed(bytes: Buffer, end: number): boolean {
+    let at = end
+    const last = Math.min(bytes.length, end + this.#zerosLeft)
+    while (at < last && bytes[at] === 0) at += 1
+    this.#zerosLeft -= at - end
+    return frameBytes(bytes, at) > 0
   }
 
   /** Of a frame of its own family. */

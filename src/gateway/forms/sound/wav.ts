@@ -1,5 +1,5 @@
 import { FramesScan } from './frames.ts'
-import type { SoundScan } from './scan.ts'
+import { type SoundScan, Steps } from './scan.ts'
 
 const PCM: ReadonlySet<number> = new Set([1, 3])
 /** The coding stands behind the description. */
@@ -9,6 +9,9 @@ const MPEG: ReadonlySet<number> = new Set([0x50, 0x55])
 const ADPCM = 2
 const IMA = 0x11
 const GSM = 0x31
+const CHUNKS_AT = 12
+/** Name and size. */
+const HEAD_OF_CHUNK = 8
 
 /**
  * WAV: its bytes, at what decoders take for a second: they pass over the rate of bytes that the head says. Of codings that
@@ -19,6 +22,10 @@ export class WavScan implements SoundScan {
   readonly #head: Buffer
   readonly #frames: FramesScan | null
   #bytes = 0
+  readonly #chunks = new Steps(HEAD_OF_CHUNK, HEAD_OF_CHUNK, (bytes, at) => this.#pass(bytes, at))
+  #isInChunks = false
+  /** The size of all chunks with sound: players go on from one to the next. */
+  #saidBytes = 0
 
   constructor(head: Buffer) {
     this.#head = head
@@ -29,6 +36,18 @@ export class WavScan implements SoundScan {
   push(bytes: Buffer): void {
     this.#bytes += bytes.length
     this.#frames?.push(bytes)
+    this.#chunks.push(bytes)
+  }
+
+  /** Passes over the head of the file, then over chunk after chunk. */
+  #pass(bytes: Buffer, at: number): number {
+    if (!this.#isInChunks) {
+      this.#isInChunks = true
+      return CHUNKS_AT
+    }
+    const size = bytes.readUInt32LE(at + 4)
+    if (bytes.toString('latin1', at, at + 4) === 'data') this.#saidBytes += size
+    return HEAD_OF_CHUNK + size + (size % 2)
   }
 
   end(): number | null {
@@ -37,20 +56,21 @@ export class WavScan implements SoundScan {
     const data = chunkAt(this.#head, 'data')
     const bytesPerSecond = format === null ? 0 : bytesPerSecondOf(this.#head, format)
     if (data === null || bytesPerSecond === 0) return 0
+    if (!this.#chunks.end()) return null
     // What is recorded as it is sent has no size yet, or the largest. Players go on behind a size that is too small.
-    const size = this.#head.readUInt32LE(data - 4)
     const rest = this.#bytes - data
-    return (size <= rest && rest <= 2 * size ? size : rest) / bytesPerSecond
+    const said = this.#saidBytes
+    return (said <= rest && rest <= 2 * said ? said : rest) / bytesPerSecond
   }
 }
 
 /** Where what the chunk holds begins; `null`: it is not in the head, as far as that goes. */
 function chunkAt(head: Buffer, name: string): number | null {
-  for (let at = 12; at + 8 <= head.length; ) {
+  for (let at = CHUNKS_AT; at + HEAD_OF_CHUNK <= head.length; ) {
     if (head.toString('latin1', at, at + 4) === name)
       return name === 'data' || at + 24 <= head.length ? at + 8 : null
     const size = head.readUInt32LE(at + 4)
-    at += 8 + size + (size % 2)
+    at += HEAD_OF_CHUNK + size + (size % 2)
   }
   return null
 }
