@@ -13,7 +13,7 @@ import {
 } from '../providers/reading/json-value.ts'
 import { asBuffer } from '../providers/wires/elements.ts'
 import { compileProjection, JsonScanner } from '../providers/wires/json.ts'
-import { ANSWER_WALK } from './names/name-paths.ts'
+import type { NameWalk } from './names/name-paths.ts'
 import { TextNames } from './names/text-names.ts'
 import { statusOf } from './object-kinds.ts'
 import { namesIn, type ObjectName } from './object-path.ts'
@@ -24,6 +24,8 @@ const OBJECT = {
   request_id: 'value',
   job_id: 'value',
   batch_id: 'value',
+  // Vercel's library's.
+  batchId: 'value',
   status: 'value',
   processing_status: 'value',
   task_status: 'value',
@@ -89,8 +91,8 @@ export interface AnswerObjects {
   readonly status: string
   /** Where the next page of it begins; `null`: there is none. */
   readonly nextPage: string | null
-  /** Ids of containers in which tools ran; none where they were not looked for. */
-  readonly containers: readonly string[]
+  /** The ids at the places that were looked at in all of it; none where none were. */
+  readonly within: readonly string[]
 }
 
 /** Reads an answer as it passes: a JSON document to its end, a stream to the end of its first event. */
@@ -99,16 +101,16 @@ export class AnswerReader {
   #kind: 'unknown' | 'json' | 'stream' | 'over' = 'unknown'
   #held = ''
   #inEvent = false
-  readonly #containers: TextNames | null
+  readonly #within: TextNames | null
 
-  /** @param seeksContainers reads a stream to its end. */
-  constructor(seeksContainers = false) {
-    this.#containers = seeksContainers ? new TextNames(ANSWER_WALK, false) : null
-    this.#containers?.begin(true)
+  /** @param walk the places of ids for which a stream is read to its end; `null`: it is not. */
+  constructor(walk: NameWalk | null = null) {
+    this.#within = walk === null ? null : new TextNames(walk, false)
+    this.#within?.begin(true)
   }
 
   push(chunk: Uint8Array): void {
-    this.#containers?.push(asBuffer(chunk))
+    this.#within?.push(asBuffer(chunk))
     if (this.#kind === 'over') return
     if (this.#kind === 'unknown') {
       const first = Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, 64))
@@ -121,7 +123,7 @@ export class AnswerReader {
     else this.#pushEvent(chunk)
   }
 
-  /** The first event of a stream was read, and nothing that follows is, but for containers. */
+  /** The first event of a stream was read, and nothing that follows is, but for what is looked for within. */
   get hasBegun(): boolean {
     return this.#kind === 'over'
   }
@@ -136,7 +138,7 @@ export class AnswerReader {
       left: leftBy(whole),
       status: statusOf(inner) || statusOf(whole),
       nextPage: textIn(whole.pagination_token) || null,
-      containers: this.#containers?.takeIds() ?? [],
+      within: this.#within?.takeIds() ?? [],
     }
   }
 
@@ -172,7 +174,11 @@ function namesOf(kind: ObjectKind, document: JsonObject): readonly ObjectName[] 
   const file = member(document, 'file')
   // Beside it the id of a request is the client's to choose, too (Z.ai).
   const id =
-    textIn(document.id) ?? textIn(document.request_id) ?? textIn(document.job_id) ?? textIn(document.batch_id)
+    textIn(document.id) ??
+    textIn(document.request_id) ??
+    textIn(document.job_id) ??
+    textIn(document.batch_id) ??
+    textIn(document.batchId)
   const names: ObjectName[] = id === null || id.includes('/') ? [] : [{ kind, id }]
   // Google's objects are called by their names. Elsewhere a name is the client's to choose, another object's too.
   const called = id !== null ? [document.id] : [document.name, member(document, 'metadata')?.name]
@@ -231,8 +237,8 @@ function tunedBy(job: JsonObject): readonly unknown[] {
   return [tuned?.model, tuned?.endpoint, ...objectsIn(tuned?.checkpoints).map(({ endpoint }) => endpoint)]
 }
 
-// Passes an answer on as it comes, and tells what it says of objects before its end is passed on.
-type OnObjects = (objects: AnswerObjects, isWhole: boolean, headers: AnswerHeaders) => void
+/** Called with what an answer says of objects, before its end is passed on. */
+export type OnObjects = (objects: AnswerObjects, isWhole: boolean, headers: AnswerHeaders) => void
 
 /**
  * Calls back before `next` hears of the end; of a stream also once its first event was read: what it made may be used, or
@@ -241,15 +247,15 @@ type OnObjects = (objects: AnswerObjects, isWhole: boolean, headers: AnswerHeade
 export class WatchedAnswer implements AnswerHandler {
   readonly #next: AnswerHandler
   readonly #onObjects: OnObjects
-  readonly #seeksContainers: boolean
+  readonly #walk: NameWalk | null
   #headers: AnswerHeaders = {}
   #reader: AnswerReader | null = null
   #decoder: BodyDecoder | null = null
   #hasReportedBeginning = false
 
-  constructor(next: AnswerHandler, onObjects: OnObjects, seeksContainers = false) {
+  constructor(next: AnswerHandler, onObjects: OnObjects, walk: NameWalk | null = null) {
     this.#next = next
-    this.#seeksContainers = seeksContainers
+    this.#walk = walk
     this.#onObjects = onObjects
   }
 
@@ -264,7 +270,7 @@ export class WatchedAnswer implements AnswerHandler {
     message: string,
   ): void {
     if (status >= 200 && status < 300) {
-      this.#reader = new AnswerReader(this.#seeksContainers)
+      this.#reader = new AnswerReader(this.#walk)
       this.#headers = headers
       const encoding = headers['content-encoding']
       if (encoding !== undefined && encoding !== 'identity') {

@@ -7,14 +7,13 @@ import { cleanText } from '../domain/clean-text.ts'
 import { GatewayError } from '../http/errors.ts'
 import { textIn } from '../providers/reading/json-value.ts'
 import type { Provider } from '../providers/registry.ts'
-import type { AnswerObjects } from './answer-objects.ts'
-import { WatchedAnswer } from './answer-objects.ts'
+import { type AnswerObjects, type OnObjects, WatchedAnswer } from './answer-objects.ts'
 import { CallEvents } from './call-events.ts'
 import { endShown, readsResults } from './job-ends.ts'
 import { filterList } from './lists/list-filter.ts'
 import { ListedAnswer } from './lists/listed-answer.ts'
 import { isTunedModel } from './names/body-names.ts'
-import { namedPaths } from './names/name-paths.ts'
+import { ANSWER_WALK, KEPT_WALK, namedPaths } from './names/name-paths.ts'
 import type { ObjectIndex, ObjectOwner, Owners } from './object-index.ts'
 import { JOBS, JOBS_WHEN_RUNNING } from './object-kinds.ts'
 import {
@@ -32,7 +31,6 @@ import {
   idsInQuery,
   isUploadPath,
   jobsReadBy,
-  type ObjectName,
   type ObjectPath,
   readings,
   readObjectPath,
@@ -306,12 +304,13 @@ export class Objects {
   #watchAnswer(handler: AnswerHandler, call: ObjectCall): AnswerHandler {
     const kept = keptAnswersOf(call.upstream)
     if (kept === null) return handler
-    return new WatchedAnswer(handler, (objects, _isWhole, headers) => {
-      const id = kept.idHeader === undefined ? null : textIn(headers[kept.idHeader])
-      const names: readonly ObjectName[] =
-        id === null ? objects.names(ANSWER_KIND) : [{ id, kind: ANSWER_KIND }]
-      for (const name of names) this.#record(call, { ...name, is: 'created', job: false })
-    })
+    const { idHeader } = kept
+    const record: OnObjects = ({ names, within }, _isWhole, headers) => {
+      const inHead = idHeader === undefined ? null : textIn(headers[idHeader])
+      const ids = inHead === null ? [...names(ANSWER_KIND).map(({ id }) => id), ...within] : [inHead]
+      for (const id of ids) this.#record(call, { id, kind: ANSWER_KIND, is: 'created', job: false })
+    }
+    return new WatchedAnswer(handler, record, idHeader === undefined ? KEPT_WALK : null)
   }
 
   #watchMaking(handler: AnswerHandler, call: ObjectCall, path: ObjectPath): AnswerHandler {
@@ -328,14 +327,14 @@ export class Objects {
               if (names.includes(name) && this.#index.findKnown(call.upstream.account, name.id)) continue
               this.#record(call, { ...name, is: 'created', job: isJob(kind, name.kind, path, objects) })
             }
-          for (const id of objects.containers) {
+          for (const id of objects.within) {
             // One that the call named stays whose it was.
             if (call.body === null || !call.body.subarray(0, MAX_SEARCHED_BYTES).includes(id)) {
               this.#record(call, { id, kind: 'container', is: 'created', job: false })
             }
           }
         },
-        seeksContainers,
+        seeksContainers ? ANSWER_WALK : null,
       )
     }
     return verb === 'cancel' && names.length > 0 ? this.#watchJob(handler, call, path) : handler

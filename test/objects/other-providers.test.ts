@@ -468,6 +468,8 @@ test.each([
   expect((await ask(acme, 'POST', '/openrouter/api/v1/generation/feedback', feedback(id))).status).toBe(200)
 })
 
+const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`
+
 // vercel.com/docs/ai-gateway/observability-and-spend/usage, and ai-sdk.dev's "Generation Lookup", which names the member.
 test.each([
   ['an answer', '/v1/chat/completions', (id: string) => ({ id, choices: [], usage: USAGE })],
@@ -486,6 +488,31 @@ test.each([
     '/v3/ai/language-model',
     (id: string) => ({ content: [], providerMetadata: { gateway: { generationId: id } } }),
   ],
+  [
+    "a stream in Anthropic's format",
+    '/v1/messages',
+    (id: string) => `event: message_start\n${event({ type: 'message_start', message: { id } })}`,
+  ],
+  [
+    'a stream of a message with an id of its maker’s',
+    '/v1/messages',
+    (id: string) =>
+      event({ type: 'message_start', message: { id: 'msg_2' } }) +
+      event({ type: 'message_delta', delta: {}, provider_metadata: { gateway: { generationId: id } } }),
+  ],
+  [
+    "a stream in OpenAI's format of responses",
+    '/v1/responses',
+    (id: string) => event({ type: 'response.created', response: { id, status: 'in_progress' } }),
+  ],
+  [
+    "a stream in the form of Vercel's own library, behind another event",
+    '/v4/ai/language-model',
+    (id: string) =>
+      event({ type: 'stream-start', warnings: [] }) +
+      event({ type: 'text-start', id: '0', providerMetadata: { gateway: { generationId: id } } }) +
+      event({ type: 'finish' }),
+  ],
 ])("what Vercel's gateway keeps of %s is its client's to read", async (name, path, body) => {
   const id = `gen_01KKHTPGE3C939744B2HHH9WJ3${name.length}`
   answer = () => body(id)
@@ -496,4 +523,42 @@ test.each([
   expect((await ask(beta, 'GET', lookup)).status).toBe(404)
   expect(asked.length).toBe(before)
   expect((await ask(acme, 'GET', lookup)).json).toEqual({ data: { id } })
+})
+
+test("an answer at Vercel's gateway cannot take another client's by what a model writes", async () => {
+  const id = 'gen_01KKHTPGE3C939744B2HHH9X00'
+  answer = () => event({ id, choices: [] })
+  const body = { model: 'google/gemini-2.5-flash', messages: [] }
+  await ask(acme, 'POST', '/vercel-gateway/v1/chat/completions', body)
+  const gateway = { generationId: id }
+  const input = { message: { id }, provider_metadata: { gateway } }
+  answer = () => event({ id: 'gen_2', content_block: { type: 'tool_use', input } })
+  await ask(beta, 'POST', '/vercel-gateway/v1/messages', body)
+  answer = () => ({ data: { id } })
+  expect((await ask(beta, 'GET', `/vercel-gateway/v1/generation?id=${id}`)).status).toBe(404)
+  expect((await ask(acme, 'GET', `/vercel-gateway/v1/generation?id=${id}`)).status).toBe(200)
+})
+
+// `GatewayBatch` of @ai-sdk/gateway: all three are asked by POST.
+test("a batch of Vercel's own library is its client's to ask for and read", async () => {
+  const batchId = 'batch_01KKHTPGE3C939744B2HHH9WJ3'
+  answer = () => ({ batchId, status: 'pending' })
+  const requests = [{ id: '1', modelId: 'openai/gpt-5', options: { prompt: [] } }]
+  await ask(acme, 'POST', '/vercel-gateway/v4/ai/batch/start', { type: 'text', requests })
+  const before = asked.length
+  for (const verb of ['status', 'results']) {
+    const refused = await ask(beta, 'POST', `/vercel-gateway/v4/ai/batch/${verb}`, { type: 'text', batchId })
+    expect([verb, refused.status]).toEqual([verb, 404])
+  }
+  expect(asked.length).toBe(before)
+  const own = await ask(acme, 'POST', '/vercel-gateway/v4/ai/batch/status', { type: 'text', batchId })
+  expect(own.status).toBe(200)
+})
+
+test("Vercel's report of what the whole account spent is refused", async () => {
+  answer = () => ({ results: [] })
+  const before = asked.length
+  const refused = await ask(acme, 'GET', '/vercel-gateway/v1/report?group_by=user&date_part=day')
+  expect(refused.status).toBe(403)
+  expect(asked.length).toBe(before)
 })

@@ -137,6 +137,8 @@ const ENDPOINTS: readonly Endpoint[] = [
     models: ['model', 'model.id'],
     takesAnything: true,
   },
+  // Vercel's library, which asks for batches by POST.
+  { path: /\/ai\/batch\/\w+$/, ids: ALL, models: ['modelId', 'requests.modelId'] },
   { path: NOTHING, ids: [] },
   { path: /\/agents\/completions$/, ids: [...FILES, 'agent_id'], models: ['model'] },
   // Google's own endpoint of that name takes `extra_body: {google: {cached_content}}`.
@@ -228,6 +230,14 @@ const ANSWER: Endpoint = {
   ],
 }
 
+/** The id of an answer that Vercel keeps, where its streams have it: one of Anthropic's, then of its own library. */
+const KEPT: Endpoint = {
+  path: /$/,
+  ids: [],
+  models: [],
+  at: ['message.id', 'provider_metadata.gateway.generationId', 'providerMetadata.gateway.generationId'],
+}
+
 const TYPES_THAT_READ_IDS: Readonly<Record<string, ReadonlySet<string>>> = {
   data_source: new Set(['file_content', 'file_id']),
   eval_source: new Set(['custom']),
@@ -268,6 +278,9 @@ export const LINE_WALK: NameWalk = pathsOf(LINE).walk
 
 /** The names in an answer of what its call has made beside itself. */
 export const ANSWER_WALK: NameWalk = pathsOf(ANSWER).walk
+
+/** The names in an answer by which it can be read again. */
+export const KEPT_WALK: NameWalk = pathsOf(KEPT).walk
 
 function pathsOf(endpoint: Endpoint): NamedPaths {
   let paths = compiled.get(endpoint)

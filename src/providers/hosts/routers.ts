@@ -5,7 +5,7 @@ import { openAiImages } from '../media/openai-images.ts'
 import { type OpenAiOverrides, USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { addReasoning } from '../openai/openai-usage.ts'
 import { KEYS_REFUSED } from '../paths/refused-paths.ts'
-import { BEARER, type HostedProvider } from '../provider.ts'
+import { BEARER, type HostedProvider, type PathGroup } from '../provider.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import type { Counts } from '../reading/counts.ts'
 import { type JsonObject, member } from '../reading/json-value.ts'
@@ -86,6 +86,12 @@ export const huggingFaceRouter: HostedProvider = {
 /** Makers whose models come from themselves alone there; models of open weights come from several hosts. */
 const MAKERS: ReadonlySet<string> = new Set(['openai', 'anthropic', 'google', 'mistral', 'x-ai', 'cohere'])
 
+/** vercel.com/docs/ai-gateway/observability-and-spend/custom-reporting */
+const REPORT_REFUSED: PathGroup = {
+  patterns: ['* **/v1/report', '* **/v1/report/**'],
+  why: 'shows what all clients spent',
+}
+
 /** Vercel's AI Gateway. */
 export const vercelGateway: HostedProvider = {
   hosts: ['ai-gateway.vercel.sh'],
@@ -101,7 +107,7 @@ export const vercelGateway: HostedProvider = {
   openAi: { takesIncludeUsage: true, correct: addReasoningOfGoogle, readCost: costInUsd },
   endpoints: [],
   reportsCost: true,
-  refusedPaths: [KEYS_REFUSED],
+  refusedPaths: [KEYS_REFUSED, REPORT_REFUSED],
   // `GET /v1/generation?id=`: vercel.com/docs/ai-gateway/observability-and-spend/usage.
   keepsAnswers: {},
 }
