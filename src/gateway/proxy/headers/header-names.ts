@@ -88,7 +88,13 @@ const ORIGIN_POLICIES = [
 ] as const
 
 /** By these a server knows a request that is made again, and may answer with what it answered the first time. */
-const IDEMPOTENCY_KEYS = ['idempotency-key', 'repeatability-request-id', 'x-idempotency-key'] as const
+const IDEMPOTENCY_KEYS = [
+  // Cloudflare's gateway answers with what it keeps under this, whatever the request: "Caching", "Custom cache key".
+  'cf-aig-cache-key',
+  'idempotency-key',
+  'repeatability-request-id',
+  'x-idempotency-key',
+] as const
 
 /** What the gateway says of a call. An upstream that is such a gateway itself says it of its own part. */
 const CALL_HEADERS = ['x-tallygate-call-id', 'x-tallygate-upstream', 'x-tallygate-attempts']

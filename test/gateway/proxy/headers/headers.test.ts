@@ -38,6 +38,7 @@ describe('to the upstream', () => {
   test.each([
     'Idempotency-Key',
     'x-idempotency-key',
+    'cf-aig-cache-key',
     'Repeatability-Request-ID',
   ])('a client’s %s is its own: the same at each gateway, and never that of another client', (name) => {
     const sentBy = (idempotencyOf: string | null, key: string) =>
