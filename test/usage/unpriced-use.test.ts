@@ -151,6 +151,24 @@ test('with single calls unpriced use is listed by path and reason, ids in paths 
   ])
 })
 
+test('of a day with more calls than are read all count, without paths and reasons, beside days that are read', async () => {
+  const before = { arrivedAtMs: Date.parse(`${DAY_WITHOUT_CALLS}T12:00:00Z`) }
+  const calls = (count: number, changes: Partial<CallRecord>) =>
+    Array.from({ length: count }, () => silent('no_reader', '/v1/videos', { model: '(none)', ...changes }))
+  await add(...calls(2, {}), ...calls(3, before))
+  const listed = async (mostCalls: bigint) =>
+    (await selectUnpricedUse(ledger.pool, FROM, mostCalls)).map(({ path, reason, calls: of }) => [
+      path,
+      reason,
+      of,
+    ])
+  expect(await listed(4n)).toEqual([
+    [null, null, 3n],
+    ['/v1/videos', 'no_reader', 2n],
+  ])
+  expect(await listed(1n)).toEqual([[null, null, 5n]])
+})
+
 test('what was to be billed later is no longer listed once it was fetched', async () => {
   const later = (responseId: string) =>
     silent('billed_later', '/v1/responses', { responseId, responseUse: 'created' })

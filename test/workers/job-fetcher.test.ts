@@ -131,6 +131,23 @@ test('a job that its provider no longer has is waited for no more', async () => 
   expect((await countUnsettledJobs(stack.pool)).jobs).toBe(0)
 })
 
+test('a batch that ends and is deleted elsewhere between two look-ups is lost, and waited for no more', async () => {
+  const id = await submit('/v1/batches')
+  await stack.usageOf(client, 1)
+  const fetcher = openFetcher()
+  expect(await fetcher.run()).toEqual({ fetched: 1, counted: 0 })
+  upstream.endJobs()
+  upstream.objects.delete(id)
+  await makeDue()
+  expect(await fetcher.run()).toEqual({ fetched: 1, counted: 0 })
+  const { rows } = await stack.pool.query(
+    'select lost_at is not null as lost from tallygate.objects where id = $1',
+    [id],
+  )
+  expect(rows).toEqual([{ lost: true }])
+  expect((await countUnsettledJobs(stack.pool)).jobs).toBe(0)
+})
+
 test('an upstream that is away leaves its jobs for later', async () => {
   await submit('/v1/batches')
   await stack.usageOf(client, 1)
