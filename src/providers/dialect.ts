@@ -56,8 +56,8 @@ export interface UsageReader {
  */
 export interface MessageReader {
   message(bytes: Uint8Array): void
-  /** A message passed that was too large to be read, and that may have reported usage. */
-  unread(): void
+  /** Kept of a message that is too large to be handed over whole. */
+  readonly projection: Projection
   /** The client has asked for a response, which is under way from here on. */
   asked(): void
   /** The client has sent so many bytes. */
@@ -88,14 +88,19 @@ export interface InnerRequest {
   readonly dialect: Dialect
 }
 
+/** How messages of a session's client are read, which may have any length. */
+export interface ClientMessageFormat {
+  readonly projection: Projection
+  /** @param message what the projection keeps of it */
+  read(message: unknown): ClientMessage
+}
+
 /** The content of a message that a session's client sends. */
 export interface ClientMessage {
   /** The model that it names; `null`: none. */
   readonly model: string | null
   /** No other message may name another model, nor the query; absent: the first counts. */
   readonly fixesModel?: boolean
-  /** It says something twice, so that what it means depends on who reads it. */
-  readonly isAmbiguous: boolean
   /** It asks for a response. */
   readonly asks: boolean
 }
@@ -286,8 +291,8 @@ export interface Dialect {
   createReader(request: RequestContext, head: ResponseHead): UsageReader
   /** Present where the endpoint speaks WebSocket. */
   createMessageReader?(request: RequestContext): MessageReader
-  /** Present beside `createMessageReader`. The bytes are borrowed. It must not throw. */
-  readClientMessage?(message: Uint8Array): ClientMessage
+  /** Present beside `createMessageReader`. */
+  readonly clientMessages?: ClientMessageFormat
   /** The query of a session's handshake names the model; absent: only messages do, whatever the query says. */
   readonly queryNamesModel?: true
   /** Messages of a session's client may name objects. */

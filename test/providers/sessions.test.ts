@@ -255,10 +255,9 @@ describe('a realtime session', () => {
     ])
   })
 
-  test('a message that could not be read is a gap, and ends a response; alone it makes the session invalid', () => {
+  test('an impossible figure alone makes the session invalid, and ends its response', () => {
     const session = open()
-    send(session, created)
-    session.unread()
+    send(session, created, done({ input_tokens: -4, output_tokens: 2 }))
     expect(session.peek().usageSource).toBe('invalid')
     expect(session.underWay).toBe(false)
     send(session, created, done(SPOKEN))
@@ -458,7 +457,6 @@ describe('a Gemini Live session', () => {
     for (let at = 0; at < 30; at += 1) {
       send(session, turn({ promptTokenCount: at === 3 ? -1 : 10, responseTokenCount: 2 }))
     }
-    session.unread()
     const { usageSource, usage, parts } = session.peek()
     expect({ usageSource, input: usage.inputTokens }).toEqual({ usageSource: 'reported', input: 290 })
     expect(parts).toMatchObject([{ model: null }, { model: null, isUnread: true }])

@@ -1,12 +1,14 @@
 import { cleanModel } from '../../domain/clean-text.ts'
 import type { Dialect } from '../../providers/dialect.ts'
+import { JsonScanner } from '../../providers/wires/json.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
 import type { SessionNames } from './session-names.ts'
 
-/** The message that names the model holds instructions and tools, too, but no film. A larger one is refused. */
-const MAX_MESSAGE_BYTES = 1024 * 1024
-/** Waits of what a client sends before its first message is whole: that message, and as much of control frames. */
-const MAX_HELD_BYTES = 2 * MAX_MESSAGE_BYTES
+/**
+ * Waits of what a client sends before its first message is whole, where that has to name the model: instructions and
+ * tools, too, but no film.
+ */
+const MAX_HELD_BYTES = 2 * 1024 * 1024
 
 export interface ClientEvents {
   /** As the handshake names it, or a message by now; `null`: none did. */
@@ -36,15 +38,14 @@ interface Said {
 
 const NO_NAMES: readonly string[] = []
 
-/** Of a message that is too large to be read. */
-const UNREAD: Said = { model: null, asks: false, wrong: null }
-
 /** Reads what a session's client says of its model and of objects, and that it asks for responses. */
 export class ClientMessages {
   readonly #dialect: Dialect
   readonly #events: ClientEvents
   readonly #frames: FrameReader
   readonly #names: SessionNames | null
+  /** Of the message that passes now; `null`: none does. */
+  #scanner: JsonScanner | null = null
   #model: string | null = null
   /** The first message has to be read before anything goes upstream. */
   #holds: boolean
@@ -58,8 +59,6 @@ export class ClientMessages {
   /** Messages behind those whose verdict is not known yet, in their order. */
   #judging = 0
   #lastVerdict: Promise<void> = Promise.resolve()
-  /** Of the message that ends now. */
-  #said = UNREAD
 
   /** @param names judges the objects that messages name; `null`: they name none. */
   constructor(dialect: Dialect, events: ClientEvents, names: SessionNames | null = null) {
@@ -68,12 +67,8 @@ export class ClientMessages {
     this.#names = names
     this.#holds = dialect.setupNamesModel === true
     this.#frames = createFrameReader({
-      maxMessageBytes: MAX_MESSAGE_BYTES,
-      onMessage: (bytes) => {
-        this.#said = this.#read(bytes)
-      },
+      onPiece: (bytes) => this.#scan(bytes),
       onEnd: (rest) => this.#end(this.#bytes - rest),
-      ...(names === null ? {} : { onPiece: (bytes) => names.push(bytes) }),
     })
   }
 
@@ -123,11 +118,11 @@ export class ClientMessages {
     if (this.#isRefused) return
     this.#bytes += chunk.length
     this.#frames.push(chunk)
-    const { skipped, blind, finished } = this.#frames
+    const { blind, finished } = this.#frames
     // A server that is not strict might read on where this does not, and one that is ends the session amid a response.
     if (blind) this.#refuse('cannot be read')
     if (this.#holds && !this.isJudging) {
-      if (skipped > 0 || this.#bytes > MAX_HELD_BYTES) this.#refuse('is too large')
+      if (this.#bytes > MAX_HELD_BYTES) this.#refuse('is too large')
       // It closed the session before it said anything.
       else if (finished && !blind) this.#holds = false
     }
@@ -141,22 +136,36 @@ export class ClientMessages {
     if (!this.#isRefused && !this.isJudging && !this.#holds) this.#passesClose = this.#events.onClose()
   }
 
-  #read(bytes: Uint8Array): Said {
-    const { readClientMessage, setupNamesModel } = this.#dialect
-    if (readClientMessage === undefined) return UNREAD
-    const { model, fixesModel, isAmbiguous, asks } = readClientMessage(bytes)
-    const isSetup = setupNamesModel === true
-    const wrong = isSetup ? this.#wrongWith(model, isAmbiguous) : fixesModel ? this.#differing(model) : null
-    const said = { model: this.#model === null ? model : null, asks, wrong }
+  #scan(bytes: Buffer): void {
+    const format = this.#dialect.clientMessages
+    // A member that stands there twice means something else to another reader.
+    if (format !== undefined) this.#scanner ??= new JsonScanner(format.projection, true)
+    this.#scanner?.push(bytes)
+    this.#names?.push(bytes)
+  }
+
+  /** What the message says that has ended. */
+  #read(): Said {
+    const format = this.#dialect.clientMessages
+    const scanner = this.#scanner
+    this.#scanner = null
+    if (format === undefined || scanner === null) return { model: null, asks: false, wrong: null }
+    scanner.end()
+    const { model, fixesModel, asks } = format.read(scanner.extracted.value)
+    const said = { model: this.#model === null ? model : null, asks }
+    const wrong = scanner.isAmbiguous ? 'says something twice' : this.#wrongWith(model, fixesModel === true)
     this.#model ??= model
-    return said
+    return { ...said, wrong }
   }
 
   /** A message has ended: it goes on if its client may use what it names, and all before it did. */
   #end(at: number): void {
-    const said = this.#said
-    this.#said = UNREAD
     if (this.#isRefused) return
+    if (this.#holds && !this.isJudging && at > MAX_HELD_BYTES) {
+      this.#refuse('is too large')
+      return
+    }
+    const said = this.#read()
     const named = this.#names?.end() ?? NO_NAMES
     const found = said.wrong ?? named
     // One after the other: a client may write thousands in the time of one look-up.
@@ -189,27 +198,20 @@ export class ClientMessages {
       this.#refuse(wrong)
       return
     }
-    // One that is too large to be read, and is to be, does not begin a session.
-    if (this.#holds && this.#model === null) {
-      this.#refuse('is too large')
-      return
-    }
     this.#holds = false
     this.#fineBytes = at
     if (model !== null) this.#events.onModel(model)
     if (asks) this.#events.onAsked()
   }
 
-  /** What is wrong with a message that may name the only model of its session; `null`: nothing. */
-  #wrongWith(model: string | null, isAmbiguous: boolean): string | null {
-    if (isAmbiguous) return 'says something twice'
-    if (model === null) return this.#model === null ? 'names no model' : null
-    return this.#model === null || this.#model === model ? null : 'names another model'
-  }
-
-  #differing(model: string | null): string | null {
-    const known = this.#model ?? this.#events.model
-    return known === null || cleanModel(model) === cleanModel(known) ? null : 'names another model'
+  /** What is wrong with a message that names this model; `null`: nothing. */
+  #wrongWith(model: string | null, fixesModel: boolean): string | null {
+    const isSetup = this.#dialect.setupNamesModel === true
+    if (isSetup && model === null && this.#model === null) return 'names no model'
+    if (model === null || !(isSetup || fixesModel)) return null
+    const known = isSetup ? this.#model : (this.#model ?? this.#events.model)
+    const isSame = known === model || (fixesModel && cleanModel(model) === cleanModel(known))
+    return known === null || isSame ? null : 'names another model'
   }
 
   #refuse(what: string): void {

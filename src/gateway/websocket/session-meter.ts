@@ -65,8 +65,6 @@ export class SessionMeter {
   #revision = 0
   #failed = false
   #messages = 0
-  /** Messages of the upstream's that could not be read, and may have reported usage. */
-  #lost = 0
   #wasBlind = false
   /** Of the responses under way; `null`: none is. */
   #sample: DeliveredSample | null = null
@@ -97,16 +95,18 @@ export class SessionMeter {
       },
     }
     this.#client = new ClientMessages(dialect, events, options.names)
-    this.#frames = createFrameReader({ onMessage: (bytes) => this.#read(bytes) })
+    this.#frames = createFrameReader({
+      onMessage: (bytes) => this.#read(bytes),
+      projection: reader.projection,
+    })
   }
 
   /** The next bytes of the upstream's. */
   push(chunk: Buffer): void {
     this.#frames.push(chunk)
-    const { lost, blind } = this.#frames
-    if (lost === this.#lost && blind === this.#wasBlind) return
+    const { blind } = this.#frames
+    if (blind === this.#wasBlind) return
     this.#wasBlind = blind
-    for (; this.#lost < lost; this.#lost += 1) this.#options.reader.unread()
     this.#report()
   }
 
@@ -136,7 +136,7 @@ export class SessionMeter {
 
   /** How many messages the upstream has sent. */
   get messages(): number {
-    return this.#messages + this.#frames.skipped
+    return this.#messages
   }
 
   /** What the upstream has reported: `invalid` where it is not known what else it would have. */

@@ -7,7 +7,7 @@ import { createBodyReader } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
 import { arrayIn, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createSessionSum } from '../reading/session-sum.ts'
-import { compileProjection, JsonScanner } from '../wires/json.ts'
+import { compileProjection } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
 import { scanJson } from '../wires/scan-json.ts'
 import { textOfPart } from './gemini.ts'
@@ -20,6 +20,18 @@ const FORMAT = bodyFormat({
     serverContent: { groundingMetadata: GROUNDING },
   },
   prefilter: ['usageMetadata'],
+})
+/** The same, and the words that are looked for. */
+const LARGE_MESSAGE = compileProjection({
+  usageMetadata: 'usage',
+  serverContent: {
+    groundingMetadata: GROUNDING,
+    modelTurn: {},
+    outputTranscription: {},
+    turnComplete: 'value',
+    interrupted: 'value',
+  },
+  toolCall: {},
 })
 
 /**
@@ -37,17 +49,23 @@ export const geminiLive: Dialect = {
   createMessageReader,
   setupNamesModel: true,
   messagesNameObjects: true,
-  readClientMessage(message) {
-    const scanner = new JsonScanner(CLIENT_MESSAGE, true)
-    scanner.push(message)
-    scanner.end()
-    const { value } = scanner.extracted
-    const name = textIn(member(value, 'setup')?.model)
-    return {
-      model: name === null ? null : (googleModelInPath(`/${name}`) ?? name),
-      isAmbiguous: scanner.isAmbiguous,
-      asks: asksForTurn(value),
-    }
+  clientMessages: {
+    projection: compileProjection({
+      setup: { model: 'value' },
+      clientContent: { turnComplete: 'value' },
+      client_content: { turn_complete: 'value' },
+      realtimeInput: { text: 'length', activityEnd: {} },
+      realtime_input: { text: 'length', activity_end: {} },
+      toolResponse: {},
+      tool_response: {},
+    }),
+    read(message) {
+      const name = textIn(member(message, 'setup')?.model)
+      return {
+        model: name === null ? null : (googleModelInPath(`/${name}`) ?? name),
+        asks: asksForTurn(message),
+      }
+    },
   },
   textOf(json) {
     const message = objectIn(json)
@@ -58,16 +76,6 @@ export const geminiLive: Dialect = {
     return [...arrayIn(turn?.parts), ...calls].map(textOfPart).join('')
   },
 }
-
-const CLIENT_MESSAGE = compileProjection({
-  setup: { model: 'value' },
-  clientContent: { turnComplete: 'value' },
-  client_content: { turn_complete: 'value' },
-  realtimeInput: { text: 'length', activityEnd: {} },
-  realtime_input: { text: 'length', activity_end: {} },
-  toolResponse: {},
-  tool_response: {},
-})
 
 /** Sound that goes on asks for nothing yet: where a turn ends in it, the model decides. */
 function asksForTurn(message: unknown): boolean {
@@ -108,6 +116,7 @@ function createMessageReader(): MessageReader {
   /** The model is not known here, so each query counts, as it is billed since Gemini 3. */
   const withTurn = () => addUnits(units, unitsOf(grounding.units(null)))
   return {
+    projection: LARGE_MESSAGE,
     message(bytes) {
       const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
       underWay ||= mayContainUsage(findGenerated, message)
@@ -133,13 +142,6 @@ function createMessageReader(): MessageReader {
       soundBytes = 0
       contextTokens = (usage.usage.inputTokens ?? 0) + (usage.usage.outputTokens ?? 0)
       serviceTier = usage.serviceTier ?? serviceTier
-      revision += 1
-    },
-    unread() {
-      sum.unread(null)
-      underWay = false
-      isAsked = false
-      soundBytes = 0
       revision += 1
     },
     asked() {

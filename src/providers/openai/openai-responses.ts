@@ -13,9 +13,6 @@ import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesText } from './openai-text.ts'
 import { RESPONSE_FIELDS, ResponsesAccumulator } from './responses-accumulator.ts'
 
-/** `response.create` of a session's client. */
-const CREATE = compileProjection({ type: 'value', model: 'value', response: { model: 'value' } })
-
 const PROJECTION = compileProjection(RESPONSE_FIELDS)
 const PREFILTER = findMembers(['usage', 'error'])
 
@@ -37,6 +34,7 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
   let contextTokens = 0
   let madeId: string | undefined
   return {
+    projection: PROJECTION,
     message(bytes) {
       if (!current.wantsEvery && !mayContainUsage(PREFILTER, asBuffer(bytes))) return
       const { value, raw } = scanJson(bytes, PROJECTION)
@@ -63,12 +61,6 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       contextTokens = (observed.usage.inputTokens ?? 0) + (observed.usage.outputTokens ?? 0)
       units = addUnits(units, observed.units)
       current = new ResponsesAccumulator(overrides)
-    },
-    unread() {
-      sum.unread(model)
-      current = new ResponsesAccumulator(overrides)
-      hasBegun = false
-      revision += 1
     },
     asked() {
       asked += 1
@@ -122,13 +114,16 @@ export function openAiResponses(overrides: OpenAiOverrides): Dialect {
     }),
     createMessageReader: () => createSessionReader(overrides),
     messagesNameObjects: true,
-    readClientMessage(message) {
-      const event = objectIn(scanJson(message, CREATE).value)
-      return {
-        model: textIn(event?.model) ?? textIn(member(event, 'response')?.model),
-        isAmbiguous: false,
-        asks: event?.type === 'response.create',
-      }
+    clientMessages: {
+      /** `response.create`. */
+      projection: compileProjection({ type: 'value', model: 'value', response: { model: 'value' } }),
+      read(message) {
+        const event = objectIn(message)
+        return {
+          model: textIn(event?.model) ?? textIn(member(event, 'response')?.model),
+          asks: event?.type === 'response.create',
+        }
+      },
     },
   }
 }

@@ -118,6 +118,7 @@ function createRealtimeReader(): MessageReader {
   }
 
   return {
+    projection: PROJECTION,
     message(bytes) {
       const { value, raw } = scanJson(bytes, PROJECTION)
       const event = objectIn(value)
@@ -139,11 +140,6 @@ function createRealtimeReader(): MessageReader {
         asked = Math.max(0, asked - 1)
         revision += 1
       }
-    },
-    unread() {
-      sum.unread(model)
-      open = Math.max(0, open - 1)
-      revision += 1
     },
     clientSent: (byteCount) => transcriptions.clientSent(byteCount),
     asked() {
@@ -201,15 +197,21 @@ export const realtime: Dialect = {
   createReader: (_request, head) => createBodyReader(head, FORMAT),
   createMessageReader: createRealtimeReader,
   queryNamesModel: true,
-  readClientMessage(message) {
-    const event = objectIn(scanJson(message, CLIENT_EVENT).value)
-    const fixed = event?.type === 'session.update' ? textIn(event.model) : null
-    return {
-      model: fixed ?? textIn(member(event, 'session')?.model),
-      fixesModel: fixed !== null,
-      isAmbiguous: false,
-      asks: event?.type === 'response.create',
-    }
+  clientMessages: {
+    /**
+     * `session.update` may name a model; the handshake's query names that of most sessions. vLLM has it beside the
+     * type, and looks at no query.
+     */
+    projection: compileProjection({ type: 'value', model: 'value', session: { model: 'value' } }),
+    read(message) {
+      const event = objectIn(message)
+      const fixed = event?.type === 'session.update' ? textIn(event.model) : null
+      return {
+        model: fixed ?? textIn(member(event, 'session')?.model),
+        fixesModel: fixed !== null,
+        asks: event?.type === 'response.create',
+      }
+    },
   },
   textOf(json) {
     const event = objectIn(json)
@@ -219,9 +221,4 @@ export const realtime: Dialect = {
   },
 }
 
-/**
- * `session.update` may name a model; the handshake's query names that of most sessions. vLLM has it beside the type,
- * and looks at no query.
- */
-const CLIENT_EVENT = compileProjection({ type: 'value', model: 'value', session: { model: 'value' } })
 const FORMAT = bodyFormat({ fields: REALTIME_FIELDS, prefilter: ['usage'] })

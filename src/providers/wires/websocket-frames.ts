@@ -1,15 +1,19 @@
 import { asBuffer, ChunkBuffer } from './elements.ts'
-import { findMembers, mayContainUsage } from './prefilter.ts'
+import { compileProjection, JsonScanner, type Projection } from './json.ts'
 
 export interface FrameReaderOptions {
-  /** One whole text or binary message, unmasked. Borrowed: only valid during the call. */
-  onMessage(bytes: Uint8Array): void
-  /** Larger messages are passed over. */
+  /**
+   * One whole text or binary message, unmasked. Borrowed: only valid during the call. Of a larger one than
+   * `maxMessageBytes` it is a JSON document of what `projection` keeps. Absent: messages are not kept.
+   */
+  onMessage?(bytes: Uint8Array): void
   readonly maxMessageBytes?: number
+  /** Absent: nothing is kept of a message that is too large. */
+  readonly projection?: Projection
   /** The next bytes of a message of any length, unmasked. Borrowed. */
   onPiece?(bytes: Buffer): void
   /**
-   * A message is whole, and was handed over unless it is too large.
+   * A message is whole, and was handed over.
    *
    * @param rest bytes that were pushed and stand behind it
    */
@@ -20,10 +24,6 @@ export interface FrameReaderOptions {
 export interface FrameReader {
   /** The next bytes after the handshake. Never throws. */
   push(chunk: Uint8Array): void
-  /** Messages passed over as too large. */
-  readonly skipped: number
-  /** Those of them that may have reported usage. */
-  readonly lost: number
   /** The bytes are not frames, or the connection was closed by a frame: nothing more is read. */
   readonly finished: boolean
   /** The bytes are not frames: whatever they are, they may be anything. */
@@ -36,12 +36,9 @@ export interface FrameReader {
   readonly isBetween: boolean
 }
 
-/** Messages that carry usage repeat a response's text at most; the large ones carry sound and images. */
+/** Messages that carry usage repeat a response's text and what was asked; the large ones carry sound and images. */
 const MAX_MESSAGE_BYTES = 1024 * 1024
-/** The reason why a message that was passed over is a loss. */
-const FIGURES = findMembers(['usage', 'usageMetadata'])
-/** Kept of each piece of it, as a word may be cut. */
-const WORD_BYTES = 32
+const NOTHING = compileProjection({})
 
 /** Opcodes (RFC 6455, 5.2): from {@link CLOSE} on they are control frames. */
 const CONTINUATION = 0x0
@@ -93,19 +90,15 @@ function parseHead(head: Buffer): FrameHead {
  * one message of at most `maxMessageBytes`.
  */
 export function createFrameReader(options: FrameReaderOptions): FrameReader {
-  const { onMessage, maxMessageBytes = MAX_MESSAGE_BYTES, onPiece, onEnd } = options
+  const { onMessage, maxMessageBytes = MAX_MESSAGE_BYTES, projection = NOTHING, onPiece, onEnd } = options
   let pending = Buffer.alloc(0)
   let frame: FrameHead | null = null
   let headBytes = 0
   let frameRead = 0
   const chunks = new ChunkBuffer()
-  let messageBytes = 0
   let inMessage = false
-  let tooLarge = false
-  let passedTail: Buffer = Buffer.alloc(0)
-  let hasFigures = false
-  let skipped = 0
-  let lost = 0
+  /** Reads a message that is too large to be kept; `null`: it is not. */
+  let scanner: JsonScanner | null = null
   let finished = false
   let broken = false
   let surplusBytes = 0
@@ -118,48 +111,29 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     return opcode === CONTINUATION ? inMessage : opcode <= BINARY && !inMessage
   }
 
-  function startMessage(): void {
-    inMessage = true
-    tooLarge = false
-    hasFigures = false
-    messageBytes = 0
-    chunks.clear()
-  }
-
   function addPayload(head: FrameHead, bytes: Buffer, isLast: boolean): void {
-    messageBytes += bytes.length
-    const isPassedOver = tooLarge || messageBytes > maxMessageBytes
-    if (isPassedOver) {
-      if (!tooLarge) passedTail = chunks.take()
-      tooLarge = true
-      passOver(bytes)
-      if (onPiece === undefined) return
-    }
+    const isLarge = scanner !== null || chunks.size + bytes.length > maxMessageBytes
     // The only part of a message needs no copy: it is handed over before this chunk is released.
-    const keeps = !(isLast && chunks.size === 0 && head.mask === null)
-    const part = keeps ? Buffer.from(bytes) : bytes
+    const keeps = onMessage !== undefined && !isLarge && !(isLast && chunks.size === 0)
+    const part = keeps || head.mask !== null ? Buffer.from(bytes) : bytes
     if (head.mask !== null) unmask(part, head.mask, frameRead)
     onPiece?.(part)
-    if (!isPassedOver) chunks.add(part)
-  }
-
-  /** Figures in a message that is not read are looked for, so that it is known that they are missing. */
-  function passOver(bytes: Buffer): void {
-    if (hasFigures) return
-    const text = passedTail.length === 0 ? bytes : Buffer.concat([passedTail, bytes])
-    hasFigures = mayContainUsage(FIGURES, text)
-    passedTail = Buffer.from(text.subarray(-WORD_BYTES))
+    if (onMessage === undefined) return
+    if (!isLarge) chunks.add(part)
+    else {
+      if (scanner === null) {
+        scanner = new JsonScanner(projection)
+        scanner.push(chunks.take())
+      }
+      scanner.push(part)
+    }
   }
 
   function finishMessage(rest: number): void {
     inMessage = false
-    passedTail = Buffer.alloc(0)
     const whole = chunks.take()
-    if (!tooLarge) onMessage(whole)
-    else {
-      skipped += 1
-      if (hasFigures) lost += 1
-    }
+    onMessage?.(scanner === null ? whole : keptBy(scanner))
+    scanner = null
     onEnd?.(rest)
   }
 
@@ -184,7 +158,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
             broken = true
             return
           }
-          if (frame.opcode === TEXT || frame.opcode === BINARY) startMessage()
+          if (frame.opcode === TEXT || frame.opcode === BINARY) inMessage = true
         }
         const taken = bytes.subarray(0, frame.payloadBytes - frameRead)
         const isWhole = frameRead + taken.length === frame.payloadBytes
@@ -198,12 +172,6 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
         frame = null
       }
       if (!broken) surplusBytes += bytes.length
-    },
-    get skipped() {
-      return skipped
-    },
-    get lost() {
-      return lost
     },
     get finished() {
       return finished
@@ -225,6 +193,12 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
       return frame === null && pending.length === 0
     },
   }
+}
+
+/** What was wanted of a document. */
+function keptBy(scanner: JsonScanner): Buffer {
+  scanner.end()
+  return Buffer.from(JSON.stringify(scanner.extracted.value ?? null))
 }
 
 /** `from`: how much of the frame came before these bytes. */

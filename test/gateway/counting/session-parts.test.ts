@@ -284,27 +284,64 @@ describe('a session that is cut', () => {
 })
 
 describe('one odd message among 30 spoils itself', () => {
-  const usage = { input_tokens: 1, output_tokens: 1 }
-  test.each([
-    [
-      'it is larger than 1 MiB',
-      { type: 'response.done', response: { usage, output: ['x'.repeat(1024 * 1024)] } },
-      0,
-    ],
-    ['it has a negative count', done(-4, 10), 10],
-  ])('%s', async (_, odd, more) => {
-    const messages = Array.from({ length: 30 }, (__, at) => [
+  test('it has a negative count', async () => {
+    const messages = Array.from({ length: 30 }, (_, at) => [
       CREATED,
-      at === 12 ? odd : done(1_000, 100),
+      at === 12 ? done(-4, 10) : done(1_000, 100),
     ]).flat()
     expect(await recordOf(REALTIME, messages)).toMatchObject({
       outcome: 'complete',
       usage_source: 'reported',
       input_tokens: '29000',
-      output_tokens: `${2_900 + more}`,
-      cost_pico: `${29_000 * 4_000_000 + (2_900 + more) * 16_000_000}`,
+      output_tokens: '2910',
+      cost_pico: `${29_000 * 4_000_000 + 2_910 * 16_000_000}`,
       partly_unpriced: true,
     })
+  })
+})
+
+describe('a message of more than 1 MiB', () => {
+  const large = 'x'.repeat(1_200_000)
+
+  test('counts, of the upstream’s, and its model', async () => {
+    const [usage, setting] = [{ input_tokens: 10, output_tokens: 10 }, configured('whisper-1')]
+    const row = await recordOf(REALTIME, [
+      configured('gpt-4o-mini-transcribe'),
+      { large, ...setting },
+      { ...TRANSCRIBED, usage: { type: 'duration', seconds: 60 }, large },
+      CREATED,
+      { large, type: 'response.done', response: { output: [large], usage } },
+    ])
+    expect(row).toMatchObject({
+      usage_source: 'reported',
+      cost_pico: `${6_000_000_000 + RESPONSE_PICO}`,
+      partly_unpriced: false,
+    })
+  })
+
+  test('counts of a Live turn, which it begins and ends', async () => {
+    const session = await open(LIVE)
+    send(session.client, { setup: { model: 'models/gemini-live-2.5-flash-preview' } })
+    await expect.poll(() => session.heard.length).toBe(1)
+    const parts = [{ inlineData: { data: large } }]
+    send(session.upstream, { serverContent: { modelTurn: { parts } } })
+    await once(session.client, 'message')
+    session.client.terminate()
+    await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+    const usageMetadata = { promptTokenCount: 1_000, responseTokenCount: 100, totalTokenCount: 1_100 }
+    send(session.upstream, { serverContent: { modelTurn: { parts }, turnComplete: true }, usageMetadata })
+    expect(await record()).toMatchObject({ usage_source: 'reported', cost_pico: '700000000' })
+  })
+
+  test('asks for a response that its client pays for', async () => {
+    const session = await open(REALTIME)
+    const heard = once(session.upstream, 'message')
+    session.client.send(`{"type":${' '.repeat(1_200_000)}"response.create"}`)
+    await heard
+    session.client.terminate()
+    await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+    send(session.upstream, done())
+    expect(await record()).toMatchObject({ usage_source: 'reported', cost_pico: `${RESPONSE_PICO}` })
   })
 })
 
@@ -338,7 +375,7 @@ describe('the first message of a Live session', () => {
         '{"setup":{"model":"models/gemini-2.0-flash-live-001","model":"models/gemini-live-2.5-flash-preview"}}',
       ],
     ],
-    ['is larger than 1 MiB', [`{"setup":{"x":"${'x'.repeat(1024 * 1024)}","model":"${dear}"}}`]],
+    ['ends beyond 2 MiB', [`{"setup":{"x":"${'x'.repeat(2 * 1024 * 1024)}","model":"${dear}"}}`]],
   ])('that %s ends the session, and nothing of it goes upstream', async (_, said) => {
     const session = await open(LIVE)
     const upstreamClosed = once(session.upstream, 'close')

@@ -92,6 +92,42 @@ test('a message of vLLM’s form names the one model of its session, whatever th
   expect(said(null, 'cheap', 'dear')).toEqual([['cheap'], 1])
 })
 
+/** Blanks, or a long text, of more than 1 MiB before what a message says, or behind it. */
+const PADDED: readonly (readonly [string, (json: string) => string])[] = [
+  ['blanks before it', (json) => `{${' '.repeat(1_100_000)}${json.slice(1)}`],
+  ['blanks behind it', (json) => `${json.slice(0, -1)}${' '.repeat(1_100_000)}}`],
+  ['a text before it', (json) => `{"x":"${'x'.repeat(1_100_000)}",${json.slice(1)}`],
+  ['a text behind it', (json) => `${json.slice(0, -1)},"x":"${'x'.repeat(3_000_000)}"}`],
+]
+
+test.each(PADDED)('a message of more than 1 MiB is read: %s', (_, pad) => {
+  const said = (dialect: Dialect, query: string | null, json: object) => {
+    const bytes = frame(TEXT, Buffer.from(pad(JSON.stringify(json))))
+    const chunks = Array.from({ length: Math.ceil(bytes.length / 65_536) }, (__, at) =>
+      bytes.subarray(at * 65_536, (at + 1) * 65_536),
+    )
+    const { names, refused, asked } = readAll(dialect, chunks, query)
+    return [names, refused.length, asked]
+  }
+  const asking = { type: 'response.create', model: 'made' }
+  expect(said(realtime, 'made', { type: 'response.create' })).toEqual([[], 0, 1])
+  expect(said(openAiResponses(USAGE_IF_ASKED), null, asking)).toEqual([['made'], 0, 1])
+  expect(said(realtime, 'cheap', { type: 'session.update', model: 'dear' })).toEqual([[], 1, 0])
+})
+
+test.each([
+  ['its type', '{"type":"response.create","type":"x"}'],
+  ['its type, in another letter', '{"type":"x","Type":"response.create"}'],
+  ['so many models that the type has no room', `{${`"model":"${'x'.repeat(4_000)}",`.repeat(40)}"type":"x"}`],
+])('a message that says %s twice is refused in any session', (_, text) => {
+  for (const dialect of [realtime, openAiResponses(USAGE_IF_ASKED)]) {
+    expect(readAll(dialect, [frame(TEXT, Buffer.from(text))])).toMatchObject({
+      refused: ['A message of this session says something twice.'],
+      asked: 0,
+    })
+  }
+})
+
 test('nothing behind a client’s close frame goes upstream, cut at any byte', () => {
   const first = message({ type: 'x' })
   const said = Buffer.concat([first, frame(CLOSE, Buffer.from([3, 232]))])
@@ -152,7 +188,7 @@ test.each([
   ['two members model, one escaped', [twice('{"setup":{"model":"a","mod\\u0065l":"b"}}')]],
   ['two members setup', [twice('{"setup":{"model":"a"},"setup":{"model":"b"}}')]],
   ['two setups', [message(setup), message({ setup: { model: 'models/dear' } })]],
-  ['a setup that is too large', [message({ setup: { x: 'x'.repeat(1024 * 1024), model: 'a' } })]],
+  ['a setup that is too large', [message({ setup: { x: 'x'.repeat(2 * 1024 * 1024), model: 'a' } })]],
   ['more than is held', [Buffer.concat(Array.from({ length: 400_000 }, ping))]],
   ['no frames', [Buffer.from([0x8f, 0])]],
   ['a compressed frame', [frame(0xc1, Buffer.from('x'))]],
@@ -283,16 +319,15 @@ test('a message of brackets takes no more memory than its first pieces', () => {
   expect(names.end()).toBe('is not one JSON document')
 })
 
-test('a first message that is too large is refused, also where it names an object that is lookUps up', async () => {
+test('a first message that is too large is refused, also where it names an object', () => {
   const { client, lookUps, answers, refused } = judgedSession(
     geminiLive,
     '/ws/google.ai.GenerativeService.BidiGenerateContent',
   )
-  const parts = [{ fileData: { fileUri: 'files/other' } }, { text: 'x'.repeat(1_100_000) }]
+  const parts = [{ fileData: { fileUri: 'files/other' } }, { text: 'x'.repeat(2_100_000) }]
   client.push(message({ setup: { systemInstruction: { parts }, model: 'models/gemini-made' } }))
-  expect(lookUps).toHaveLength(1)
-  for (const answer of answers) answer('pass')
-  await expect.poll(() => refused).toEqual(['The first message of this session is too large.'])
+  expect([lookUps, answers]).toEqual([[], []])
+  expect(refused).toEqual(['The first message of this session is too large.'])
 })
 
 test.each([true, false])('a close frame that is judged, cut at any byte, goes on: %s', (goesOn) => {

@@ -62,7 +62,7 @@ describe('sessions are read as they should be', () => {
       reader.message(lent)
       lent.fill(0x21)
     }
-    const named = dialect.readClientMessage?.(Buffer.from(JSON.stringify(said)))?.model ?? null
+    const named = dialect.clientMessages?.read(said).model ?? null
     const { model, ...read } = comparedPart(reader.peek())
     expect({ ...read, model: model ?? named }).toEqual(wholeObservation(expected))
     expect(reader.underWay).toBe(false)
