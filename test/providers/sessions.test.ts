@@ -452,6 +452,16 @@ describe('a Gemini Live session', () => {
     expect(session.underWay).toBe(false)
   })
 
+  test('what a Gemini Live turn said, written down behind its end, begins no turn', () => {
+    const session = createSession('gemini', STUDIO)
+    const words = { serverContent: { outputTranscription: { text: 'so much.' } } }
+    send(session, words, { serverContent: { modelTurn: { parts: [{ text: 'x' }] } } }, words)
+    expect(session.underWay).toBe(true)
+    send(session, turn({ promptTokenCount: 5, responseTokenCount: 2 }), words)
+    expect(session).toMatchObject({ underWay: false, isResponding: false })
+    expect(session.peek().usageSource).toBe('reported')
+  })
+
   test('one odd turn of a Gemini Live session among 30 spoils itself', () => {
     const session = createSession('gemini', STUDIO)
     for (let at = 0; at < 30; at += 1) {

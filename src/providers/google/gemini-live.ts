@@ -5,7 +5,7 @@ import { addUnits, unitsOf } from '../reading/billed-units.ts'
 import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
-import { arrayIn, member, objectIn, textIn } from '../reading/json-value.ts'
+import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createSessionSum } from '../reading/session-sum.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
@@ -27,12 +27,20 @@ const LARGE_MESSAGE = compileProjection({
   serverContent: {
     groundingMetadata: GROUNDING,
     modelTurn: {},
-    outputTranscription: {},
     turnComplete: 'value',
     interrupted: 'value',
   },
   toolCall: {},
 })
+
+/** What a tool of the client's has found. Whether the model is to speak of it stands beside that, or within it. */
+const RESULT = { scheduling: 'value', response: 'value' } as const
+const RESULTS = { functionResponses: [RESULT], function_responses: [RESULT] } as const
+// Google takes both spellings of a name, at each level.
+const CONTENT = { turnComplete: 'value', turn_complete: 'value' } as const
+const INPUT = { text: 'length', activityEnd: {}, activity_end: {} } as const
+/** Fewer are kept of a message. */
+const MAX_RESULTS = 1024
 
 /**
  * Gemini Live, a WebSocket on AI Studio or Vertex: each turn's last message has that turn's `usageMetadata`, so
@@ -52,12 +60,12 @@ export const geminiLive: Dialect = {
   clientMessages: {
     projection: compileProjection({
       setup: { model: 'value' },
-      clientContent: { turnComplete: 'value' },
-      client_content: { turn_complete: 'value' },
-      realtimeInput: { text: 'length', activityEnd: {} },
-      realtime_input: { text: 'length', activity_end: {} },
-      toolResponse: {},
-      tool_response: {},
+      clientContent: CONTENT,
+      client_content: CONTENT,
+      realtimeInput: INPUT,
+      realtime_input: INPUT,
+      toolResponse: RESULTS,
+      tool_response: RESULTS,
     }),
     read(message) {
       const name = textIn(member(message, 'setup')?.model)
@@ -79,19 +87,34 @@ export const geminiLive: Dialect = {
 
 /** Sound that goes on asks for nothing yet: where a turn ends in it, the model decides. */
 function asksForTurn(message: unknown): boolean {
-  const content = member(message, 'clientContent') ?? member(message, 'client_content')
-  const input = member(message, 'realtimeInput') ?? member(message, 'realtime_input')
+  const either = (...names: readonly string[]) => names.map((name) => member(message, name))
   return (
-    (content?.turnComplete ?? content?.turn_complete) === true ||
-    (member(message, 'toolResponse') ?? member(message, 'tool_response')) !== null ||
-    typeof input?.text === 'number' ||
-    (member(input, 'activityEnd') ?? member(input, 'activity_end')) !== null
+    either('clientContent', 'client_content').some(
+      (content) => content?.turnComplete === true || content?.turn_complete === true,
+    ) ||
+    either('realtimeInput', 'realtime_input').some(
+      (input) =>
+        typeof input?.text === 'number' ||
+        (member(input, 'activityEnd') ?? member(input, 'activity_end')) !== null,
+    ) ||
+    either('toolResponse', 'tool_response').some((results) => results !== null && !areSilent(results))
   )
 }
 
+/**
+ * The model takes these results in, and says nothing: https://ai.google.dev/gemini-api/docs/live-tools. Further ones
+ * than are kept may be others.
+ */
+function areSilent({ functionResponses, function_responses }: JsonObject): boolean {
+  const results = [...arrayIn(functionResponses), ...arrayIn(function_responses)]
+  const isSilent = (result: unknown) =>
+    (objectIn(result)?.scheduling ?? member(objectIn(result), 'response')?.scheduling) === 'SILENT'
+  return results.length > 0 && results.length < MAX_RESULTS && results.every(isSilent)
+}
+
 const findUsage = findMembers(['usageMetadata'])
-/** The model's output, before its turn's usage comes. */
-const findGenerated = findMembers(['modelTurn', 'toolCall', 'outputTranscription'])
+/** The model's output, before its turn's usage comes. What it said in words may come behind that. */
+const findGenerated = findMembers(['modelTurn', 'toolCall'])
 /** A turn that ends, also before anything was generated. */
 const findEnd = findMembers(['turnComplete', 'interrupted', 'usageMetadata'])
 const findSound = findMembers(['inlineData'])

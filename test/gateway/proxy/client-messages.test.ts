@@ -213,11 +213,18 @@ test.each([
 test.each([
   [{ clientContent: { turns: [], turnComplete: true } }, 1],
   [{ client_content: { turn_complete: true } }, 1],
+  [{ clientContent: { turn_complete: true } }, 1],
+  [{ clientContent: {}, client_content: { turnComplete: true } }, 1],
+  [{ toolResponse: { functionResponses: [{ scheduling: 'SILENT' }], function_responses: [{}] } }, 1],
   [{ clientContent: { turns: [] } }, 0],
   [{ realtimeInput: { text: 'x'.repeat(100_000) } }, 1],
   [{ realtimeInput: { activityEnd: {} } }, 1],
   [{ realtimeInput: { audio: { data: 'AAAA' } } }, 0],
   [{ toolResponse: { functionResponses: [{ id: 'f' }] } }, 1],
+  [{ toolResponse: { functionResponses: [{ id: 'f', scheduling: 'SILENT' }] } }, 0],
+  [{ tool_response: { function_responses: [{ id: 'f', response: { scheduling: 'SILENT' } }] } }, 0],
+  [{ toolResponse: { functionResponses: [{ scheduling: 'SILENT' }, { scheduling: 'WHEN_IDLE' }] } }, 1],
+  [{ toolResponse: { functionResponses: [...Array(1024).fill({ scheduling: 'SILENT' }), {}] } }, 1],
 ])('Live: %j asks for %i turns', (said, asked) => {
   expect(readAll(geminiLive, [message(setup), message(said)]).asked).toBe(asked)
 })
