@@ -2,7 +2,7 @@ import { cleanModel } from '../../domain/clean-text.ts'
 import { ERRORS } from '../../http/errors.ts'
 import { awaitLimits, endingUncharged, isReservation } from '../../limits/engine/held-limits.ts'
 import { ANY_MODEL, modelBeside } from '../../limits/engine/limiter.ts'
-import type { Admission, AdmissionOptions } from '../admission/admission.ts'
+import type { Admission, AdmissionOptions, Held } from '../admission/admission.ts'
 import { runningModelOf } from '../admission/stages/limits.ts'
 import { refusesBeside } from '../admission/stages/model-access.ts'
 
@@ -12,15 +12,50 @@ interface SessionOfModels {
   readonly isOver: () => boolean
 }
 
-/**
- * Why a session has to end that runs `model` beside its own; `null`: it may go on. Holds a call of the limits that are
- * for that model alone, until the session is over. What it costs counts for the limits of the session's model.
- */
-export async function refusalOfBeside(
+/** The model that a session runs beside its own: one at a time. */
+export class BesideModel {
+  readonly #session: SessionOfModels
+  readonly #options: Pick<AdmissionOptions, 'limits'>
+  /** A call of the limits that are for that model alone; `null`: there are none. */
+  #held: Held | null = null
+  #last: Promise<string | null> = Promise.resolve(null)
+
+  constructor(session: SessionOfModels, options: Pick<AdmissionOptions, 'limits'>) {
+    this.#session = session
+    this.#options = options
+    session.admission.hold({ release: () => this.#release() })
+  }
+
+  /**
+   * Why the session has to end that runs `model` from now on; `null`: it may go on. What it costs counts for the limits
+   * of the session's model.
+   */
+  run(model: string): Promise<string | null> {
+    this.#last = this.#last.then(async () => {
+      // A limit of one call at a time may be for both.
+      this.#release()
+      const found = await admitBeside(model, this.#session.admission, this.#options)
+      if (found === null || typeof found === 'string') return found
+      this.#held = found
+      if (this.#session.isOver()) this.#release()
+      return null
+    })
+    return this.#last
+  }
+
+  #release(): void {
+    const held = this.#held
+    this.#held = null
+    held?.release()
+  }
+}
+
+/** Gives what is held for `model`, or why it may not run; `null`: it may, and no limit is for it alone. */
+async function admitBeside(
   model: string,
-  { admission, isOver }: SessionOfModels,
+  admission: Admission,
   { limits }: Pick<AdmissionOptions, 'limits'>,
-): Promise<string | null> {
+): Promise<Held | string | null> {
   const { caller, client, axes, arrivedAtMs } = admission
   const { clientId, keyId, models } = caller
   const offList = models === null ? null : refusesBeside(models, model)
@@ -34,9 +69,5 @@ export async function refusalOfBeside(
   const admitted = limiter.admit({ clientId, keyId, axes, arrivedAtMs, client, ...asked })
   const found = admitted instanceof Promise ? await awaitLimits(admitted, client) : admitted
   if (found === null || found === 'gone') return null
-  if (!isReservation(found)) return found.detail.message ?? ERRORS[found.error].message
-  const held = endingUncharged(found)
-  if (isOver()) held.release()
-  else admission.hold(held)
-  return null
+  return isReservation(found) ? endingUncharged(found) : (found.detail.message ?? ERRORS[found.error].message)
 }

@@ -47,7 +47,7 @@ export interface SessionMeterOptions {
   readonly onJudged: () => void
   /** The client closes the session while usage is awaited. True: the upstream is not to know of it yet. */
   readonly onHeldClose: () => boolean
-  /** Other work of the session runs this model. */
+  /** Other work of the session runs this model from now on. */
   readonly onBeside: (model: string) => void
   /** The upstream keeps an answer under this id. */
   readonly onMade: (id: string) => void
@@ -70,7 +70,7 @@ export class SessionMeter {
   #sample: DeliveredSample | null = null
   #startedAt = 0
   #clientBytes = 0
-  readonly #beside = new Set<string>()
+  #besideModel: string | null = null
 
   constructor(options: SessionMeterOptions) {
     this.#options = options
@@ -205,8 +205,8 @@ export class SessionMeter {
   }
 
   #runsBeside(model: string | null | undefined): void {
-    if (model === null || model === undefined || this.#beside.has(model)) return
-    this.#beside.add(model)
+    if (model === null || model === undefined || model === this.#besideModel) return
+    this.#besideModel = model
     this.#options.onBeside(model)
   }
 
@@ -239,7 +239,7 @@ export interface MeteredSession {
   refused(reason: string): void
   /** The client closes it while usage is awaited. @returns whether the upstream is not to know of it yet */
   closing(): boolean
-  /** Other work of the session runs this model. */
+  /** Other work of the session runs this model from now on. */
   runsBeside(model: string): void
   /** The upstream has reported more than before. */
   usageReported(observation: Observation): void

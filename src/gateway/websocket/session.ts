@@ -16,7 +16,7 @@ import { priceResult } from '../recording/price-result.ts'
 import type { PricedCall, QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import type { AttemptSpan } from '../tracing/call-span.ts'
-import { refusalOfBeside } from './beside-model.ts'
+import { BesideModel } from './beside-model.ts'
 import {
   acceptanceText,
   type HandshakeEvents,
@@ -50,6 +50,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   #call: OpenCall
   #handshake: ClientRequest | null = null
   #attempt: AttemptSpan | null = null
+  #beside: BesideModel | null = null
   /** Why its upstream took no session. */
   #cause: UpstreamFailure | null = null
   #meter: SessionMeter | null = null
@@ -152,8 +153,9 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
   }
 
   runsBeside(model: string): void {
-    const call = { admission: this.#admission, isOver: () => this.#finalized }
-    void refusalOfBeside(model, call, this.#options.admission).then((reason) => {
+    const session = { admission: this.#admission, isOver: () => this.#finalized }
+    this.#beside ??= new BesideModel(session, this.#options.admission)
+    void this.#beside.run(model).then((reason) => {
       if (reason !== null) void this.close(POLICY_VIOLATION, reason)
     })
   }

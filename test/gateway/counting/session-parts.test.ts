@@ -345,6 +345,24 @@ describe('a message of more than 1 MiB', () => {
   })
 })
 
+test('a session that changes the model of its transcriptions meets no limit of its own calls at once', async () => {
+  const order = { kind: 'concurrent', per: null, isSoft: false, amount: 1n } as const
+  await setLimits(stack.pool, { clientId: client.id, keyId: null, model: 'gpt-4o-*' }, [order], 'test')
+  await expect.poll(async () => (await stack.usage(client, '?include=limits')).limits?.length).toBe(1)
+  const session = await open(REALTIME)
+  for (const model of ['gpt-4o-transcribe', 'gpt-4o-mini-transcribe', 'gpt-4o-transcribe']) {
+    const heard = once(session.client, 'message')
+    send(session.upstream, configured(model))
+    await Promise.race([heard, session.closed])
+  }
+  const other = await open(REALTIME)
+  send(other.upstream, configured('gpt-4o-transcribe'))
+  expect((await other.closed)[0]).toBe(1008)
+  expect(session.client.readyState).toBe(WebSocket.OPEN)
+  session.client.close()
+  await session.closed
+})
+
 describe('the first message of a Live session', () => {
   const dear = 'models/gemini-live-2.5-flash-preview'
   const turn = {
