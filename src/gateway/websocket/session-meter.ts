@@ -47,6 +47,8 @@ export interface SessionMeterOptions {
   readonly onJudged: () => void
   /** The client closes the session while usage is awaited. True: the upstream is not to know of it yet. */
   readonly onHeldClose: () => boolean
+  /** The upstream asks whether anyone is there. */
+  readonly onPing: (payload: Buffer) => void
   /** Other work of the session runs this model from now on. */
   readonly onBeside: (model: string) => void
   /** The upstream keeps an answer under this id. */
@@ -98,6 +100,7 @@ export class SessionMeter {
     this.#frames = createFrameReader({
       onMessage: (bytes) => this.#read(bytes),
       projection: reader.projection,
+      onPing: options.onPing,
     })
   }
 
@@ -239,6 +242,8 @@ export interface MeteredSession {
   refused(reason: string): void
   /** The client closes it while usage is awaited. @returns whether the upstream is not to know of it yet */
   closing(): boolean
+  /** The upstream asks whether anyone is there. */
+  pinged(payload: Buffer): void
   /** Other work of the session runs this model from now on. */
   runsBeside(model: string): void
   /** The upstream has reported more than before. */
@@ -281,6 +286,7 @@ export function openMeter(
     isOpen: () => session.takesClient,
     onJudged: () => session.judged(),
     onHeldClose: () => session.closing(),
+    onPing: (payload) => session.pinged(payload),
     onBeside: (model) => session.runsBeside(model),
     onMade: (id) => {
       const { canonicalPath } = route.target

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { destroyAfterGrace } from '../../http/socket-timeouts.ts'
-import { createCloseWatch } from '../../providers/wires/websocket-frames.ts'
+import { createFrameWatch } from '../../providers/wires/websocket-frames.ts'
 
 /** RFC 6455 section 7.4.1. */
 const GOING_AWAY = 1001
@@ -46,18 +46,19 @@ function closeFrame(code: number, reason = ''): Buffer {
   return Buffer.concat([Buffer.from([0x88, 2 + bytes.length, code >> 8, code & 0xff]), bytes])
 }
 
-/** A close frame as a client sends it (RFC 6455 section 5.3). */
-function maskedCloseFrame(code: number): Buffer {
+/** A control frame as a client sends it (RFC 6455 section 5.3). */
+function maskedFrame(first: number, payload: Uint8Array): Buffer {
   const mask = randomBytes(4)
-  const payload = [(code >> 8) ^ (mask[0] ?? 0), (code & 0xff) ^ (mask[1] ?? 0)]
-  return Buffer.from([0x88, 0x82, ...mask, ...payload])
+  const masked = payload.map((byte, at) => byte ^ (mask[at & 3] ?? 0))
+  return Buffer.from([first, 0x80 | payload.length, ...mask, ...masked])
 }
 
 /** The two connections of a session: joined byte for byte while it lasts, then closed in order. */
 export class SessionStreams {
   readonly client: Duplex
   readonly #events: StreamEvents
-  readonly #watchForClose = createCloseWatch()
+  readonly #clientFrames = createFrameWatch()
+  readonly #upstreamFrames = createFrameWatch()
   readonly #onDrain = () => this.passOn()
   /** What the client sent and may not go upstream yet; `null`: nothing of it goes on any more. */
   #waiting: Buffer[] | null
@@ -67,7 +68,10 @@ export class SessionStreams {
   /** What went upstream ends within a frame: whatever follows would be read as more of it. */
   #isCut = false
   #upstream: Duplex | null = null
-  #clientClosed = false
+  /** The client gets no more than the end of this frame, and this behind it; `null`: all of the upstream's. */
+  #lastFrame: Buffer | null = null
+  /** What comes from the upstream is read, and not passed on. */
+  #isSeparate = false
   #upstreamEnded = false
 
   /** @param head what came with the client's handshake */
@@ -90,7 +94,7 @@ export class SessionStreams {
 
   /** Whether the client has sent a close frame. */
   get clientClosed(): boolean {
-    return this.#clientClosed
+    return this.#clientFrames.isClosed
   }
 
   /** Whether the upstream has ended the connection in order. */
@@ -103,9 +107,9 @@ export class SessionStreams {
    */
   watchClient(): void {
     const { client } = this
-    for (const head of this.#waiting ?? []) this.#clientClosed = this.#watchForClose(head)
+    for (const head of this.#waiting ?? []) this.#clientFrames.push(head)
     client.on('data', (chunk: Buffer) => {
-      this.#clientClosed = this.#watchForClose(chunk)
+      this.#clientFrames.push(chunk)
       this.#waiting?.push(chunk)
       this.#waitingBytes += chunk.length
       // Behind the end of what goes on, nothing is asked for.
@@ -114,6 +118,7 @@ export class SessionStreams {
     })
     client.on('end', () => this.#events.clientLeft(false))
     client.on('close', () => this.#events.clientLeft(true))
+    client.on('drain', () => this.#upstream?.resume())
     client.resume()
   }
 
@@ -134,20 +139,21 @@ export class SessionStreams {
     const { client } = this
     this.#upstream = upstream
     client.write(answer, 'latin1')
-    upstream.on('data', (chunk: Buffer) => this.#events.upstreamSent(chunk))
+    const read = (chunk: Buffer) => {
+      this.#events.upstreamSent(chunk)
+      this.#passToClient(upstream, chunk)
+    }
+    upstream.on('data', read)
     upstream.on('end', () => {
       this.#upstreamEnded = true
+      client.end()
     })
     upstream.on('close', () => {
       client.end()
       this.#cutSoon(upstream)
       this.#events.upstreamClosed()
     })
-    if (head.length > 0) {
-      this.#events.upstreamSent(head)
-      client.write(head)
-    }
-    upstream.pipe(client)
+    if (head.length > 0) read(head)
     for (const bytes of this.#waiting ?? []) if (bytes.length > 0) this.#events.clientSent(bytes)
     client.resume()
     this.passOn()
@@ -187,21 +193,49 @@ export class SessionStreams {
     }
   }
 
+  #passToClient(upstream: Duplex, chunk: Buffer): void {
+    if (this.#isSeparate) return
+    const { client } = this
+    this.#upstreamFrames.push(chunk)
+    // Where the last frame ends that ends in it.
+    const end = chunk.length - this.#upstreamFrames.partialBytes
+    const isLast = this.#lastFrame !== null && end >= 0
+    if (client.writable && !client.write(isLast ? chunk.subarray(0, end) : chunk)) upstream.pause()
+    if (isLast) this.#endClient()
+  }
+
   /** From here on what comes from either side is read, and not passed on. */
   separate(): void {
-    const upstream = this.#upstream
-    if (upstream === null) return
-    upstream.unpipe(this.client)
+    this.#isSeparate = true
     this.dropWaiting()
-    upstream.resume()
+    this.#upstream?.resume()
     this.client.resume()
   }
 
-  /** Ends the client's side with a close frame. The upstream's bytes must not come behind it. */
+  /**
+   * Ends the client's side with a close frame, behind the end of a frame that has come in part. The upstream's bytes
+   * must not come behind it, and a client that is slow must not keep them from being read.
+   */
   closeClient(code: number, reason?: string): void {
+    const { client } = this
+    this.#lastFrame = closeFrame(code, reason)
+    this.dropWaiting()
+    client.resume()
+    destroyAfterGrace(client)
+    client.once('close', () => this.separate())
+    if (this.#upstreamFrames.partialBytes === 0) this.#endClient()
+  }
+
+  #endClient(): void {
     this.separate()
-    this.client.end(closeFrame(code, reason))
-    destroyAfterGrace(this.client)
+    if (this.client.writable) this.client.end(this.#upstreamFrames.isClosed ? null : this.#lastFrame)
+  }
+
+  /** Answers the upstream in the place of a client, which it would take for dead. */
+  answerPing(payload: Buffer): void {
+    const upstream = this.#upstream
+    if (upstream?.writable !== true || upstream.writableNeedDrain) return
+    if (this.#events.endsFrame(this.#passedBytes)) upstream.write(maskedFrame(0x8a, payload))
   }
 
   /** Passes on that the client has ended its side. An upstream that does not answer that is cut. */
@@ -216,8 +250,10 @@ export class SessionStreams {
   finish(): void {
     const upstream = this.#upstream
     if (upstream === null) return
-    const knowsOfIt = this.#clientClosed && !this.#events.holdsClose
-    if (!knowsOfIt && !this.#isCut && !upstream.destroyed) upstream.write(maskedCloseFrame(GOING_AWAY))
+    const knowsOfIt = this.clientClosed && !this.#events.holdsClose
+    const code = [GOING_AWAY >> 8, GOING_AWAY & 0xff]
+    if (!knowsOfIt && !this.#isCut && !upstream.destroyed)
+      upstream.write(maskedFrame(0x88, Uint8Array.from(code)))
     this.endUpstream()
   }
 

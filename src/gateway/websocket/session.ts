@@ -136,6 +136,11 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     return true
   }
 
+  pinged(payload: Buffer): void {
+    // A client that has closed the session says nothing more, or what it says does not go on.
+    if (this.#releaseUnattended !== null || this.holdsClose) this.#streams.answerPing(payload)
+  }
+
   /** Usage has come, or the upstream sends no more of what it comes with. */
   #passClose(): void {
     this.#stopSilence()

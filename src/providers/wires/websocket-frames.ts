@@ -12,6 +12,8 @@ export interface FrameReaderOptions {
   readonly projection?: Projection
   /** The next bytes of a message of any length, unmasked. Borrowed. */
   onPiece?(bytes: Buffer): void
+  /** A ping, whose payload an answer repeats. */
+  onPing?(payload: Buffer): void
   /**
    * A message is whole, and was handed over.
    *
@@ -45,6 +47,7 @@ const CONTINUATION = 0x0
 const TEXT = 0x1
 const BINARY = 0x2
 const CLOSE = 0x8
+const PING = 0x9
 const PONG = 0xa
 
 /** The head of a frame, before its payload. */
@@ -90,12 +93,20 @@ function parseHead(head: Buffer): FrameHead {
  * one message of at most `maxMessageBytes`.
  */
 export function createFrameReader(options: FrameReaderOptions): FrameReader {
-  const { onMessage, maxMessageBytes = MAX_MESSAGE_BYTES, projection = NOTHING, onPiece, onEnd } = options
+  const {
+    onMessage,
+    maxMessageBytes = MAX_MESSAGE_BYTES,
+    projection = NOTHING,
+    onPiece,
+    onPing,
+    onEnd,
+  } = options
   let pending = Buffer.alloc(0)
   let frame: FrameHead | null = null
   let headBytes = 0
   let frameRead = 0
   const chunks = new ChunkBuffer()
+  const ping = new ChunkBuffer()
   let inMessage = false
   /** Reads a message that is too large to be kept; `null`: it is not. */
   let scanner: JsonScanner | null = null
@@ -164,11 +175,13 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
         const isWhole = frameRead + taken.length === frame.payloadBytes
         const isControl = frame.opcode >= CLOSE
         if (!isControl) addPayload(frame, taken, isWhole && frame.final)
+        else if (frame.opcode === PING && onPing !== undefined) ping.add(Buffer.from(taken))
         frameRead += taken.length
         bytes = bytes.subarray(taken.length)
         if (!isWhole) return
         if (frame.opcode === CLOSE) finished = true
         if (!isControl && frame.final) finishMessage(bytes.length)
+        if (frame.opcode === PING) onPing?.(ping.take())
         frame = null
       }
       if (!broken) surplusBytes += bytes.length
@@ -206,30 +219,49 @@ function unmask(bytes: Buffer, mask: Buffer, from: number): void {
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = (bytes[at] ?? 0) ^ (mask[(from + at) & 3] ?? 0)
 }
 
-/**
- * Watches the frames of one direction for a close frame and reads nothing else, so that a large upload costs only the
- * parsing of each of its heads. Gives whether the sender has closed the session. Never throws.
- */
-export function createCloseWatch(): (chunk: Uint8Array) => boolean {
+/** Where the frames of one direction end, and nothing else of them. */
+export interface FrameWatch {
+  /** Never throws. */
+  push(chunk: Uint8Array): void
+  /** The sender has closed the session by a frame: what follows is not looked at. */
+  readonly isClosed: boolean
+  /** Bytes so far of a frame that is not whole. */
+  readonly partialBytes: number
+}
+
+/** A large upload costs only the parsing of each of its heads. */
+export function createFrameWatch(): FrameWatch {
   let pending = Buffer.alloc(0)
   let payloadLeft = 0
-  let closed = false
-  return (chunk) => {
-    let bytes = asBuffer(chunk)
-    while (!closed && bytes.length > 0) {
-      const passed = Math.min(payloadLeft, bytes.length)
-      payloadLeft -= passed
-      bytes = bytes.subarray(passed)
-      if (bytes.length === 0) break
-      if (pending.length > 0) bytes = Buffer.concat([pending, bytes])
-      const size = headSize(bytes)
-      pending = size === null ? Buffer.from(bytes) : Buffer.alloc(0)
-      if (size === null) break
-      const head = parseHead(bytes.subarray(0, size))
-      closed = head.opcode === CLOSE
-      payloadLeft = head.payloadBytes
-      bytes = bytes.subarray(size)
-    }
-    return closed
+  let partialBytes = 0
+  let isClosed = false
+  return {
+    push(chunk) {
+      let bytes = asBuffer(chunk)
+      while (bytes.length > 0) {
+        if (payloadLeft === 0) {
+          if (isClosed) return
+          if (pending.length > 0) bytes = Buffer.concat([pending, bytes])
+          const size = headSize(bytes)
+          pending = size === null ? Buffer.from(bytes) : Buffer.alloc(0)
+          partialBytes = size ?? bytes.length
+          if (size === null) return
+          const head = parseHead(bytes.subarray(0, size))
+          isClosed = head.opcode === CLOSE
+          payloadLeft = head.payloadBytes
+          bytes = bytes.subarray(size)
+        }
+        const passed = Math.min(payloadLeft, bytes.length)
+        payloadLeft -= passed
+        bytes = bytes.subarray(passed)
+        partialBytes = payloadLeft === 0 ? 0 : partialBytes + passed
+      }
+    },
+    get isClosed() {
+      return isClosed
+    },
+    get partialBytes() {
+      return partialBytes
+    },
   }
 }

@@ -182,6 +182,62 @@ test('a client that closes and is gone amid a response pays for it', async () =>
   expect(await record()).toMatchObject({ ...COUNTED, outcome: 'client_aborted' })
 })
 
+test.each([
+  'gone',
+  'waiting for its close',
+])('an upstream that asks whether its client is there is answered while that is %s', async (client) => {
+  const session = await realtime()
+  if (client === 'gone') {
+    session.socket.destroy()
+    await expect.poll(() => stack.gateway.unattendedCalls()).toBe(1)
+  } else {
+    session.socket.write(CLOSE)
+    const more = once(session.socket, 'data')
+    session.upstream.send('{"type":"rate_limits.updated"}')
+    await more
+  }
+  for (const text of ['', 'there?', 'x'.repeat(125)]) {
+    const answered = once(session.upstream, 'pong')
+    session.upstream.ping(text)
+    expect(String((await answered)[0])).toBe(text)
+  }
+  session.upstream.send(DONE)
+  expect(await record()).toMatchObject(COUNTED)
+})
+
+test.each([
+  1, 300,
+])('a session is closed behind the end of a frame that has come in part, the rest by %i bytes', async (step) => {
+  const frame = Buffer.concat([Buffer.from([0x81, 126, 0, 200]), Buffer.alloc(200, 'a')])
+  const next = Buffer.concat([Buffer.from([0x81, 100]), Buffer.alloc(100, 'b')])
+  const accepted = new Promise<Duplex>((resolve) => {
+    onUpgrade = (_request, socket) => resolve(socket)
+  })
+  const socket = dial(stack.url)
+  socket.write(handshake(REALTIME))
+  const side = await accepted
+  side.write(
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n',
+  )
+  side.write(frame.subarray(0, 150))
+  let seen = Buffer.alloc(0)
+  socket.on('data', (bytes) => {
+    seen = Buffer.concat([seen, bytes])
+  })
+  await expect.poll(() => seen.includes('aaaa')).toBe(true)
+  const [heard, closed] = [once(side, 'data'), once(socket, 'close')]
+  await revokeKey(stack.pool, client.keyId)
+  await heard
+  const rest = Buffer.concat([frame.subarray(150), next])
+  for (let at = 0; at < rest.length; at += step) side.write(rest.subarray(at, at + step))
+  await closed
+  const frames = seen.subarray(seen.indexOf('\r\n\r\n') + 4)
+  const end = frames.indexOf(0x88)
+  expect([frame.length, frame.length + next.length]).toContain(end)
+  expect(frames.subarray(0, end)).toEqual(Buffer.concat([frame, next]).subarray(0, end))
+  expect(frames.readUInt16BE(end + 2)).toBe(1008)
+})
+
 test('an echo of the upstream’s own close frame does not wait', async () => {
   const session = await realtime()
   const heard = once(session.socket, 'data')

@@ -15,7 +15,7 @@ import { Objects } from '../../../src/objects/objects.ts'
 import type { Dialect, MessageReader } from '../../../src/providers/dialect.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { selectDialect } from '../../../src/providers/registry.ts'
-import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
+import { createFrameWatch } from '../../../src/providers/wires/websocket-frames.ts'
 import { madeSessions } from '../../fixtures/sessions.ts'
 import { loadRecordings } from '../../providers/recordings/recordings.ts'
 import { soon } from '../../support/patience.ts'
@@ -257,9 +257,10 @@ async function serve(key: string, socket: Duplex): Promise<void> {
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
   )
   socket.write(session.bytes.subarray(0, cut))
-  const sawClose = createCloseWatch()
+  const frames = createFrameWatch()
   socket.on('data', (bytes: Buffer) => {
-    if (sawClose(bytes) && socket.writable) socket.end(Buffer.from([0x88, 0]))
+    frames.push(bytes)
+    if (frames.isClosed && socket.writable) socket.end(Buffer.from([0x88, 0]))
   })
   socket.on('end', () => socket.end())
   cutOff.resolve(socket)

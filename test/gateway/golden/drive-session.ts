@@ -8,7 +8,7 @@ import type { Route } from '../../../src/gateway/routing/route.ts'
 import { Session } from '../../../src/gateway/websocket/session.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
 import { selectDialect } from '../../../src/providers/registry.ts'
-import { createCloseWatch } from '../../../src/providers/wires/websocket-frames.ts'
+import { createFrameWatch } from '../../../src/providers/wires/websocket-frames.ts'
 import { soon } from '../../support/patience.ts'
 import { CallWorld, clock } from './call-world.ts'
 
@@ -107,10 +107,11 @@ async function play(
   const rest = Buffer.concat(messages.slice(cut).map((message) => textFrame(message, false)))
   let heard = 0
   let headBytes = 0
-  const sawClose = createCloseWatch()
+  const frames = createFrameWatch()
   upstream.on('data', (bytes: Buffer) => {
     heard += bytes.length
-    if (sawClose(bytes) && upstream.writable) upstream.end(Buffer.from([0x88, 0]))
+    frames.push(bytes)
+    if (frames.isClosed && upstream.writable) upstream.end(Buffer.from([0x88, 0]))
   })
   upstream.on('end', () => upstream.end())
   await soon(() => Buffer.concat(got).includes('\r\n\r\n'))

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { compileProjection } from '../../../src/providers/wires/json.ts'
 import {
-  createCloseWatch,
   createFrameReader,
+  createFrameWatch,
   type FrameReaderOptions,
 } from '../../../src/providers/wires/websocket-frames.ts'
 import { cuts, lend } from './cuts.ts'
@@ -88,6 +88,31 @@ test('of a message that is too large what is wanted is kept, however it is cut o
   }
 })
 
+test('a reader that keeps no messages hands over their pieces, and pings, however they are cut', () => {
+  const bytes = Buffer.concat([
+    frame(TEXT, 'one ', Buffer.from([1, 2, 3, 4])),
+    frame(FINAL | PING, 'there?'),
+    frame(FINAL | CONTINUATION, 'message'),
+    frame(FINAL | PING, ''),
+  ])
+  for (const chunks of cuts(bytes)) {
+    let [pieces, pings] = ['', '']
+    const reader = createFrameReader({
+      onPiece: (piece) => {
+        pieces += piece
+      },
+      onPing: (payload) => {
+        pings += `<${payload}>`
+      },
+      onEnd: () => {
+        pieces += '.'
+      },
+    })
+    for (const chunk of chunks) lend(chunk, (borrowed) => reader.push(borrowed))
+    expect([pieces, pings]).toEqual(['one message.', '<there?><>'])
+  }
+})
+
 test('a close frame, and anything the protocol forbids, ends the reading', () => {
   const forbidden = [
     frame(FINAL | CLOSE, Buffer.from([3, 232])),
@@ -122,11 +147,16 @@ test('a close frame is seen behind frames of every length, however its bytes com
   const close = masked(8, Buffer.from([3, 232]))
   const before = [0, 5, 125, 126, 200, 65_535, 70_000].map((length) => masked(1, Buffer.alloc(length, close)))
   const bytes = Buffer.concat([...before, close])
+  let whole = 0
+  const ends = [...before, close].map((one) => (whole += one.length))
   for (const step of [1, 2, 7, 1000, bytes.length]) {
-    const sawClose = createCloseWatch()
+    const watch = createFrameWatch()
     let seenAt = -1
     for (let at = 0; at < bytes.length; at += step) {
-      if (sawClose(bytes.subarray(at, at + step)) && seenAt === -1) seenAt = Math.min(at + step, bytes.length)
+      watch.push(bytes.subarray(at, at + step))
+      const end = Math.min(at + step, bytes.length)
+      if (watch.isClosed && seenAt === -1) seenAt = end
+      expect(watch.partialBytes).toBe(end - (ends.findLast((one) => one <= end) ?? 0))
     }
     expect(seenAt).toBeGreaterThan(bytes.length - close.length)
   }
