@@ -33,7 +33,7 @@ const LARGE_MESSAGE = compileProjection({
   toolCall: {},
 })
 
-/** What a tool of the client's has found. Whether the model is to speak of it stands beside that, or within it. */
+/** A result of a client's tool. Whether the model is to speak of it stands beside it, or within it. */
 const RESULT = { scheduling: 'value', response: 'value' } as const
 const RESULTS = { functionResponses: [RESULT], function_responses: [RESULT] } as const
 // Google takes both spellings of a name, at each level.
@@ -113,7 +113,7 @@ function areSilent({ functionResponses, function_responses }: JsonObject): boole
 }
 
 const findUsage = findMembers(['usageMetadata'])
-/** The model's output, before its turn's usage comes. What it said in words may come behind that. */
+/** The model's output, before its turn's usage comes. A transcription may come behind that. */
 const findGenerated = findMembers(['modelTurn', 'toolCall'])
 /** A turn that ends, also before anything was generated. */
 const findEnd = findMembers(['turnComplete', 'interrupted', 'usageMetadata'])

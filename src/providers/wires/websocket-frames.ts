@@ -208,7 +208,7 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
   }
 }
 
-/** What was wanted of a document. */
+/** Keeps the wanted part of a document, as JSON. */
 function keptBy(scanner: JsonScanner): Buffer {
   scanner.end()
   return Buffer.from(JSON.stringify(scanner.extracted.value ?? null))
