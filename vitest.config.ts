@@ -1,14 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { DEFAULTS, findTestFiles, pathsOf } from './test/support/suites.ts'
+import { DEFAULTS, findTestFiles, pathsOf, SHARED } from './test/support/suites.ts'
 import { UnitsLast } from './test/support/units-last.ts'
 
 const files = findTestFiles().filter(({ isLong }) => !isLong)
 
-/**
- * `npm test`. Files share a process and what it has loaded, which halves their cost; a file that mocks a module, or says
- * `@alone`, gets a process of its own.
- */
+/** `npm test`. Files share a process; one that mocks a module, or says `@alone`, gets a process of its own. */
 export default defineConfig({
   test: {
     ...DEFAULTS,
@@ -23,7 +20,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'shared', isolate: false, include: pathsOf(files, ({ isAlone }) => !isAlone) },
+        test: { ...SHARED, name: 'shared', include: pathsOf(files, ({ isAlone }) => !isAlone) },
       },
     ],
   },

@@ -1,5 +1,7 @@
 import { defineConfig } from 'vitest/config'
-import { DEFAULTS, findTestFiles, pathsOf } from './test/support/suites.ts'
+import { DEFAULTS, findTestFiles, pathsOf, SHARED } from './test/support/suites.ts'
+
+const files = findTestFiles().filter(({ isLong, isScaled }) => isLong || isScaled)
 
 /**
  * `npm run test:long`: what takes minutes. Files that say `@long`, and those of `npm test` that do more rounds here
@@ -8,9 +10,22 @@ import { DEFAULTS, findTestFiles, pathsOf } from './test/support/suites.ts'
 export default defineConfig({
   test: {
     ...DEFAULTS,
-    include: pathsOf(findTestFiles(), ({ isLong, isScaled }) => isLong || isScaled),
     env: { TEST_LONG: '1' },
     globalSetup: ['test/support/servers/global-setup.ts'],
     testTimeout: 1_200_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'long', include: pathsOf(files, ({ isLong, isAlone }) => isLong || isAlone) },
+      },
+      {
+        extends: true,
+        test: {
+          ...SHARED,
+          name: 'more rounds',
+          include: pathsOf(files, ({ isLong, isAlone }) => !isLong && !isAlone),
+        },
+      },
+    ],
   },
 })
