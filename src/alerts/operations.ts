@@ -11,7 +11,7 @@ import {
   shownTextOrNull,
 } from '../operations/answers.ts'
 import { choiceField, clientField, formField, patternOf, textField } from '../operations/fields.ts'
-import { type Chapter, renderedOperation } from '../operations/operation.ts'
+import { type Chapter, changeOf, renderedOperation } from '../operations/operation.ts'
 import type { Ports } from '../operations/ports.ts'
 import { VALUE } from '../operations/read-input.ts'
 import { invalid, noClient, notFound } from '../operations/refuse.ts'
@@ -161,11 +161,7 @@ const addAlerts = (alerted: Alerted) =>
     },
     render: (added: NewReceiver, { secret }) =>
       secret === undefined ? renderNewReceiver(added) : renderReceiver(added),
-    changes: {
-      event: 'admin.receiver_added',
-      says: 'receiver of alerts added',
-      log: ({ id }) => ({ receiver: id }),
-    },
+    changes: changeOf('admin.receiver_added', 'receiver of alerts added', 'receiver'),
     command: {
       words: 'alerts add',
       options: { secret: '--secret-file <file>' },
@@ -226,11 +222,7 @@ const removeAlerts = (receiver: ReceiverSchema) =>
       return removed
     },
     render: renderReceiver,
-    changes: {
-      event: 'admin.receiver_removed',
-      says: 'receiver of alerts removed',
-      log: ({ id }) => ({ receiver: id }),
-    },
+    changes: changeOf('admin.receiver_removed', 'receiver of alerts removed', 'receiver'),
     command: { words: 'alerts remove', print: ({ id }) => `${id} gets no more alerts.` },
   })
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { type LastKnown, lastKnown } from './last-known.ts'
+import { type LastKnown, lastKnown, showKnown, showKnownFigure } from './last-known.ts'
 
 /** Jobs at one upstream that have not reported their usage. */
 export interface WaitingJobs {
@@ -21,20 +21,11 @@ function showEach<One>(
 ): void {
   const all: LastKnown<readonly One[]> = lastKnown(select, [])
   for (const [name, help, measure] of figures)
-    new Gauge({
-      name,
-      help,
-      labelNames: Object.keys(labels),
-      aggregator: 'max',
-      registers: [registry],
-      async collect() {
-        const known = await all.ask()
-        this.reset()
-        for (const one of known) {
-          const named = Object.entries(labels).map(([label, labelOf]) => [label, labelOf(one)] as const)
-          this.set(Object.fromEntries(named), measure(one))
-        }
-      },
+    showKnown(registry, all, { name, help, labelNames: Object.keys(labels) }, (gauge, known) => {
+      for (const one of known) {
+        const named = Object.entries(labels).map(([label, labelOf]) => [label, labelOf(one)] as const)
+        gauge.set(Object.fromEntries(named), measure(one))
+      }
     })
 }
 
@@ -172,20 +163,7 @@ const KAFKA_COUNTERS: readonly KafkaFigure[] = [
  */
 export function showKafka(registry: Registry, find: () => Promise<KafkaBacklog | null>): void {
   const backlog: LastKnown<KafkaBacklog | null> = lastKnown(find, null)
-  for (const [name, help, measure] of KAFKA_GAUGES) {
-    new Gauge({
-      name,
-      help,
-      aggregator: 'max',
-      registers: [registry],
-      async collect() {
-        const known = await backlog.ask()
-        this.reset()
-        if (known === null) this.remove()
-        else this.set(measure(known))
-      },
-    })
-  }
+  for (const figure of KAFKA_GAUGES) showKnownFigure(registry, backlog, figure)
   for (const [name, help, measure] of KAFKA_COUNTERS) {
     new Counter({
       name,

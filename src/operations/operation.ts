@@ -115,6 +115,20 @@ export interface Change<Found> {
   readonly inParts?: boolean
 }
 
+/** A change of what was found, which the log names by its `id`: `{ [thing]: id }`. */
+export function changeOf(event: LogEvent, says: string, thing: string): Change<{ readonly id: string }> {
+  return { event, says, log: ({ id }) => ({ [thing]: id }) }
+}
+
+/** The same of what gateways keep in memory. */
+export function announcedChange(
+  event: LogEvent,
+  says: string,
+  thing: string,
+): Change<{ readonly id: string }> {
+  return { ...changeOf(event, says, thing), isAnnounced: true }
+}
+
 /** One thing that can be done or asked. `Found` is what it gives inside, `Answer` the JSON of that. */
 export interface Operation<Needs extends Ports, Given extends OperationFields, Answer, Found = Answer> {
   /** `limits.raise`. */

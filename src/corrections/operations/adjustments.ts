@@ -21,7 +21,7 @@ import {
   textField,
   usdField,
 } from '../../operations/fields.ts'
-import { operation, renderedOperation } from '../../operations/operation.ts'
+import { changeOf, operation, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { invalid, noClient, notFound } from '../../operations/refuse.ts'
 import { type Adjustment, addCredit, selectAdjustments } from '../adjustments.ts'
@@ -54,11 +54,7 @@ export const addAdjustmentOperation = operation({
   answer: CREDIT,
   gives: 'The adjustment.',
   errors: ['not_found'],
-  changes: {
-    event: 'admin.cost_corrected',
-    says: 'cost of a client adjusted',
-    log: ({ id }) => ({ adjustment: id }),
-  },
+  changes: changeOf('admin.cost_corrected', 'cost of a client adjusted', 'adjustment'),
   command: {
     words: 'adjustment add',
     print: ({ id, client, day, amount_usd: amount, before_usd: before, after_usd: after }) =>
@@ -202,11 +198,7 @@ export const endRuleOperation = operation({
   }),
   gives: 'The repricing is ended.',
   errors: ['not_found'],
-  changes: {
-    event: 'admin.cost_corrected',
-    says: 'a repricing ended',
-    log: ({ id }) => ({ adjustment: id }),
-  },
+  changes: changeOf('admin.cost_corrected', 'a repricing ended', 'adjustment'),
   command: { words: 'prices end-rule', print: ({ id }) => `Rule ${id} is ended.` },
   async run({ pool }: Ports, { id }) {
     const ended = /^[1-9][0-9]{0,17}$/.test(id) && (await endRule(pool, id))

@@ -8,7 +8,7 @@ import {
   shownTextOrNull,
 } from '../../operations/answers.ts'
 import { LIST_PART, LISTED_ROWS, nameField, textField } from '../../operations/fields.ts'
-import { Part, renderedOperation } from '../../operations/operation.ts'
+import { announcedChange, changeOf, Part, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { badCursor, conflict, noClient, notFound } from '../../operations/refuse.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
@@ -54,11 +54,7 @@ export const createClientOperation = renderedOperation({
     return created
   },
   render: renderClient,
-  changes: {
-    event: 'admin.client_created',
-    says: 'client created',
-    log: ({ id }) => ({ client: id }),
-  },
+  changes: changeOf('admin.client_created', 'client created', 'client'),
   command: {
     words: 'client create',
     options: { name: '<name>' },
@@ -149,12 +145,7 @@ export const renameClientOperation = renderedOperation({
     return renamed
   },
   render: renderClient,
-  changes: {
-    event: 'admin.client_changed',
-    says: 'client renamed',
-    log: ({ id }) => ({ client: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange('admin.client_changed', 'client renamed', 'client'),
   command: {
     words: 'client rename',
     options: { id: '<name>', name: '<new-name>' },
@@ -180,12 +171,7 @@ export const moveClientOperation = renderedOperation({
     return await getClient(ports.pool, client.id)
   },
   render: renderPlaced,
-  changes: {
-    event: 'admin.client_changed',
-    says: 'client moved',
-    log: ({ id }) => ({ client: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange('admin.client_changed', 'client moved', 'client'),
   command: {
     words: 'client move',
     options: { id: '<name>' },
@@ -214,12 +200,7 @@ function switching(verb: 'disable' | 'enable', summary: string) {
       return changed
     },
     render: renderClient,
-    changes: {
-      event: 'admin.client_changed',
-      says: `client ${verb}d`,
-      log: ({ id }) => ({ client: id }),
-      isAnnounced: true,
-    },
+    changes: announcedChange('admin.client_changed', `client ${verb}d`, 'client'),
     command: {
       words: `client ${verb}`,
       options: { id: '<name>' },

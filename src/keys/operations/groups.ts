@@ -8,7 +8,7 @@ import {
   shownTextOrNull,
 } from '../../operations/answers.ts'
 import { dayField, flagField, nameField, textField } from '../../operations/fields.ts'
-import { renderedOperation } from '../../operations/operation.ts'
+import { announcedChange, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { conflict, invalid, notFound } from '../../operations/refuse.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
@@ -109,12 +109,7 @@ function required<Found>(idOrName: string, found: Found | null): Found {
   throw notFound(`There is no group ${named}.`, undefined, 'group list shows them')
 }
 
-const changed = (says: string) => ({
-  event: 'admin.group_changed' as const,
-  says,
-  log: ({ id }: { readonly id: string }) => ({ group: id }),
-  isAnnounced: true,
-})
+const changed = (says: string) => announcedChange('admin.group_changed', says, 'group')
 
 export const createGroupOperation = renderedOperation({
   name: 'groups.create',

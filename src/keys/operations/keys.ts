@@ -10,7 +10,7 @@ import {
   nameField,
   textField,
 } from '../../operations/fields.ts'
-import { Part, renderedOperation } from '../../operations/operation.ts'
+import { announcedChange, Part, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { badCursor, noClient, notFound } from '../../operations/refuse.ts'
 import { findClient } from '../clients.ts'
@@ -84,12 +84,7 @@ export const createKeyOperation = renderedOperation({
     return made
   },
   render: renderNewKey,
-  changes: {
-    event: 'admin.key_created',
-    says: 'key created',
-    log: ({ id }) => ({ key: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange('admin.key_created', 'key created', 'key'),
   command: { words: 'key create', print: newKeyText },
 })
 
@@ -141,12 +136,7 @@ export const revokeKeyOperation = renderedOperation({
     return revoked
   },
   render: renderKey,
-  changes: {
-    event: 'admin.key_revoked',
-    says: 'key revoked',
-    log: ({ id }) => ({ key: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange('admin.key_revoked', 'key revoked', 'key'),
   command: {
     words: 'key revoke',
     print: ({ id, client }) => `Key ${id} of client ${client} is revoked.`,

@@ -7,7 +7,7 @@ import {
   shownTextOrNull,
 } from '../../operations/answers.ts'
 import { durationField, textField } from '../../operations/fields.ts'
-import { type Chapter, renderedOperation } from '../../operations/operation.ts'
+import { type Chapter, changeOf, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { invalid, noClient, notFound } from '../../operations/refuse.ts'
 import {
@@ -77,11 +77,7 @@ export const createPortalTokenOperation = renderedOperation({
     return made
   },
   render: ({ token, ...made }: NewPortalToken) => ({ ...renderBase(made), token }),
-  changes: {
-    event: 'admin.token_created',
-    says: 'token for a client made',
-    log: ({ id }) => ({ token: id }),
-  },
+  changes: changeOf('admin.token_created', 'token for a client made', 'token'),
   command: {
     words: 'portal token',
     options: { id: '<client>' },
@@ -134,11 +130,7 @@ export const revokePortalTokenOperation = renderedOperation({
     return revoked
   },
   render: renderToken,
-  changes: {
-    event: 'admin.token_revoked',
-    says: 'token for a client revoked',
-    log: ({ id }) => ({ token: id }),
-  },
+  changes: changeOf('admin.token_revoked', 'token for a client revoked', 'token'),
   command: { words: 'portal revoke', print: ({ id }) => `The token ${id} is revoked.` },
 })
 

@@ -7,7 +7,13 @@ import {
   shownText,
 } from '../../operations/answers.ts'
 import { choiceField, durationField, LIST_PART, nameField, textField } from '../../operations/fields.ts'
-import { type Chapter, OPERATOR_ROLES, Part, renderedOperation } from '../../operations/operation.ts'
+import {
+  type Chapter,
+  changeOf,
+  OPERATOR_ROLES,
+  Part,
+  renderedOperation,
+} from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { badCursor, conflict, invalid, notFound } from '../../operations/refuse.ts'
 import {
@@ -76,11 +82,7 @@ export const createTokenOperation = renderedOperation({
     return made
   },
   render: ({ revokedAt: _, token, ...made }: NewOperatorToken) => ({ ...renderBase(made), token }),
-  changes: {
-    event: 'admin.token_created',
-    says: 'token of an operator created',
-    log: ({ id }) => ({ token: id }),
-  },
+  changes: changeOf('admin.token_created', 'token of an operator created', 'token'),
   command: {
     words: 'token create',
     print: ({ token, name, role, expiresAt }) =>
@@ -132,11 +134,7 @@ export const revokeTokenOperation = renderedOperation({
     return revoked
   },
   render: renderToken,
-  changes: {
-    event: 'admin.token_revoked',
-    says: 'token of an operator revoked',
-    log: ({ id }) => ({ token: id }),
-  },
+  changes: changeOf('admin.token_revoked', 'token of an operator revoked', 'token'),
   command: { words: 'token revoke', print: ({ name }) => `The token ${name} is revoked.` },
 })
 

@@ -9,78 +9,50 @@ const SECOND_MS = 1_000
 const ALONE_RETRY_SECONDS = '5'
 /** Jobs run for minutes to hours. */
 const JOB_RETRY_SECONDS = '30'
+const WHEN_ENDED = 'Try again when some of them have ended.'
 
 /** A limit on requests, tokens or calls at once is reached. */
 export function refuseByRate(holding: RateHolding, retryMs: number): LimitRefusal {
   const { limit, amount, kind } = holding
   const what = { requests: 'requests a minute', tokens: 'tokens a minute', concurrent: 'calls at once' }[kind]
   const seconds = Math.max(1, Math.ceil(retryMs / SECOND_MS))
-  return {
-    error: 'rate_limit_exceeded',
-    reason: kind,
-    limitId: limit.id,
-    detail: {
-      message: `The limit of ${amount} ${what}${scopeOf(limit)} is reached. Try again in ${seconds} s.`,
-      headers: { 'retry-after': `${seconds}` },
-    },
-  }
+  const message = `The limit of ${amount} ${what}${scopeOf(limit)} is reached. Try again in ${seconds} s.`
+  return retryLater(limit, kind, `${seconds}`, message)
 }
 
 /** Calls that run may use what is left of a limit on tokens. */
 export function refuseRateReserved({ limit, amount }: RateHolding): LimitRefusal {
-  return {
-    error: 'rate_limit_exceeded',
-    reason: 'reserved',
-    limitId: limit.id,
-    detail: {
-      message:
-        `Calls that are running hold the rest of the limit of ${amount} tokens a minute${scopeOf(limit)}. ` +
-        'Try again when some of them have ended.',
-      headers: { 'retry-after': '1' },
-    },
-  }
+  const rest = `the rest of the limit of ${amount} tokens a minute${scopeOf(limit)}`
+  return retryLater(limit, 'reserved', '1', `Calls that are running hold ${rest}. ${WHEN_ENDED}`)
 }
 
 /** Calls that run hold what is left of a budget. */
 export function refuseReserved({ limit, amount, jobsReserved }: BudgetAccount): LimitRefusal {
-  if (jobsReserved > 0n)
-    return {
-      error: 'rate_limit_exceeded',
-      reason: 'reserved',
-      limitId: limit.id,
-      detail: {
-        message:
-          `Jobs whose cost is not known yet hold the rest of ${nameOf(limit, amount)}. ` +
-          'Try again when some of them have ended and their results were fetched.',
-        headers: { 'retry-after': JOB_RETRY_SECONDS },
-      },
-    }
-  return {
-    error: 'rate_limit_exceeded',
-    reason: 'reserved',
-    limitId: limit.id,
-    detail: {
-      message:
-        `Calls that are running hold the rest of ${nameOf(limit, amount)}. ` +
-        'Try again when some of them have ended.',
-      headers: { 'retry-after': '1' },
-    },
-  }
+  const rest = `the rest of ${nameOf(limit, amount)}`
+  if (jobsReserved === 0n)
+    return retryLater(limit, 'reserved', '1', `Calls that are running hold ${rest}. ${WHEN_ENDED}`)
+  const message =
+    `Jobs whose cost is not known yet hold ${rest}. ` +
+    'Try again when some of them have ended and their results were fetched.'
+  return retryLater(limit, 'reserved', JOB_RETRY_SECONDS, message)
 }
 
 /** This gateway cannot learn what is left of a budget, and its share has no room for the call. */
 export function refuseAlone({ limit, amount }: BudgetAccount): LimitRefusal {
-  return {
-    error: 'rate_limit_exceeded',
-    reason: 'reserved',
-    limitId: limit.id,
-    detail: {
-      message:
-        `What is left of ${nameOf(limit, amount)} cannot be asked for now, and this call does not fit into what this ` +
-        `gateway holds of it. Try again in ${ALONE_RETRY_SECONDS} s.`,
-      headers: { 'retry-after': ALONE_RETRY_SECONDS },
-    },
-  }
+  const message =
+    `What is left of ${nameOf(limit, amount)} cannot be asked for now, and this call does not fit into what this ` +
+    `gateway holds of it. Try again in ${ALONE_RETRY_SECONDS} s.`
+  return retryLater(limit, 'reserved', ALONE_RETRY_SECONDS, message)
+}
+
+function retryLater(
+  limit: Limit,
+  reason: LimitRefusal['reason'],
+  seconds: string,
+  message: string,
+): LimitRefusal {
+  const detail = { message, headers: { 'retry-after': seconds } }
+  return { error: 'rate_limit_exceeded', reason, limitId: limit.id, detail }
 }
 
 /** A budget is spent. */

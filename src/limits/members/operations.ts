@@ -12,7 +12,7 @@ import {
   shownTextOrNull,
 } from '../../operations/answers.ts'
 import { budgetField, LIST_PART, textField } from '../../operations/fields.ts'
-import { FOR_THE_PAGE, operation, Part } from '../../operations/operation.ts'
+import { announcedChange, FOR_THE_PAGE, operation, Part } from '../../operations/operation.ts'
 import type { AskingMember, ClientPorts } from '../../operations/ports.ts'
 import { badCursor, invalid, notFound } from '../../operations/refuse.ts'
 import { budgetPeriodOf } from '../limit.ts'
@@ -97,12 +97,11 @@ export const setMemberBudget = operation({
     await setLimits(ports.pool, scope, [order], who)
     return await showMember(ports, group.id, id)
   },
-  changes: {
-    event: 'admin.limit_changed',
-    says: 'budget of a member set by an owner of its group',
-    log: ({ id }) => ({ client: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange(
+    'admin.limit_changed',
+    'budget of a member set by an owner of its group',
+    'client',
+  ),
   command: FOR_THE_PAGE,
 })
 
@@ -121,12 +120,7 @@ export const disableMember = operation({
     await setClientDisabled(ports.pool, name, true)
     return await showMember(ports, group.id, id)
   },
-  changes: {
-    event: 'admin.client_changed',
-    says: 'member disabled by an owner of its group',
-    log: ({ id }) => ({ client: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange('admin.client_changed', 'member disabled by an owner of its group', 'client'),
   command: FOR_THE_PAGE,
 })
 

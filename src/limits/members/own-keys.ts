@@ -5,7 +5,7 @@ import { lockKeyVersion } from '../../keys/key-version.ts'
 import { createClientKey, revokeKey } from '../../keys/keys.ts'
 import { KEY_ID, MADE_KEY, SHOWN_KEY } from '../../keys/operations/keys.ts'
 import { budgetField, durationField, modelField, nameField } from '../../operations/fields.ts'
-import { FOR_THE_PAGE, renderedOperation } from '../../operations/operation.ts'
+import { announcedChange, FOR_THE_PAGE, renderedOperation } from '../../operations/operation.ts'
 import type { AskingMember, ClientPorts } from '../../operations/ports.ts'
 import { conflict, invalid, notFound } from '../../operations/refuse.ts'
 import { setLimits } from '../table/change-limits.ts'
@@ -67,12 +67,7 @@ export const createOwnKey = renderedOperation({
     return made
   },
   render: renderNewKey,
-  changes: {
-    event: 'admin.key_created',
-    says: 'key created by its member',
-    log: ({ id }) => ({ key: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange('admin.key_created', 'key created by its member', 'key'),
   command: FOR_THE_PAGE,
 })
 
@@ -135,12 +130,7 @@ export const revokeOwnKey = renderedOperation({
     return revoked
   },
   render: renderKey,
-  changes: {
-    event: 'admin.key_revoked',
-    says: 'key revoked by its member',
-    log: ({ id }) => ({ key: id }),
-    isAnnounced: true,
-  },
+  changes: announcedChange('admin.key_revoked', 'key revoked by its member', 'key'),
   command: FOR_THE_PAGE,
 })
 

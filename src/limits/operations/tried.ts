@@ -11,7 +11,7 @@ import {
   shownTextOrNull,
 } from '../../operations/answers.ts'
 import { textField } from '../../operations/fields.ts'
-import { type Listing, operation } from '../../operations/operation.ts'
+import { changeOf, type Listing, operation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { conflict, notFound } from '../../operations/refuse.ts'
 import { selectCallDays } from '../../usage/calls/call-partitions.ts'
@@ -109,7 +109,7 @@ export const tryOperation = operation({
   answer: SHOWN_TRIED,
   gives: 'The limit as it is tried.',
   errors: ['not_found', 'conflict'],
-  changes: triedChange('a limit is tried'),
+  changes: changeOf('admin.limit_tried', 'a limit is tried', 'tried'),
   command: {
     words: 'limits try',
     print: (one) => `${whose(one)}: ${textOf(one)}. Tried from ${one.from} on: ${one.id}.`,
@@ -148,7 +148,7 @@ export const dropOperation = operation({
   answer: SHOWN_TRIED,
   gives: 'The limit as it was tried.',
   errors: ['not_found'],
-  changes: triedChange('a limit is tried no more'),
+  changes: changeOf('admin.limit_tried', 'a limit is tried no more', 'tried'),
   command: {
     words: 'limits drop',
     options: { id: '<id>' },
@@ -183,10 +183,6 @@ export const enforceOperation = operation({
     return await getShown(ports, limit.id)
   },
 })
-
-function triedChange(says: string) {
-  return { event: 'admin.limit_tried', says, log: ({ id }: TriedDocument) => ({ tried: id }) } as const
-}
 
 async function getTried(ports: Ports, id: string): Promise<TriedDocument> {
   const shown = (await listAll(ports)).find((one) => one.id === id)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { shownDay, shownDocument, shownList, shownText, shownTextOrNull } from '../../operations/answers.ts'
 import { dayField, formField, lineField, modelField, textField } from '../../operations/fields.ts'
-import { type Chapter, type InputOf, renderedOperation } from '../../operations/operation.ts'
+import { type Chapter, changeOf, type InputOf, renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { invalid, notFound } from '../../operations/refuse.ts'
@@ -109,11 +109,7 @@ const setContractOperation = renderedOperation({
   gives: 'The contract.',
   run: ({ pool }: Ports, asked) => setContract(pool, contractOf(asked)),
   render: renderContract,
-  changes: {
-    event: 'admin.contract_changed',
-    says: 'contract set',
-    log: ({ id }) => ({ contract: id }),
-  },
+  changes: changeOf('admin.contract_changed', 'contract set', 'contract'),
   command: { words: 'contract set', print: (contract) => `${textOf(contract)}: ${contract.id}.` },
 })
 
@@ -160,11 +156,7 @@ const removeContractOperation = renderedOperation({
     return removed
   },
   render: renderContract,
-  changes: {
-    event: 'admin.contract_changed',
-    says: 'contract removed',
-    log: ({ id }) => ({ contract: id }),
-  },
+  changes: changeOf('admin.contract_changed', 'contract removed', 'contract'),
   command: {
     words: 'contract remove',
     options: { id: '<id>' },
