@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { randomBase62 } from '../domain/base62.ts'
 import {
   shownChoice,
   shownCount,
@@ -15,8 +17,9 @@ import { type Chapter, changeOf, renderedOperation } from '../operations/operati
 import type { Ports } from '../operations/ports.ts'
 import { VALUE } from '../operations/read-input.ts'
 import { invalid, noClient, notFound } from '../operations/refuse.ts'
+import type { Postgres } from '../store/connection/postgres.ts'
+import { renderAlert } from './alert-body.ts'
 import { ALERT_FORMATS, DEFAULT_THRESHOLDS } from './alert-kinds.ts'
-import { renderNewReceiver, renderReceiver, renderSendResult } from './receiver-document.ts'
 import {
   kindWithoutClient,
   MAX_PERCENT,
@@ -32,11 +35,12 @@ import {
 import {
   type AlertReceiver,
   addReceiver,
+  findAddress,
   type NewReceiver,
   removeReceiver,
   selectReceivers,
 } from './receivers.ts'
-import { type TestedReceiver, testReceiver } from './test-receiver.ts'
+import { type SendResult, sendAlert } from './send-alert.ts'
 
 const STATUS = z
   .number()
@@ -270,5 +274,68 @@ export function alertsChapter(alerted: Alerted): Chapter<Ports> {
     words: 'alerts',
     about: 'Who learns of spending and of what goes wrong.',
     operations: [addAlerts(alerted), listAlerts(receiver), removeAlerts(receiver), testAlerts],
+  }
+}
+
+/** A sample that was sent, and what came back. */
+interface TestedReceiver {
+  /** The sample's id as a delivery. */
+  readonly delivery: string
+  readonly result: SendResult
+}
+
+/** Sends a signed sample of the type `test` now, once. It is kept nowhere. `null`: there is no such receiver. */
+export async function testReceiver(pool: Postgres, id: string): Promise<TestedReceiver | null> {
+  const address = await findAddress(pool, id)
+  if (address === null) return null
+  const delivery = `dlv_${randomUUID().replaceAll('-', '')}`
+  const sample = {
+    id: `alt_${randomBase62(20)}`,
+    kind: 'test',
+    client: null,
+    at: new Date(),
+    payload: { message: 'This is a test of alerts: nothing has happened.' },
+  }
+  return { delivery, result: await sendAlert(address, delivery, renderAlert(sample, address.format)) }
+}
+
+/** A receiver as JSON, without its secret; the same on the command line and over HTTP. */
+function renderReceiver({ lastDelivery: last, ...receiver }: AlertReceiver) {
+  const { id, url, format, kinds, thresholds, client, createdAt } = receiver
+  return {
+    id,
+    url,
+    format,
+    on: kinds,
+    thresholds,
+    client,
+    created_at: createdAt.toISOString(),
+    last_delivery:
+      last === null
+        ? null
+        : {
+            id: last.id,
+            state: last.state,
+            attempts: last.attempts,
+            tried_at: last.triedAt.toISOString(),
+            status: last.status,
+            error: last.error,
+            delivered_at: last.deliveredAt?.toISOString() ?? null,
+          },
+  }
+}
+
+/** A receiver at its making, as JSON: the only document that holds its secret. */
+function renderNewReceiver(receiver: NewReceiver) {
+  return { ...renderReceiver(receiver), secret: receiver.secret }
+}
+
+/** What came back from a sample, as JSON. */
+function renderSendResult(delivery: string, result: SendResult) {
+  return {
+    delivery,
+    delivered: result.kind === 'delivered',
+    status: result.status,
+    error: result.kind === 'delivered' ? null : result.error,
   }
 }

@@ -4,13 +4,12 @@ import type { Environment } from '../config/config.ts'
 import { explainError } from '../doctor/explain-error.ts'
 import { VERSION } from '../lib/version.ts'
 import { Failure } from '../operations/failure.ts'
-import { NO_PROGRESS } from '../operations/ports.ts'
+import { NO_PROGRESS, type Progress } from '../operations/ports.ts'
 import { CHAPTERS } from '../operator/chapters.ts'
 import type { Cli } from './cli.ts'
 import { addCompletion } from './completion.ts'
 import { findServers, findServersOrNull } from './find-servers.ts'
 import { addOperations } from './operation-commands.ts'
-import { FIRST_MS, showProgress } from './progress.ts'
 import { withServers } from './servers.ts'
 
 const FAILED = 1
@@ -101,4 +100,31 @@ export async function runCommandLine(
 function errorDocument(code: string, text: string): string {
   const message = text.replace(/^error: /, '').trim()
   return `${JSON.stringify({ error: { code, message } })}\n`
+}
+
+/** By then a person wonders whether anything happens. */
+const FIRST_MS = 1_000
+/** Often enough to see that it goes on, and seldom enough to be read. */
+const EVERY_MS = 2_000
+
+/**
+ * One line after a second, then every two seconds at most: the place, how much is done, and how fast that was since the line before.
+ *
+ * @param unit What is counted: `rows`.
+ */
+export function showProgress(unit: string, write: (line: string) => void): Progress {
+  let shownAtMs = performance.now()
+  let shownDone = 0
+  let everyMs = FIRST_MS
+  return {
+    at(where, done) {
+      const nowMs = performance.now()
+      if (nowMs - shownAtMs < everyMs) return
+      const perSecond = Math.round(((done - shownDone) * 1_000) / (nowMs - shownAtMs))
+      write(`${where}: ${done} ${unit}, ${perSecond} ${unit}/s\n`)
+      shownAtMs = nowMs
+      shownDone = done
+      everyMs = EVERY_MS
+    },
+  }
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { showProgress } from '../../src/cli/progress.ts'
+import { showProgress } from '../../src/cli/run.ts'
 import { writeParts } from '../../src/cli/write-text.ts'
 import type { TextPiece } from '../../src/operations/long-text.ts'
 

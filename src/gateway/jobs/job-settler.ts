@@ -6,11 +6,13 @@ import { isRunning } from '../../objects/object-kinds.ts'
 import type { EndedJobs } from '../../objects/object-path.ts'
 import type { Objects } from '../../objects/objects.ts'
 import { type KeptJob, selectBatchesThatMayHaveLeft, selectJobs } from '../../objects/table/jobs-table.ts'
+import { objectIn, textIn } from '../../providers/reading/json-value.ts'
+import type { Provider } from '../../providers/registry.ts'
+import { compileProjection, JsonScanner } from '../../providers/wires/json.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import type { Pricing } from '../recording/pricing.ts'
 import type { Upstream } from '../routing/upstream-table.ts'
-import { FETCHED_KINDS, type FetchedJob, fetchJob, JobUnanswered } from './fetch-job.ts'
-import { mayBeLeft } from './left-files.ts'
+import { ask, FETCHED_KINDS, type FetchedJob, fetchJob, JobUnanswered } from './fetch-job.ts'
 
 /** What is known of jobs before a call ends them: what they used, and which failed or will never say. */
 export interface EndedUses {
@@ -145,4 +147,26 @@ async function answered<Answer>(ask: () => Promise<Answer>): Promise<Answer | 'u
     const willNot = error instanceof JobUnanswered && error.status < 500 && !LATER.has(error.status)
     return willNot ? null : 'unanswered'
   }
+}
+
+const FILE = compileProjection({ purpose: 'value' })
+/** The purposes of files that a batch leaves, where they are apart from those that it reads. */
+const LEFT: Partial<Record<Provider, RegExp>> = {
+  openai: /^batch_output$/,
+  'azure-openai': /^batch_output$/,
+}
+const OF_BATCHES = /batch/
+
+/**
+ * Asks the upstream whether a batch may have left this file: not one that is not there, or that says another purpose.
+ *
+ * @throws As `ask` does.
+ */
+async function mayBeLeft(at: Upstream, path: string, timeoutMs: number): Promise<boolean> {
+  const scanner = new JsonScanner(FILE)
+  const written = path.split('/').map(encodeURIComponent).join('/')
+  const { status } = await ask({ ...at, timeoutMs }, written, '', (chunk) => scanner.push(chunk))
+  if (status === 404) return false
+  const purpose = textIn(objectIn(scanner.extracted.value)?.purpose)
+  return purpose === null || (LEFT[at.provider] ?? OF_BATCHES).test(purpose)
 }

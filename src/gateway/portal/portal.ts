@@ -1,7 +1,11 @@
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
+import type { SelfServiceConfig } from '../../config/yaml/self-service-config.ts'
+import { policyOf } from '../../domain/member-policy.ts'
+import { utcDayOf } from '../../domain/utc-day.ts'
 import { GatewayError } from '../../http/errors.ts'
 import { health, type Readiness } from '../../http/listener.ts'
-import { nameOfMember } from '../../limits/members/sign-in-member.ts'
+import { endMemberToken } from '../../keys/tokens/portal-tokens.ts'
+import { type Arrival, nameOfMember, signInMember } from '../../limits/members/sign-in-member.ts'
 import { mayDo, type Role } from '../../operations/operation.ts'
 import { type AskingClient, NO_PROGRESS } from '../../operations/ports.ts'
 import { allowMethods } from '../../operator/allow-methods.ts'
@@ -10,12 +14,13 @@ import { pageFile } from '../../operator/dashboard.ts'
 import { openListener } from '../../operator/open-listener.ts'
 import { servePage } from '../../operator/page.ts'
 import { serveOperations } from '../../operator/serve-operations.ts'
+import { MEMBERS, type SignInProvider } from '../../operator/sign-in/provider.ts'
+import { type PersonSignInOptions, signInPeople } from '../../operator/sign-in/sign-in.ts'
 import { OwnPriceLists } from '../../pricing/own-price-lists.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
 import { type Summaries, TookTooLong } from '../routes/usage.ts'
 import { matchesModel } from '../routing/upstream-table.ts'
 import type { ShownModel } from '../upstream-models.ts'
-import { type MemberSignIn, signInMembers } from './members.ts'
 import { requireSignIn, SIGNED_IN, type SignInOptions, signIn } from './sign-in.ts'
 
 export interface PortalOptions extends SignInOptions {
@@ -136,5 +141,41 @@ function portalPage(app: FastifyInstance, embedOrigins: readonly string[], offer
     page: pageFile('portal.html', offersSignIn),
     files: ['portal.js', 'style.css', 'icon.svg'].map((name) => pageFile(name)),
     embedOrigins,
+  })
+}
+
+type MemberSignIn = SignInProvider<SelfServiceConfig>
+
+interface MemberSignInOptions extends Pick<PersonSignInOptions, 'peppers' | 'log' | 'now'> {
+  readonly provider: MemberSignIn
+  readonly pool: Postgres
+}
+
+const REFUSED: Readonly<Record<Extract<Arrival, { readonly refused: string }>['refused'], string>> = {
+  group: 'The group that you are in is not there yet. Ask the operator to make it.',
+  full: 'There are as many members as there may be. Ask the operator for more room.',
+  disabled: 'You are disabled here. Ask the operator.',
+}
+
+/** Members of groups who sign in: a token of the page that may also make keys, within what their group allows. */
+function signInMembers(app: FastifyInstance, options: MemberSignInOptions): void {
+  const { provider, pool, peppers, now } = options
+  const { config } = provider
+  signInPeople(app, {
+    ...options,
+    place: MEMBERS,
+    tokens: 'member',
+    // No server sees what stands behind #. The page fetches its token then, and nothing of it is in the address.
+    landing: `${MEMBERS.home}#signed-in`,
+    async admit({ subject, name, groups }, from) {
+      const found = policyOf(config.policies, groups)
+      if (found === null)
+        throw new GatewayError('role_required', { message: `${name} is in no group that may sign in here.` })
+      const member = { issuer: config.issuer, subject, name, from, ...found }
+      const arrival = await signInMember(pool, member, config, peppers[0] ?? '', utcDayOf(now()))
+      if ('refused' in arrival) throw new GatewayError('role_required', { message: REFUSED[arrival.refused] })
+      return arrival.made.token
+    },
+    end: async (digests) => await endMemberToken(pool, digests),
   })
 }

@@ -8,9 +8,31 @@ import {
 import type { Socket } from 'node:net'
 import { type TLSSocket, Server as TlsServer } from 'node:tls'
 import { connectionsOf } from '../connection-drainer.ts'
-import { FrameBudget } from './frame-budget.ts'
 import { requestHead } from './request-head.ts'
 import { StreamConnection } from './stream-connection.ts'
+
+/** Counts frames of one connection in windows of time. */
+class FrameBudget {
+  readonly #frames: number
+  readonly #windowMs: number
+  #count = 0
+  #sinceMs = Number.NEGATIVE_INFINITY
+
+  constructor(frames: number, windowMs: number) {
+    this.#frames = frames
+    this.#windowMs = windowMs
+  }
+
+  /** One more at `nowMs`, of the monotonic clock. False: it is one too many. */
+  take(nowMs: number): boolean {
+    if (nowMs - this.#sinceMs >= this.#windowMs) {
+      this.#sinceMs = nowMs
+      this.#count = 0
+    }
+    this.#count += 1
+    return this.#count <= this.#frames
+  }
+}
 
 const { NGHTTP2_FLAG_END_STREAM, NGHTTP2_PROTOCOL_ERROR } = constants
 /** RFC 9113, 7: the client causes too much work. */

@@ -1,4 +1,3 @@
-import { renderClient } from '../../domain/documents/client-document.ts'
 import {
   shownDocument,
   shownFlag,
@@ -215,4 +214,17 @@ export async function getClient(pool: Postgres, idOrName: string): Promise<Clien
   if (found !== null) return found
   const named = idOrName.startsWith('cli_') ? idOrName : `named ${idOrName}`
   throw notFound(`There is no client ${named}.`, undefined, 'client list shows them')
+}
+
+/** The fields of a client that operators are shown. */
+interface ListedClient {
+  readonly id: string
+  readonly name: string
+  readonly disabled: boolean
+  readonly createdAt: Date
+}
+
+/** A client as JSON, the same on the command line and over HTTP. */
+function renderClient({ id, name, disabled, createdAt }: ListedClient) {
+  return { id, name, disabled, created_at: createdAt.toISOString() }
 }

@@ -1,12 +1,15 @@
 import { z } from 'zod'
 import { AXIS_NAME, NO_VALUE } from '../../call/axes.ts'
+import { DURATION_FORM, parseDurationSeconds } from '../../domain/duration.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { findClient } from '../../keys/clients.ts'
+import { findGroup } from '../../keys/groups/groups.ts'
 import { choiceField, dayField, formField, lineField, textField, usdField } from '../../operations/fields.ts'
 import type { InputOf } from '../../operations/operation.ts'
 import { VALUE } from '../../operations/read-input.ts'
 import { conflict, invalid, notFound } from '../../operations/refuse.ts'
 import type { Postgres } from '../../store/connection/postgres.ts'
-import { findScope, type NamedScope } from '../find-scope.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
 import { BUDGET_PERIODS, type LimitKind, WHEN_ALONE } from '../limit.ts'
 import {
   AMOUNT_FORM,
@@ -16,12 +19,41 @@ import {
   parseAmount,
   renderAmount,
 } from '../limit-document.ts'
-import { parseRaiseEnd, RAISE_END, RAISE_END_FORMS } from '../raise-end.ts'
 import type { LimitScope } from '../subject.ts'
 import type { LimitOrder, LimitSort } from '../table/change-limits.ts'
 import type { Raised, ToppedUp } from '../table/raise-limits.ts'
 
 /** Rules of what a limit may say, for the operations over HTTP and the commands alike. */
+
+const MOMENT =
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,3})?)?(?:Z|[+-][0-9]{2}:[0-9]{2}))?$/
+const RAISE_END = new RegExp(`${MOMENT.source}|${DURATION_FORM.source}`)
+const FURTHEST_MS = 100 * 366 * 86_400_000
+
+/** How the end of a raise is written. */
+const RAISE_END_FORMS = 'a time such as 2026-12-01T18:00Z, a UTC day, or a time from now such as 4h'
+
+type RaiseEnd =
+  | { readonly kind: 'end'; readonly untilMs: number }
+  | { readonly kind: 'unreadable' }
+  | { readonly kind: 'past' }
+
+/** The moment at which a raise ends; a day stands for its first moment. */
+function parseRaiseEnd(text: string, nowMs: number): RaiseEnd {
+  const seconds = parseDurationSeconds(text)
+  const untilMs = seconds !== null ? nowMs + seconds * 1000 : readMoment(text)
+  if (untilMs === null || untilMs - nowMs > FURTHEST_MS) return { kind: 'unreadable' }
+  return untilMs > nowMs ? { kind: 'end', untilMs } : { kind: 'past' }
+}
+
+/** `null`: it is none, or names a day that does not exist, which `Date` would take for another one. */
+function readMoment(text: string): number | null {
+  if (!MOMENT.test(text)) return null
+  const day = Date.parse(text.slice(0, 10))
+  if (Number.isNaN(day) || new Date(day).toISOString().slice(0, 10) !== text.slice(0, 10)) return null
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? null : ms
+}
 
 /** An amount as it is sent: US dollars for a budget, else a whole number. `readAmount` knows how much it may be. */
 export function amountField(description: string, value = 'n') {
@@ -210,4 +242,60 @@ export function requireToppedUp(done: ToppedUp, param: string): void {
       param,
       'limits remove removes it',
     )
+}
+
+/** Whose calls are meant, as operators write it. */
+interface NamedScope {
+  /** A client's name; `null`: the defaults of all. */
+  readonly client: string | null
+  /** The id of one of its keys; `null`: all of them. */
+  readonly key: string | null
+  readonly model: string | null
+  /** Values of this axis, each apart, or one of them. */
+  readonly axis?: string | undefined
+  readonly value?: string | undefined
+  /** All clients of this group together: its name or id. */
+  readonly group?: string | undefined
+}
+
+type FoundScope =
+  | { readonly kind: 'scope'; readonly scope: LimitScope }
+  /** One sentence without its full stop, about the parameter. */
+  | { readonly kind: 'problem'; readonly param: 'client' | 'key' | 'group'; readonly text: string }
+
+/** Finds the client and its key by what operators call them. */
+async function findScope(
+  pool: Postgres,
+  { client, key, model, axis, value, group }: NamedScope,
+): Promise<FoundScope> {
+  const found = client === null ? null : await findClient(pool, client)
+  if (client !== null && found === null)
+    return { kind: 'problem', param: 'client', text: `there is no client named ${client}` }
+  const clientId = found?.id ?? null
+  const inGroup = group === undefined ? null : await findGroup(pool, group)
+  if (group !== undefined && inGroup === null)
+    return { kind: 'problem', param: 'group', text: `there is no group ${group}` }
+  if (key !== null) {
+    const { rows } = await pool.query<{ client_id: string; client: string }>(
+      `select k.client_id, c.name as client from ${SCHEMA}.keys k join ${SCHEMA}.clients c on c.id = k.client_id
+       where k.id = $1`,
+      [key],
+    )
+    const [owner] = rows
+    if (owner === undefined)
+      return { kind: 'problem', param: 'key', text: `there is no key with the id ${key}` }
+    if (owner.client_id !== clientId)
+      return { kind: 'problem', param: 'key', text: `key ${key} is of the client ${owner.client}` }
+  }
+  return {
+    kind: 'scope',
+    scope: {
+      clientId,
+      keyId: key,
+      model,
+      axis: axis ?? null,
+      value: value ?? null,
+      groupId: inGroup?.id ?? null,
+    },
+  }
 }

@@ -1,26 +1,27 @@
+import { type Decimal, decimalOfText, multiply } from '#prices/decimal.ts'
 import { joinPlace } from '#prices/tier-names.ts'
 import { isSameModel } from '../../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { CatalogPlace } from '../../providers/catalog-lists.ts'
-import { billingRulesOf } from '../billing-rules-of.ts'
+import type { BillingRules } from '../billing-rules.ts'
 import type { AddedRate } from '../corrections/added-rate.ts'
 import { addedRatesFor } from '../corrections/added-rates.ts'
-import { findMediaPrice, MEDIA_PRICES_SOURCE, mediaRates } from '../corrections/media-prices.ts'
+import { MEDIA_PRICES, type MediaPrice } from '../corrections/media-price-list.ts'
 import { findOverride, overrideRates } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
 import { PLACE_UNKNOWN, placePriceOf, splitPlace } from '../places/place-tiers.ts'
 import { isPlaceless } from '../places/usual-names.ts'
 import type { Factor } from '../price-markups.ts'
-import type { RateClass } from '../price-rates.ts'
+import type { RateClass, Rates } from '../price-rates.ts'
 import { byClass } from '../sources/catalog-agreement.ts'
 import { type MergedPrices, mergePrices } from '../sources/catalog-merge.ts'
-import { priceAtPlace, priceOfTier } from '../tiers/tier-prices.ts'
 import type { CatalogEntries } from './catalog-entries.ts'
 import { buildPriceSet, type PriceSet, USUAL_BILLING_RULES } from './catalog-price-set.ts'
 import { answersInOthersWords, catalogPlaces, ownPrices, sellerOf } from './catalog-providers.ts'
-import { ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
+import { picoPerOne, ratesAbove, tierStarts, unmeteredKeys } from './catalog-rates.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
 import { atPlace } from './catalog-service-tiers.ts'
+import { priceAtPlace, priceOfTier } from './tier-prices.ts'
 
 /** What a price is looked for: all that does not depend on how much was used. */
 export interface ResolveQuery {
@@ -243,4 +244,57 @@ function fromMediaPrices(
     USUAL_BILLING_RULES,
   )
   return { found: { prices, model, line: null, unmetered: [] }, missing: null, ...day }
+}
+
+/** Whose audio and image tokens never cost what text does, so that a missing price of theirs is a gap. */
+const MEDIA_APART: ReadonlySet<string> = new Set(['openai', 'azure', 'cohere'])
+
+/**
+ * What the catalog's data has no field for. Groq bills transcriptions for at least ten seconds
+ * (https://groq.com/pricing; the package has the same rule in its code). Perplexity's deep research reports reasoning
+ * tokens on top of `completion_tokens` (https://docs.perplexity.ai/getting-started/pricing). Vercel's gateway bills
+ * reasoning of OpenAI's models on top of the output that has it already (11 of 11 recorded answers that name their cost).
+ */
+function billingRulesOf(seller: string, providerId: string, modelId: string): BillingRules {
+  const isOfOpenAi = providerId === 'openai' || (providerId === 'vercel' && modelId.startsWith('openai/'))
+  if (seller === 'vercel-gateway' && isOfOpenAi) {
+    return { ...USUAL_BILLING_RULES, mediaIsApart: true, reasoningIsBeside: true }
+  }
+  if (providerId === 'groq' && modelId.startsWith('whisper-large-v3')) {
+    return { ...USUAL_BILLING_RULES, minimumAudioMs: 10_000 }
+  }
+  if (providerId === 'perplexity') return { ...USUAL_BILLING_RULES, reasoningIsBeside: true }
+  if (MEDIA_APART.has(providerId)) return { ...USUAL_BILLING_RULES, mediaIsApart: true }
+  if (providerId === 'mistral') return { ...USUAL_BILLING_RULES, secondsAreBeside: true }
+  return USUAL_BILLING_RULES
+}
+
+/** Names the list that a price of {@link MEDIA_PRICES} comes from, in its definition. */
+export const MEDIA_PRICES_SOURCE = 'tallygate-media'
+
+/**
+ * The price of a model that is billed by other than tokens, or in part: `seller` one of our providers, `name` as it
+ * is called there.
+ * @returns `null`: it is not listed. `'unknown_tier'`: it is, but not at this tier.
+ */
+export function findMediaPrice(
+  seller: string,
+  name: string,
+  serviceTier: string | null,
+  day: UtcDay,
+): MediaPrice | 'unknown_tier' | null {
+  const lower = name.toLowerCase()
+  const listed = MEDIA_PRICES.filter(
+    ({ providers, models, from }) =>
+      providers.includes(seller) && (from === undefined || from <= day) && models.test(lower),
+  )
+  if (listed.length === 0) return null
+  return listed.find(({ tier }) => (tier ?? null) === serviceTier) ?? 'unknown_tier'
+}
+
+/** The price's rates in integer pico-USD, the factor in before the rounding. */
+function mediaRates({ rates }: MediaPrice, factor: Decimal): Rates {
+  const pico: Partial<Record<RateClass, bigint>> = {}
+  for (const { rate, usd, per } of rates) pico[rate] = picoPerOne(multiply(decimalOfText(usd), factor), per)
+  return pico
 }

@@ -5,10 +5,9 @@ import { byPrecedence } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
 import { tierAt } from '../places/place-tiers.ts'
 import { placeOfCall, type UpstreamPlace } from '../places/upstream-places.ts'
-import { buildReportedPrice, type FixedPrice } from '../price.ts'
+import { buildReportedPrice, buildUnpricedTier, type FixedPrice } from '../price.ts'
 import { type Factor, findFactors, NO_FACTOR, type PriceMarkup } from '../price-markups.ts'
 import { bundledCatalog } from '../sources/catalog-sources.ts'
-import { boundTiers, keepTier } from '../tiers/bounded-tiers.ts'
 import { CatalogCache, isWithin } from './catalog-cache.ts'
 import type { BesideReported, CallToPrice, PriceOfCall } from './catalog-call.ts'
 import {
@@ -24,7 +23,7 @@ import {
 import type { CatalogEntries } from './catalog-entries.ts'
 import { type FoundPrices, type PriceAnswer, type PriceSources, resolvePrices } from './catalog-resolve.ts'
 import { MS_PER_DAY } from './catalog-schedule.ts'
-import { serviceTierOf } from './catalog-service-tiers.ts'
+import { isListedTier, serviceTierOf } from './catalog-service-tiers.ts'
 
 export interface CatalogOptions {
   /** Default: the data that came with this release. */
@@ -271,4 +270,37 @@ interface CallScope {
   /** In the form of `serviceTierOf`. */
   readonly serviceTier: string | null
   readonly atMs: number
+}
+
+/**
+ * More than there are names of tiers beside those with a price; they are the upstream's words, and a client's where it
+ * says a size, so there must be an end.
+ */
+const MAX_TIERS = 100
+const MAX_LISTED = 1_000
+/** Under which calls stand whose tier is one name too many. */
+const OTHER_TIER = '(other)'
+
+/** However many names there were, one that has a price, of ours or of the `operators`, keeps its own. */
+function boundTiers(operators: ReadonlySet<string>): (serviceTier: string | null) => string | null {
+  const seen = new Set<string>()
+  /** Of these there are only so many; to take one apart for each call costs as much as its price. */
+  const listed = new Set<string>()
+  return (serviceTier) => {
+    if (serviceTier === null || listed.has(serviceTier) || seen.has(serviceTier)) return serviceTier
+    if (operators.has(serviceTier) || isListedTier(serviceTier)) {
+      if (listed.size < MAX_LISTED) listed.add(serviceTier)
+      return serviceTier
+    }
+    if (seen.size >= MAX_TIERS) return OTHER_TIER
+    seen.add(serviceTier)
+    return serviceTier
+  }
+}
+
+/** Calls without a price keep their tier in the identity of what they lack, or they would be priced as standard later. */
+function keepTier(serviceTier: string | null, priced: PriceOfCall): PriceOfCall {
+  if (priced.kind === 'priced' || serviceTier === null || priced.reason === 'nothing_used') return priced
+  if (priced.tier !== undefined) return priced
+  return { ...priced, tier: buildUnpricedTier(serviceTier) }
 }

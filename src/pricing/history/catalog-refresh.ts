@@ -1,23 +1,24 @@
 import {
   type CatalogDocument,
   catalogTextOf,
+  type ModelDocument,
   namesOf,
   type PricesDocument,
 } from '#prices/catalog-document.ts'
+import { readModelName } from '../../domain/model-name.ts'
 import { addDays, type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
+import { compileMatch } from '../catalog/catalog-match.ts'
 import { BELIEVED_LISTS, CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
 import { parseCatalog } from '../sources/catalog-parse.ts'
 import { type CatalogChange, catalogChanges } from './catalog-changes.ts'
 import { fileDoubts } from './catalog-doubts.ts'
 import { pricesFrom } from './catalog-history.ts'
-import { findInBoth, findPricesIn, heldKey, keepPastPrices } from './catalog-past.ts'
-import { withKnownDays } from './known-days.ts'
+import { type FindPrices, findInBoth, findPricesIn, heldKey, keepPastPrices } from './catalog-past.ts'
 import { followMaker, makerChanges, putBackAccepted, takeOutAccepted } from './maker-changes.ts'
 import { type HeldRow, type ReadRows, readCatalog, readRows } from './read-rows.ts'
 import type { RowDoubt } from './row-doubt.ts'
 import { compareRows } from './row-doubts.ts'
-import { takersOf } from './taken-names.ts'
 import { witnessOf } from './witnesses.ts'
 
 /** What is to be said of newer price data, and what it would make of that in force. */
@@ -276,4 +277,85 @@ export function dataDayOf(document: CatalogDocument, today: UtcDay): UtcDay | nu
 /** The same of a text; `null` also where it is not a catalog. */
 export function dataDayOfText(text: string, today: UtcDay): UtcDay | null {
   return dataDayOf(readCatalog(text).document, today)
+}
+
+/** What is known of the days on which prices were first seen. */
+interface SeenPrices {
+  /** The prices of names before. */
+  readonly find: FindPrices
+  /** Since when the older list is known, where it does not say; `null`: since ever. */
+  readonly knownSince: UtcDay | null
+  readonly today: UtcDay
+}
+
+/**
+ * A newer catalog that says since when prices without a day of their own are known: a list since it was first in force here,
+ * and a model that had no price before since today.
+ */
+function withKnownDays(
+  merged: CatalogDocument,
+  before: CatalogDocument,
+  { find, knownSince, today }: SeenPrices,
+): CatalogDocument {
+  const older = new Map(before.map((provider) => [provider.id, provider]))
+  return merged.map(({ known_since: _, models, ...provider }) => {
+    const old = older.get(provider.id)
+    const since = old === undefined ? today : (old.known_since ?? knownSince)
+    const known = new Map(old?.models.map((model) => [model.id, model]))
+    const stamped = models.map((model): ModelDocument => {
+      const { known_since: __, ...rest } = model
+      const own = known.get(model.id)?.known_since ?? firstSeen(model)
+      return own === undefined || own === since ? rest : { ...rest, known_since: own }
+    })
+    return { ...provider, ...(since === null ? {} : { known_since: since }), models: stamped }
+    function firstSeen({ id, prices, moved_since: moved }: ModelDocument): UtcDay | undefined {
+      const had = find(provider.id, id)?.some(hasPrices) === true
+      return had || moved !== undefined || !prices.some(hasPrices) ? undefined : today
+    }
+  })
+}
+
+function hasPrices({ prices }: ModelDocument['prices'][number]): boolean {
+  return Object.keys(prices).length > 0
+}
+
+/** As models are called, and no model is. */
+const NO_MODEL = readModelName('zz-no-such-model-q')
+
+/**
+ * Rows of a provider whose rules take any name, so that whatever is not known would have their price, or the whole names of
+ * other rows at another price. What a row took before it may take on. No rule is wild, as `wildRuleOf` says.
+ */
+function takersOf(
+  provider: string,
+  models: readonly ModelDocument[],
+  older: readonly ModelDocument[],
+): readonly HeldRow[] {
+  const rules = new Map(older.map(({ id, match }) => [id, JSON.stringify(match)]))
+  const changed = models.filter(({ id, match }) => rules.get(id) !== JSON.stringify(match))
+  if (changed.length === 0) return []
+  const named = models.flatMap((model) =>
+    namesOf(model).map((name) => ({ name: readModelName(name), model })),
+  )
+  return changed.flatMap((model): HeldRow[] => {
+    const rule = compileMatch(model.match)
+    if (NO_MODEL !== null && rule?.(NO_MODEL) === 'exact')
+      return [{ provider, model: model.id, why: 'takes any name', offered: null }]
+    const taken = named.find(
+      (other) =>
+        other.model !== model &&
+        other.name !== null &&
+        rule?.(other.name) === 'exact' &&
+        JSON.stringify(other.model.prices) !== JSON.stringify(model.prices),
+    )
+    if (taken === undefined) return []
+    return [
+      {
+        provider,
+        model: model.id,
+        why: `takes the name ${taken.name?.text} of ${taken.model.id}`,
+        offered: model,
+      },
+    ]
+  })
 }

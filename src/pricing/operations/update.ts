@@ -13,11 +13,12 @@ import { flagField, textField } from '../../operations/fields.ts'
 import { renderedOperation } from '../../operations/operation.ts'
 import type { Ports } from '../../operations/ports.ts'
 import { conflict } from '../../operations/refuse.ts'
+import { printable, renderTable } from '../../operations/table.ts'
+import type { CatalogChange } from '../history/catalog-changes.ts'
 import { putPriceDoubts } from '../refresh/price-doubts.ts'
 import { PRICE_KINDS } from '../refresh/stored-prices.ts'
 import { type Judged, judgePrices, type OfferedPrices, putJudged } from '../refresh/take-prices.ts'
 import type { PriceCatalogKind } from '../sources/price-catalog-source.ts'
-import { judgedText } from './judged-text.ts'
 
 /** What a source was asked for by hand. `unreachable`: it gave nothing that could be judged. */
 export type Asked =
@@ -218,4 +219,50 @@ function updatedText({ source, judged, stored, problem }: Updated): string {
       ? `${before} has all of it already.`
       : `${before} -> ${catalog.source}: nothing is written.`
   return [...judgedText(judged), '', done].join('\n')
+}
+
+const SHOWN_CHANGES = 60
+
+/** The changes, and the doubts about them, as text. */
+function judgedText({ changes, doubts, held, from, catalog }: Judged): string[] {
+  const shown = changes.slice(0, SHOWN_CHANGES)
+  const table = renderTable(
+    ['PROVIDER', 'MODEL', 'WHAT', 'BEFORE', 'AFTER'].map((heading) => ({ heading })),
+    shown.map((change) => rowOf(change)),
+  )
+  const more = changes.length > shown.length ? [`and ${changes.length - shown.length} more: see --json`] : []
+  return [
+    ...(changes.length === 0
+      ? ['No price changes.']
+      : [table, ...more, '', ...describeChanges(changes, from)]),
+    ...(catalog === null ? [] : doubts.map((doubt) => `Doubtful: ${doubt}.`)),
+    ...heldText(held),
+  ]
+}
+
+const SHOWN_HELD = 20
+
+function heldText(held: Judged['held']): string[] {
+  if (held.length === 0) return []
+  const shown = held.slice(0, SHOWN_HELD)
+  const more = held.length > shown.length ? [`  and ${held.length - shown.length} more: see --json`] : []
+  return [
+    `${held.length} models keep their old price, as the newer one is doubted; take one with prices accept PROVIDER/MODEL:`,
+    ...shown.map(({ provider, model, why }) => `  ${printable(`${provider}/${model}: ${why}`)}`),
+    ...more,
+  ]
+}
+
+function rowOf({ provider, model, what, before, after }: CatalogChange): string[] {
+  const isGone = what === 'model' && after === null
+  return [provider, model, what, before ?? '-', isGone ? 'no longer listed: keeps its price' : (after ?? '-')]
+}
+
+function describeChanges(changes: readonly CatalogChange[], from: string | null): string[] {
+  const added = changes.filter(({ what, before }) => what === 'model' && before === null).length
+  const gone = changes.filter(({ what, after }) => what === 'model' && after === null).length
+  const rates = changes.length - added - gone
+  return [
+    `${added} new models, ${rates} changed rates (from ${from} on, or the day that the source says), ${gone} models no longer listed.`,
+  ]
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { periodOf } from '../../domain/period.ts'
 import { picoToUsdNumber, picoToUsdText } from '../../domain/pico-usd.ts'
+import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import { shownCount, shownDocument, shownList, shownText } from '../../operations/answers.ts'
 import { daysField, flagField } from '../../operations/fields.ts'
 import { type Column, renderedOperation } from '../../operations/operation.ts'
@@ -10,8 +11,9 @@ import { catalogPlaces } from '../../pricing/catalog/catalog-providers.ts'
 import type { ModelCorrection } from '../../pricing/corrections/models.ts'
 import type { PricePorts } from '../../pricing/operations/prices-in-force.ts'
 import type { CatalogContradiction } from '../../pricing/sources/catalog-contradictions.ts'
-import { type CostDifference, selectCostDifferences } from '../calls/cost-differences.ts'
-import { selectModelsInUse } from '../models-in-use.ts'
+import type { Postgres } from '../../store/connection/postgres.ts'
+import { SCHEMA } from '../../store/connection/schema.ts'
+import { buildSummaryStatement, selectSums } from '../summaries/read-summaries.ts'
 
 const RIGHT = { align: 'right' } as const
 
@@ -181,4 +183,68 @@ function contradictionsText(
 /** Without its version. */
 function nameOf(source: string): string {
   return source.replace(/@.*/, '')
+}
+
+/** A model by the name its calls are totalled under. */
+interface ModelInUse {
+  readonly provider: string
+  readonly upstream: string
+  readonly model: string
+}
+
+const STATEMENT = buildSummaryStatement({
+  by: ['provider', 'model', 'upstream'],
+  ofClient: false,
+  columns: [],
+  selected: ['u.provider', 'u.model', 'u.upstream'],
+  orderBy: 'u.provider, u.model, u.upstream',
+  isOpenEnded: true,
+})
+
+/** The models that calls since `fromDay` used, by provider and name. */
+export async function selectModelsInUse(pool: Postgres, fromDay: UtcDay): Promise<readonly ModelInUse[]> {
+  const rows = await selectSums(pool, STATEMENT, { fromDay, toDay: utcDayOf(Date.now()) }, null)
+  return rows.map(({ provider, upstream, model }) => ({
+    provider: provider ?? '',
+    upstream: upstream ?? '',
+    model: model ?? '',
+  }))
+}
+
+/** Calls of one model whose cost, by the word of its upstream and by our prices, is not the same. */
+interface CostDifference {
+  readonly model: string
+  readonly provider: string
+  readonly upstream: string
+  readonly calls: bigint
+  /** As the upstream said it, without markups, and by our prices, with them; 1e-12 USD. */
+  readonly reportedPico: bigint
+  readonly ownPico: bigint
+}
+
+/** Of the single calls that are kept, from `fromDay` on; the largest differences first, at most 100. */
+export async function selectCostDifferences(pool: Postgres, fromDay: UtcDay): Promise<CostDifference[]> {
+  const { rows } = await pool.query<{
+    model: string
+    provider: string
+    upstream: string
+    calls: string
+    reported: string
+    own: string
+  }>(
+    `select model, provider, upstream, count(*) as calls, sum(reported_cost_pico) as reported,
+       sum(own_cost_pico) as own
+     from ${SCHEMA}.calls where cost_differs and day >= $1
+     group by model, provider, upstream
+     order by abs(sum(reported_cost_pico) - sum(own_cost_pico)) desc, model limit 100`,
+    [fromDay],
+  )
+  return rows.map(({ model, provider, upstream, calls, reported, own }) => ({
+    model,
+    provider,
+    upstream,
+    calls: BigInt(calls),
+    reportedPico: BigInt(reported),
+    ownPico: BigInt(own),
+  }))
 }

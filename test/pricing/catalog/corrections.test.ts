@@ -8,8 +8,8 @@ import {
   OTHER_PROVIDER_IDS,
   PRICED_PROVIDERS,
 } from '../../../src/pricing/catalog/catalog-providers.ts'
+import { findMediaPrice } from '../../../src/pricing/catalog/catalog-resolve.ts'
 import { ADDED_RATES } from '../../../src/pricing/corrections/added-rates.ts'
-import { findMediaPrice } from '../../../src/pricing/corrections/media-prices.ts'
 import { MISNAMED } from '../../../src/pricing/corrections/misnamed.ts'
 import { MODEL_CORRECTIONS, type ModelCorrection } from '../../../src/pricing/corrections/models.ts'
 import { TIER_PRICES } from '../../../src/pricing/corrections/service-tiers.ts'

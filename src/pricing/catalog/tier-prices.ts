@@ -1,16 +1,11 @@
 import { joinPlace } from '#prices/tier-names.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
-import type { CatalogRate } from '../catalog/catalog-entries.ts'
-import { rateOfKey } from '../catalog/catalog-rates.ts'
-import {
-  combineFactors,
-  LIST_PRICE,
-  serviceTierFactor,
-  type TierFactor,
-} from '../catalog/catalog-service-tiers.ts'
 import type { RateClass } from '../price-rates.ts'
 import { byClass, wholeTier } from '../sources/catalog-agreement.ts'
 import type { MergedPrices, TierListing } from '../sources/catalog-merge.ts'
+import type { CatalogRate } from './catalog-entries.ts'
+import { rateOfKey } from './catalog-rates.ts'
+import { combineFactors, LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
 
 /** A model's prices at a service tier: what is listed, and by how much each class of it is multiplied. */
 export interface PricesOfTier extends TierListing {
