@@ -71,14 +71,11 @@ const POLL_MS = 250
  * Asks all gateways that run to read configuration and certificates again, and waits until each has said what it made
  * of that, but not for long.
  */
-export async function reloadGateways(
-  pool: Ports['pool'],
-  patienceMs = PATIENCE_MS,
-): Promise<readonly ReloadOutcome[]> {
+async function reloadGateways(pool: Ports['pool']): Promise<readonly ReloadOutcome[]> {
   const askedAtMs = (await askForReload(pool)).getTime()
   const asked = await selectGateways(pool)
   if (asked.length === 0) throw conflict('No gateway runs: one that starts reads its configuration then.')
-  const endMs = performance.now() + patienceMs
+  const endMs = performance.now() + PATIENCE_MS
   for (;;) {
     const now = new Map((await selectGateways(pool)).map((one) => [one.process, one]))
     const outcomes = asked.map(({ process }) => outcomeOf(process, now.get(process), askedAtMs))

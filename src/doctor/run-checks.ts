@@ -1,6 +1,5 @@
 import type { Place } from '../domain/conditions/condition.ts'
 import { type Finding, failure, warning } from '../domain/conditions/finding.ts'
-import { SILENT_LOG } from '../lib/logger.ts'
 import { reasonOf } from '../lib/reason-of.ts'
 import type { Condition } from '../store/conditions/condition.ts'
 import { isQueryTimeout } from '../store/connection/postgres.ts'
@@ -17,7 +16,7 @@ const PLACES: readonly Place[] = ['postgres', 'redis', 'machine']
 
 /** Inspects everything that can be wrong: one line at least for each thing that was looked at. */
 export async function runChecks(examined: Examined): Promise<readonly Finding[]> {
-  const redis = lazyRedis(examined.redisUrl, REDIS_SILENCE_MS, SILENT_LOG)
+  const redis = lazyRedis(examined.redisUrl, REDIS_SILENCE_MS)
   const ports: ConditionPorts = {
     nowMs: Date.now(),
     replica: null,

@@ -249,7 +249,7 @@ async function countBacklog(plan: SupervisorOptions, pool: Postgres, redisUrl: s
     log: SILENT_LOG,
   } as const
   const redis = openRedis(redisUrl, options)
-  const left = await waitForBacklog(pool, redis, BACKLOG_TIMEOUT_MS, () => services.isForced)
+  const left = await waitForBacklog(pool, redis, () => services.isForced)
   redis.disconnect()
   if (left !== 0) terminal.say('some calls will be counted after the next start')
 }
@@ -263,17 +263,12 @@ async function allOrFirstFailure<const T extends readonly unknown[]>(
 }
 
 /**
- * Waits until the workers have counted everything that is in the streams, for at most `timeoutMs`. What is left then is
+ * Waits until the workers have counted everything that is in the streams, for at most `BACKLOG_TIMEOUT_MS`. What is left then is
  * counted after the next start.
  *
  * @returns how many entries are left; null where that could not be learnt
  */
-async function waitForBacklog(
-  pool: Postgres,
-  redis: Redis,
-  timeoutMs: number,
-  isForced: () => boolean,
-): Promise<number | null> {
+async function waitForBacklog(pool: Postgres, redis: Redis, isForced: () => boolean): Promise<number | null> {
   let left: number | null = null
   const count = async () => {
     const streams = await selectStreams(pool)
@@ -285,7 +280,7 @@ async function waitForBacklog(
       left = await count().catch(() => null)
       return left === 0 || isForced() ? true : null
     },
-    { timeoutMs, everyMs: 50 },
+    { timeoutMs: BACKLOG_TIMEOUT_MS, everyMs: 50 },
   )
   return left
 }

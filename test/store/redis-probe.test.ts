@@ -35,7 +35,7 @@ async function urlOfUser(...rules: string[]): Promise<string> {
   return `redis://tallygate:${encodeURIComponent(password)}@${url.host}`
 }
 
-const probe = async (url: string) => (await probeRedis(url, PREFIX, 3_000, SILENT_LOG))?.what ?? null
+const probe = async (url: string) => (await probeRedis(url, PREFIX, 3_000))?.what ?? null
 
 test('nothing is found at a server that does all, and no key of the probe stays', async () => {
   expect(await probe(server.url)).toBeNull()

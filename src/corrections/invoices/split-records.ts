@@ -65,7 +65,7 @@ export function cellsOf(row: string): readonly string[] {
   const cells: string[] = []
   for (let at = 0; at <= row.length; at += 1) {
     if (row[at] !== '"') {
-      const end = endOf(row, ',', at)
+      const end = cellEnd(row, at)
       cells.push(row.slice(at, end))
       at = end
       continue
@@ -74,12 +74,12 @@ export function cellsOf(row: string): readonly string[] {
     while (end >= 0 && row[end + 1] === '"') end = row.indexOf('"', end + 2)
     const close = end < 0 ? row.length : end
     cells.push(row.slice(at + 1, close).replaceAll('""', '"'))
-    at = endOf(row, ',', close)
+    at = cellEnd(row, close)
   }
   return cells
 }
 
-function endOf(row: string, separator: string, from: number): number {
-  const found = row.indexOf(separator, from)
+function cellEnd(row: string, from: number): number {
+  const found = row.indexOf(',', from)
   return found < 0 ? row.length : found
 }

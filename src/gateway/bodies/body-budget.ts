@@ -106,9 +106,9 @@ export class BodyRoom {
   }
 
   /** For `BodyBudget`. Begins the next window when one has passed. */
-  isTooSlow(now: number, windowMs: number, windowBytes: number): boolean {
+  isTooSlow(now: number, windowMs: number): boolean {
     if (now - this.#windowStart < windowMs) return false
-    const isSlow = this.#windowBytes < windowBytes
+    const isSlow = this.#windowBytes < RATE_WINDOW_BYTES
     this.#windowStart = now
     this.#windowBytes = 0
     return isSlow
@@ -175,7 +175,7 @@ export class BodyBudget implements RoomOwner {
   endSlow(): void {
     const now = this.#now()
     for (const room of this.#uploads) {
-      if (room.isTooSlow(now, this.#rateWindowMs, RATE_WINDOW_BYTES)) room.end('slow')
+      if (room.isTooSlow(now, this.#rateWindowMs)) room.end('slow')
     }
     if (this.#uploads.size > 0 || this.#checkTimer === null) return
     clearInterval(this.#checkTimer)

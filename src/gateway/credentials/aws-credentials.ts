@@ -11,12 +11,14 @@ const MAX_MESSAGE = 200
  * The credentials that AWS's own tools would use: of the environment, the shared files, a container, a web identity or
  * the instance; then those of a role, where one is configured.
  */
-export async function fetchAwsCredentials(
-  { profile, region, roleArn, stsUrl }: AwsCredentials,
-  nowMs: number = Date.now(),
-): Promise<Fetched<SigningKey>> {
+export async function fetchAwsCredentials({
+  profile,
+  region,
+  roleArn,
+  stsUrl,
+}: AwsCredentials): Promise<Fetched<SigningKey>> {
   const own = await fromChain(profile, region)
-  return roleArn === null ? own : await assumeRole(own.value, roleArn, region, stsUrl, nowMs)
+  return roleArn === null ? own : await assumeRole(own.value, roleArn, region, stsUrl)
 }
 
 async function fromChain(profile: string | null, region: string): Promise<Fetched<SigningKey>> {
@@ -48,13 +50,12 @@ async function assumeRole(
   roleArn: string,
   region: string,
   stsUrl: string,
-  nowMs: number,
 ): Promise<Fetched<SigningKey>> {
   const form = { Action: 'AssumeRole', Version: '2011-06-15', RoleArn: roleArn, RoleSessionName: SESSION }
   const { host, pathname } = new URL(stsUrl)
   const body = Buffer.from(new URLSearchParams(form).toString())
   const request = { method: 'POST', target: pathname, host, body, headers: [] }
-  const signed = signatureHeaders(request, key, { region, service: 'sts' }, nowMs)
+  const signed = signatureHeaders(request, key, { region, service: 'sts' }, Date.now())
   const headers: Record<string, string> = { accept: 'text/xml' }
   for (let i = 0; i + 1 < signed.length; i += 2) headers[signed[i] ?? ''] = signed[i + 1] ?? ''
   const text = await askEndpoint({ url: stsUrl, headers, form })

@@ -95,7 +95,7 @@ export function createJobSettler({ objects, pricing, pool }: JobSettlerOptions):
     const kept = await withinDeadline(found, SELECT_MS).catch(() => [])
     const known = new Set(kept.map(({ foldedId }) => foldedId))
     const batches = [...kept, ...made.filter(({ foldedId }) => !known.has(foldedId))]
-    const isLeft = batches.length > 0 && (await answered(() => mayBeLeft(upstream, filePath, FETCH_MS)))
+    const isLeft = batches.length > 0 && (await answered(() => mayBeLeft(upstream, filePath)))
     if (isLeft === false) return []
     return isLeft === 'unanswered' || batches.length > MOST_BATCHES ? 'unanswered' : batches
   }
@@ -162,10 +162,10 @@ const OF_BATCHES = /batch/
  *
  * @throws As `ask` does.
  */
-async function mayBeLeft(at: Upstream, path: string, timeoutMs: number): Promise<boolean> {
+async function mayBeLeft(at: Upstream, path: string): Promise<boolean> {
   const scanner = new JsonScanner(FILE)
   const written = path.split('/').map(encodeURIComponent).join('/')
-  const { status } = await ask({ ...at, timeoutMs }, written, '', (chunk) => scanner.push(chunk))
+  const { status } = await ask({ ...at, timeoutMs: FETCH_MS }, written, '', (chunk) => scanner.push(chunk))
   if (status === 404) return false
   const purpose = textIn(objectIn(scanner.extracted.value)?.purpose)
   return purpose === null || (LEFT[at.provider] ?? OF_BATCHES).test(purpose)

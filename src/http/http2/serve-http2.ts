@@ -13,24 +13,17 @@ import { StreamConnection } from './stream-connection.ts'
 
 /** Counts frames of one connection in windows of time. */
 class FrameBudget {
-  readonly #frames: number
-  readonly #windowMs: number
   #count = 0
   #sinceMs = Number.NEGATIVE_INFINITY
 
-  constructor(frames: number, windowMs: number) {
-    this.#frames = frames
-    this.#windowMs = windowMs
-  }
-
   /** One more at `nowMs`, of the monotonic clock. False: it is one too many. */
   take(nowMs: number): boolean {
-    if (nowMs - this.#sinceMs >= this.#windowMs) {
+    if (nowMs - this.#sinceMs >= ANSWERED_FRAMES_MS) {
       this.#sinceMs = nowMs
       this.#count = 0
     }
     this.#count += 1
-    return this.#count <= this.#frames
+    return this.#count <= MAX_ANSWERED_FRAMES
   }
 }
 
@@ -123,7 +116,7 @@ export function serveHttp2(server: Server, idleMs: number): Http2Front {
       if (!sessions.has(session)) return
       timer = session.closed ? setTimeout(() => socket.destroy(), CLOSE_MS) : setTimeout(onIdle, idleMs)
     }
-    const budget = new FrameBudget(MAX_ANSWERED_FRAMES, ANSWERED_FRAMES_MS)
+    const budget = new FrameBudget()
     const onAnswered = () => {
       if (!budget.take(performance.now())) session.destroy(new Error('too many frames'), EXCESSIVE_LOAD)
     }

@@ -1,7 +1,6 @@
 import { pepperId } from '../../domain/api-key.ts'
 import { SILENT_LOG } from '../../lib/logger.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
-import { VERSION } from '../../lib/version.ts'
 import {
   shownCount,
   shownCountOrNull,
@@ -73,7 +72,7 @@ const backup = operation({
     const progress = ports.progress('rows')
     const onTable = (table: string, rows: number) => progress.at(table, rows)
     const { manifest, rows } = await writeArchiveFile(file, (write) =>
-      makeBackup(databaseUrl, VERSION, SILENT_LOG, write, onTable),
+      makeBackup(databaseUrl, write, onTable),
     )
     const made = {
       file,
@@ -181,32 +180,27 @@ async function restoreFrom(ports: BackupPorts, input: RestoreInput) {
   const replaced = await readPresentIdentity(pool)
   const progress = ports.progress('rows')
   let removedEntries = 0
-  const done = await restoreSchema(
-    databaseUrl,
-    readArchive(await openArchiveFile(file)),
-    {
-      async onManifest(manifest) {
-        checkPepper(manifest, locations.keyPeppers, input.force_pepper)
-        if (replaced !== null && replaced !== manifest.database && !force_identity) await refuseOther(pool)
-      },
-      async beforeSwap({ database }) {
-        await refuseRunning(pool)
-        if (redisUrl === null || without_redis) return
-        const identity = { restored: database, replaced, takesAll: force_identity }
-        const names = await selectRedisNames(pool)
-        await withRedis(redisUrl, REDIS_MS, SILENT_LOG, async (redis) => {
-          const released = await releaseRedis(redis, { redisPrefix, ...names }, identity)
-          removedEntries = released.removedEntries
-        }).catch((error: unknown) => {
-          throw error instanceof BackupError
-            ? error
-            : new Failure(`Redis does not answer (${reasonOf(error)}): start it first; nothing was changed`)
-        })
-      },
-      onTable: (table, rows) => progress.at(table, rows),
+  const done = await restoreSchema(databaseUrl, readArchive(await openArchiveFile(file)), {
+    async onManifest(manifest) {
+      checkPepper(manifest, locations.keyPeppers, input.force_pepper)
+      if (replaced !== null && replaced !== manifest.database && !force_identity) await refuseOther(pool)
     },
-    SILENT_LOG,
-  )
+    async beforeSwap({ database }) {
+      await refuseRunning(pool)
+      if (redisUrl === null || without_redis) return
+      const identity = { restored: database, replaced, takesAll: force_identity }
+      const names = await selectRedisNames(pool)
+      await withRedis(redisUrl, REDIS_MS, SILENT_LOG, async (redis) => {
+        const released = await releaseRedis(redis, { redisPrefix, ...names }, identity)
+        removedEntries = released.removedEntries
+      }).catch((error: unknown) => {
+        throw error instanceof BackupError
+          ? error
+          : new Failure(`Redis does not answer (${reasonOf(error)}): start it first; nothing was changed`)
+      })
+    },
+    onTable: (table, rows) => progress.at(table, rows),
+  })
   const { manifest, rows, migrated, skipped } = done
   const identity = { restored: manifest.database, replaced, takesAll: force_identity }
   return {

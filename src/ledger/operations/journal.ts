@@ -38,17 +38,16 @@ export interface JournalPorts extends BackupPorts {
 const POLL_MS = 250
 
 /** Waits until the gateways of this host have said that nothing of them is uncounted, but not for longer. */
-export async function drainHost(
+async function drainHost(
   pool: Ports['pool'],
   timeoutMs: number,
-  host = hostname(),
 ): Promise<Undrained & { readonly gateways: number }> {
   const startedAt = await selectNow(pool)
   const endMs = performance.now() + timeoutMs
   for (;;) {
     const gateways = (await selectHeartbeats(pool)).filter(
       ({ kind, silentMs, report }) =>
-        kind === 'gateway' && report?.host === host && silentMs <= HEARTBEAT_LATE_MS,
+        kind === 'gateway' && report?.host === hostname() && silentMs <= HEARTBEAT_LATE_MS,
     )
     const left = leftOf(gateways, startedAt)
     if (left === null || performance.now() >= endMs)

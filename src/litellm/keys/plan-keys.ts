@@ -1,9 +1,9 @@
 import { isModelPattern, isName } from '../../domain/names.ts'
 import { type MappedLimit, mapLimits, shown } from './map-limits.ts'
 import {
-  columnMoment,
   columnText,
   columnTexts,
+  expiryOf,
   indexRows,
   type LiteLlmTables,
   misshapenColumns,
@@ -82,7 +82,7 @@ export function planKeys(tables: LiteLlmTables, takesPartly: boolean): KeyPlan {
     const { limits, unmapped } = mapLimits(row, budget)
     const allowed = readAllowed(columnTexts(row, 'models'))
     const models = modelsOf(row, allowed, owner)
-    const expiresAt = columnMoment(row, 'expires')
+    const expiresAt = expiryOf(row)
     const routes = columnTexts(row, 'allowed_routes')
     const lost = [
       ...unmapped,

@@ -81,9 +81,9 @@ export function columnMembers(row: Row | undefined, column: string): readonly (r
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
 }
 
-/** A moment, which LiteLLM keeps in UTC without saying so. `null`: none. */
-export function columnMoment(row: Row, column: string): Date | 'unreadable' | null {
-  const value = row[column]
+/** When a key ends: a moment that LiteLLM keeps in UTC without saying so. `null`: never. */
+export function expiryOf(row: Row): Date | 'unreadable' | null {
+  const value = row.expires
   if (value === null || value === undefined) return null
   if (typeof value !== 'string') return 'unreadable'
   const moment = new Date(/(?:Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value.replace(' ', 'T')}Z`)

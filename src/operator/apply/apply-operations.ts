@@ -167,7 +167,7 @@ export function applyChapters<Has extends ApplyPorts>(
     command: {
       words: 'diff',
       options: COMMAND_OPTIONS,
-      print: (found) => planText(found, 'Nothing to change.'),
+      print: (found) => planText(found),
       exitCode: ({ changes }) => (changes.length === 0 ? 0 : 2),
     },
   })
@@ -231,7 +231,7 @@ export function applyChapters<Has extends ApplyPorts>(
       options: COMMAND_OPTIONS,
       print: (found) =>
         [
-          planText(found, 'Nothing to change.'),
+          planText(found),
           ...found.secrets.map(({ what, name, secret }) => `${what} ${name}, shown this once: ${secret}`),
         ].join('\n'),
     },
@@ -267,12 +267,12 @@ function secretOf(
 
 const SIGNS = { create: '+', change: '~', remove: '-' } as const
 
-function planText({ plan, changes, left }: ShownPlan, nothing: string): string {
+function planText({ plan, changes, left }: ShownPlan): string {
   const lines = changes.map(
     ({ action, what, name, detail }) =>
       `${SIGNS[action]} ${what} ${name}${detail === null ? '' : `  ${detail}`}`,
   )
   const rest = left.map((one) => `  ${one} is not in the file; --prune removes it`)
-  const end = changes.length === 0 ? nothing : `${changes.length} changes, plan ${plan}`
+  const end = changes.length === 0 ? 'Nothing to change.' : `${changes.length} changes, plan ${plan}`
   return [...lines, ...rest, end].join('\n')
 }

@@ -40,10 +40,16 @@ const AZURE_ROUNDED: readonly (readonly [models: RegExp, cacheRead: string])[] =
   [/^codex-mini/, '1.1013333'],
 ]
 
-function inZone(tier: string, factor: string, models: RegExp): TierPrice[] {
-  const rounded = AZURE_ROUNDED.filter(() => factor === '1.1')
+function inZone(tier: string, models: RegExp): TierPrice[] {
+  const factor = '1.1'
   return [
-    ...rounded.map(([of, cacheRead]) => ({ ...AZURE, models: of, tier, factor, except: { cacheRead } })),
+    ...AZURE_ROUNDED.map(([of, cacheRead]) => ({
+      ...AZURE,
+      models: of,
+      tier,
+      factor,
+      except: { cacheRead },
+    })),
     { ...AZURE, models, tier, factor },
   ]
 }
@@ -65,20 +71,15 @@ export const PLACE_PRICES: readonly TierPrice[] = [
     factor: '1.1',
   })),
 
-  ...inZone('data-zone-us', '1.1', SOLD_BY_AZURE),
+  ...inZone('data-zone-us', SOLD_BY_AZURE),
   { ...AZURE, models: SINCE_GPT_6, tier: 'data-zone-eu', factor: '1.2' },
-  ...inZone('data-zone-eu', '1.1', SOLD_BY_AZURE),
+  ...inZone('data-zone-eu', SOLD_BY_AZURE),
   { ...AZURE, models: /^gpt-4o(?:-2024-11-20)?$/, tier: 'data-zone-apac', factor: '1.1' },
   { ...AZURE, models: SOLD_BY_AZURE, tier: 'data-zone-apac', factor: '1.2', from: '2026-06-01' },
-  ...inZone(
-    'data-zone',
-    '1.1',
-    new RegExp(`^(?!${SINCE_GPT_6.source.slice(1)})${SOLD_BY_AZURE.source.slice(1)}`),
-  ),
+  ...inZone('data-zone', new RegExp(`^(?!${SINCE_GPT_6.source.slice(1)})${SOLD_BY_AZURE.source.slice(1)}`)),
   // In the United States; up to a third more elsewhere. Newer models are not sold so.
   ...inZone(
     'regional',
-    '1.1',
     /^(?:gpt-(?:4o|4\.[15]|realtime)|chatgpt-4|o\d|codex-mini|computer-use|text-embedding)/,
   ),
 

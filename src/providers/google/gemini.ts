@@ -60,9 +60,7 @@ function createContentAccumulator(): UsageAccumulator {
 function readContent(document: JsonObject): UsageUpdate {
   return {
     ...readUsage(document),
-    isFinal: arrayIn(document.candidates).every(
-      (candidate) => textOrNumber(candidate, 'finishReason') !== null,
-    ),
+    isFinal: arrayIn(document.candidates).every((candidate) => hasFinished(candidate)),
   }
 }
 
@@ -96,9 +94,9 @@ function readUsage(document: JsonObject): UsageUpdate {
   }
 }
 
-function textOrNumber(parent: unknown, key: string): unknown {
-  const value = objectIn(parent)?.[key]
-  return typeof value === 'string' || typeof value === 'number' ? value : null
+function hasFinished(candidate: unknown): boolean {
+  const reason = objectIn(candidate)?.finishReason
+  return typeof reason === 'string' || typeof reason === 'number'
 }
 
 /** Text, thoughts and the arguments of function calls in one answer or chunk. */

@@ -1,8 +1,8 @@
 import type { BilledUnit, BilledUnits } from '../../call/usage.ts'
 import { madeAndListedAs } from '../catalog-lists.ts'
-import type { Dialect } from '../dialect.ts'
-import { endpoint, fetching, postTo } from '../dialect.ts'
-import { mistralBatch } from '../jobs/mistral-batches.ts'
+import { type Dialect, endpoint, fetching, postTo, type UsageReader } from '../dialect.ts'
+import { addResult, RESULT } from '../jobs/job-files.ts'
+import { createJobSums, madeAtMs, observeJobs } from '../jobs/job-list.ts'
 import { openAiChat } from '../openai/openai-chat.ts'
 import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { openAiEmbeddings } from '../openai/openai-prompt-only.ts'
@@ -13,8 +13,9 @@ import { millisecondsIn, unitsByTool, unitsIn } from '../reading/billed-units.ts
 import { carriesError } from '../reading/body-format.ts'
 import { type Counts, parseCount, subtractCounts, totalDisagrees } from '../reading/counts.ts'
 import { requestDialect } from '../reading/json-dialect.ts'
-import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { ifCounted } from '../reading/usage-update.ts'
+import { compileProjection, JsonScanner } from '../wires/json.ts'
 
 /**
  * Usage of Mistral's models, also on Vertex. A stream has it on its last chunk; an unknown request field is refused
@@ -85,7 +86,7 @@ export const mistral: HostedProvider = {
   openAi: MISTRAL_OVERRIDES,
   endpoints: [
     postTo('/ocr', mistralOcr),
-    fetching('GET', /\/batch\/jobs\/[^/]+$/, mistralBatch(MISTRAL_OVERRIDES)),
+    fetching('GET', /\/batch\/jobs\/[^/]+$/, mistralBatch()),
     endpoint('POST', /\/(?:chat\/)?(?:moderations|classifications)$/, mistralClassifiers),
     // Agents answer with chat's usage, in a stream on its last event.
     endpoint('POST', /\/conversations(?:\/[^/]+(?:\/restart)?)?$/, openAiChat(MISTRAL_OVERRIDES)),
@@ -131,5 +132,55 @@ function connectors(usage: JsonObject): Partial<BilledUnits> | null {
   return {
     ...unitsByTool(member(usage, 'connectors') ?? {}, MISTRAL_CALLS),
     audioMs: millisecondsIn(usage.prompt_audio_seconds),
+  }
+}
+
+const PROJECTION = compileProjection({
+  id: 'value',
+  status: 'value',
+  model: 'value',
+  created_at: 'value',
+  outputs: [RESULT, 'passed_on'],
+})
+const ENDED = /^(?:success|failed|timeout_exceeded|cancelled)$/i
+
+/**
+ * A batch of Mistral's, fetched by its id. With `?inline=true` its outputs stand in it, each as a line of the file that
+ * batches leave. Each is read and released, whatever their number.
+ * Source: Mistral's API reference, "Get Batch Job"; docs.mistral.ai, "Batch inference".
+ */
+function mistralBatch(): Dialect {
+  return {
+    name: 'mistral.batch',
+    readsRequest: false,
+    takesIncludeUsage: false,
+    countsTokens: false,
+    modelInPath: () => null,
+    createReader: (_request, head) => createBatchReader(head.status === 200),
+    textOf: () => '',
+  }
+}
+
+function createBatchReader(isRead: boolean): UsageReader {
+  const sums = createJobSums()
+  const scanner = new JsonScanner(PROJECTION, false, null, ({ value, raw }) => {
+    addResult(sums, objectIn(value), raw, MISTRAL_OVERRIDES)
+  })
+  return {
+    push(chunk) {
+      if (isRead) scanner.push(chunk)
+    },
+    end() {
+      const job = objectIn(scanner.extracted.value)
+      if (!ENDED.test(textIn(job?.status) ?? '')) return observeJobs()
+      const reported = sums.jobs({
+        responseId: textIn(job?.id),
+        serviceTier: 'batch',
+        madeAtMs: madeAtMs(job?.created_at),
+      })
+      return observeJobs(reported.map((use) => ({ ...use, model: use.model ?? textIn(job?.model) })))
+    },
+    peek: () => observeJobs(),
+    revision: 0,
   }
 }

@@ -24,7 +24,7 @@ const asOurselves: RunAs = (file, args) => ({ file, args })
  */
 export function chooseServerAccount(folder: string, tryOut: Command): RunAs {
   if (process.getuid?.() !== 0) return asOurselves
-  const account = findAccount('postgres') ?? addAccount('postgres') ?? findAccount('nobody')
+  const account = findAccount('postgres') ?? addAccount() ?? findAccount('nobody')
   if (account === null)
     throw new Error(
       'PostgreSQL does not run as root, and there is neither a user "postgres" nor useradd to make one: make one, run this as another user, or set DATABASE_URL',
@@ -76,7 +76,8 @@ function findAccount(name: string): Account | null {
   return uid === null || uid === undefined || gid === null || gid === undefined ? null : { name, uid, gid }
 }
 
-function addAccount(name: string): Account | null {
-  spawnSync('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/bin/false', name])
-  return findAccount(name)
+function addAccount(): Account | null {
+  const options = ['--system', '--user-group', '--no-create-home', '--shell', '/bin/false']
+  spawnSync('useradd', [...options, 'postgres'])
+  return findAccount('postgres')
 }

@@ -1,4 +1,5 @@
-import type { Logger } from '../../lib/logger.ts'
+import { SILENT_LOG } from '../../lib/logger.ts'
+import { VERSION } from '../../lib/version.ts'
 import { copyOut } from '../connection/copy-rows.ts'
 import { beginLongTransaction, type LongSession, withSession } from '../connection/long-session.ts'
 import { SCHEMA } from '../connection/schema.ts'
@@ -23,32 +24,37 @@ export interface BackedUp {
  */
 export async function makeBackup(
   databaseUrl: string,
-  release: string,
-  log: Logger,
   write: (part: Buffer) => Promise<void>,
   onTable: (table: string, rows: number) => void,
 ): Promise<BackedUp> {
-  return await withSession(databaseUrl, { applicationName: 'tallygate backup', log }, async (session) => {
-    await beginLongTransaction(session, 'isolation level repeatable read, read only')
-    await session.query(
-      `set local datestyle = 'ISO'; set local intervalstyle = 'postgres'; set local extra_float_digits = 3`,
-    )
-    await checkSchema(session)
-    const manifest = await describe(session, release)
-    const archive = new ArchiveWriter()
-    let rows = 0
-    await write(archive.manifest(manifest))
-    for (const { name, columns } of manifest.tables) {
-      const copied = copyOut(session, `copy (select ${columns.join(', ')} from ${SCHEMA}.${name}) to stdout`)
-      for await (const bytes of copied) await write(archive.rows(name, bytes as Buffer))
-      await write(archive.table(name, copied.rowCount))
-      rows += copied.rowCount
-      onTable(name, rows)
-    }
-    await write(archive.end())
-    await session.query('commit')
-    return { manifest, rows }
-  })
+  return await withSession(
+    databaseUrl,
+    { applicationName: 'tallygate backup', log: SILENT_LOG },
+    async (session) => {
+      await beginLongTransaction(session, 'isolation level repeatable read, read only')
+      await session.query(
+        `set local datestyle = 'ISO'; set local intervalstyle = 'postgres'; set local extra_float_digits = 3`,
+      )
+      await checkSchema(session)
+      const manifest = await describe(session)
+      const archive = new ArchiveWriter()
+      let rows = 0
+      await write(archive.manifest(manifest))
+      for (const { name, columns } of manifest.tables) {
+        const copied = copyOut(
+          session,
+          `copy (select ${columns.join(', ')} from ${SCHEMA}.${name}) to stdout`,
+        )
+        for await (const bytes of copied) await write(archive.rows(name, bytes as Buffer))
+        await write(archive.table(name, copied.rowCount))
+        rows += copied.rowCount
+        onTable(name, rows)
+      }
+      await write(archive.end())
+      await session.query('commit')
+      return { manifest, rows }
+    },
+  )
 }
 
 async function checkSchema(session: LongSession): Promise<void> {
@@ -59,7 +65,7 @@ async function checkSchema(session: LongSession): Promise<void> {
     throw new BackupError('the database has no ledger: there is nothing to back up')
 }
 
-async function describe(session: LongSession, release: string): Promise<Manifest> {
+async function describe(session: LongSession): Promise<Manifest> {
   const { rows } = await session.query<{
     made_at: Date
     database: string
@@ -78,7 +84,7 @@ async function describe(session: LongSession, release: string): Promise<Manifest
   if (row === undefined) throw new Error('Postgres said nothing of the database')
   return {
     ...MANIFEST_START,
-    release,
+    release: VERSION,
     ...row,
     made_at: row.made_at.toISOString(),
     tables: await selectTables(session),

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import type { Logger } from '../../lib/logger.ts'
+import { SILENT_LOG } from '../../lib/logger.ts'
 import { lockMigrations } from '../connection/advisory-locks.ts'
 import { copyIn } from '../connection/copy-rows.ts'
 import { beginLongTransaction, type LongSession, withSession } from '../connection/long-session.ts'
@@ -42,40 +42,49 @@ export async function restoreSchema(
   databaseUrl: string,
   archive: AsyncIterable<ArchivePart>,
   { onManifest, beforeSwap, onTable }: RestoreChecks,
-  log: Logger,
 ): Promise<RestoredSchema> {
-  return await withSession(databaseUrl, { applicationName: 'tallygate restore', log }, async (session) => {
-    const parts = archive[Symbol.asyncIterator]()
-    const first = (await parts.next()).value
-    if (first?.kind !== 'manifest') throw new BackupError('the backup is empty; nothing was changed')
-    const { manifest } = first
-    await checkMigrations(manifest)
-    await onManifest(manifest)
-    await beginLongTransaction(session, 'isolation level read committed')
-    await session.query(`set local datestyle = 'ISO'; set local intervalstyle = 'postgres'`)
-    await lockMigrations(session)
-    const hadOne = await takeOwner(session, SCHEMA)
-    if (hadOne) {
-      await checkDependents(session)
-      await session.query(`alter schema ${SCHEMA} rename to ${BEFORE}`)
-    }
-    await applyPending(session, log, manifest.migrations.length)
-    const skipped = await prepareTables(session, manifest)
-    const rows = await loadRows(session, { [Symbol.asyncIterator]: () => parts }, manifest, skipped, onTable)
-    for (const { table, column, last } of manifest.sequences)
-      await session.query('select setval(pg_get_serial_sequence($1, $2), $3)', [
-        `${SCHEMA}.${table}`,
-        column,
-        last,
-      ])
-    const migrated = await applyPending(session, log)
-    if (hadOne) await copyGrants(session, BEFORE, SCHEMA)
-    for (const { name } of manifest.tables) if (!skipped.includes(name)) await analyze(session, name)
-    await beforeSwap(manifest)
-    if (hadOne) await session.query(`drop schema ${BEFORE} cascade`)
-    await session.query('commit')
-    return { manifest, rows, migrated, skipped }
-  })
+  return await withSession(
+    databaseUrl,
+    { applicationName: 'tallygate restore', log: SILENT_LOG },
+    async (session) => {
+      const parts = archive[Symbol.asyncIterator]()
+      const first = (await parts.next()).value
+      if (first?.kind !== 'manifest') throw new BackupError('the backup is empty; nothing was changed')
+      const { manifest } = first
+      await checkMigrations(manifest)
+      await onManifest(manifest)
+      await beginLongTransaction(session, 'isolation level read committed')
+      await session.query(`set local datestyle = 'ISO'; set local intervalstyle = 'postgres'`)
+      await lockMigrations(session)
+      const hadOne = await takeOwner(session)
+      if (hadOne) {
+        await checkDependents(session)
+        await session.query(`alter schema ${SCHEMA} rename to ${BEFORE}`)
+      }
+      await applyPending(session, SILENT_LOG, manifest.migrations.length)
+      const skipped = await prepareTables(session, manifest)
+      const rows = await loadRows(
+        session,
+        { [Symbol.asyncIterator]: () => parts },
+        manifest,
+        skipped,
+        onTable,
+      )
+      for (const { table, column, last } of manifest.sequences)
+        await session.query('select setval(pg_get_serial_sequence($1, $2), $3)', [
+          `${SCHEMA}.${table}`,
+          column,
+          last,
+        ])
+      const migrated = await applyPending(session, SILENT_LOG)
+      if (hadOne) await copyGrants(session)
+      for (const { name } of manifest.tables) if (!skipped.includes(name)) await analyze(session, name)
+      await beforeSwap(manifest)
+      if (hadOne) await session.query(`drop schema ${BEFORE} cascade`)
+      await session.query('commit')
+      return { manifest, rows, migrated, skipped }
+    },
+  )
 }
 
 async function checkMigrations({ migrations, release }: Manifest): Promise<void> {
@@ -201,11 +210,11 @@ async function analyze(session: LongSession, table: string): Promise<void> {
  *
  * @returns `false`: there is no such schema.
  */
-async function takeOwner(session: LongSession, schema: string): Promise<boolean> {
+async function takeOwner(session: LongSession): Promise<boolean> {
   const { rows } = await session.query<{ role: string; is_own: boolean }>(
     `select quote_ident(pg_get_userbyid(nspowner)) as role, pg_get_userbyid(nspowner) = current_user as is_own
      from pg_namespace where nspname = $1`,
-    [schema],
+    [SCHEMA],
   )
   const [owner] = rows
   if (owner === undefined) return false
@@ -213,8 +222,8 @@ async function takeOwner(session: LongSession, schema: string): Promise<boolean>
   return true
 }
 
-/** Gives roles the rights in one schema that they have in another, on what has the same name there. */
-async function copyGrants(session: LongSession, from: string, to: string): Promise<void> {
+/** Gives roles the rights in the schema that they had in the one before it, on what has the same name there. */
+async function copyGrants(session: LongSession): Promise<void> {
   const { rows } = await session.query<{ statement: string }>(
     `with held as (
        select format('schema %I', $2::text) as target, '' as columns, x.*, n.nspowner as owner
@@ -240,7 +249,7 @@ async function copyGrants(session: LongSession, from: string, to: string): Promi
        case x.grantee when 0 then 'public' else quote_ident(pg_get_userbyid(x.grantee)) end)
      from pg_default_acl d, aclexplode(d.defaclacl) x
      where d.defaclnamespace = $1::regnamespace and x.grantee <> d.defaclrole`,
-    [from, to],
+    [BEFORE, SCHEMA],
   )
   for (const { statement } of rows) await session.query(statement)
 }

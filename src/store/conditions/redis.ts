@@ -1,5 +1,4 @@
 import { dead, type Finding, failure, ok, warning } from '../../domain/conditions/finding.ts'
-import { SILENT_LOG } from '../../lib/logger.ts'
 import { reasonOf } from '../../lib/reason-of.ts'
 import type { Redis } from '../connection/redis.ts'
 import { readRedisState } from '../connection/redis-state.ts'
@@ -48,7 +47,7 @@ async function checkRedis({ redisUrl, redisPrefix, redis }: RedisPorts): Promise
   if (redisUrl === null)
     return { ...warning('redis', 'not looked at', 'set REDIS_URL as the gateway has it'), isEnd: true }
   try {
-    const problem = await probeRedis(redisUrl, redisPrefix, SILENCE_MS, SILENT_LOG)
+    const problem = await probeRedis(redisUrl, redisPrefix, SILENCE_MS)
     if (problem === null) return await checkSettings(await redis())
     // A full one still tells what waits in it.
     return (problem.isFull ? failure : dead)('redis', `REDIS_URL ${problem.what}`, problem.mend)

@@ -1,5 +1,5 @@
 import { withinDeadline } from '../../lib/deadline.ts'
-import type { Logger } from '../../lib/logger.ts'
+import { type Logger, SILENT_LOG } from '../../lib/logger.ts'
 import { atMostEvery } from '../../lib/repeat.ts'
 import { buildRedis } from './redis-client.ts'
 import type { Redis } from './redis-info.ts'
@@ -102,13 +102,12 @@ export async function withRedis<Result>(
 export function lazyRedis(
   url: string | null,
   limitMs: number,
-  log: Logger,
 ): { readonly get: () => Promise<Redis>; close(): void } {
   let opened: { readonly redis: Redis; readonly ready: Promise<Redis> } | null = null
   return {
     async get() {
       if (url === null) throw new Error('REDIS_URL is not set')
-      opened ??= openAtOnce(url, limitMs, log)
+      opened ??= openAtOnce(url, limitMs, SILENT_LOG)
       return await opened.ready
     },
     close: () => opened?.redis.disconnect(),

@@ -25,12 +25,11 @@ export async function probeRedis(
   url: string,
   redisPrefix: string,
   limitMs: number,
-  log: Logger,
 ): Promise<RedisProblem | null> {
   const { address } = parseRedisUrl(url)
   if (address === null) return null
   try {
-    return await withRedis(url, limitMs, log, async (redis) => {
+    return await withRedis(url, limitMs, SILENT_LOG, async (redis) => {
       return (await findWrongServer(redis, address)) ?? explain(await tryCommands(redis, redisPrefix))
     })
   } catch (error) {
@@ -136,7 +135,7 @@ export class RedisWatch {
     const { redisUrl, redisPrefix, log } = this.#options
     const before = this.#problem
     try {
-      this.#problem = await probeRedis(redisUrl, redisPrefix, ANSWER_MS, SILENT_LOG)
+      this.#problem = await probeRedis(redisUrl, redisPrefix, ANSWER_MS)
       const memory = withRedis(redisUrl, ANSWER_MS, SILENT_LOG, readRedisMemory)
       this.#memory = await memory.catch(() => this.#memory)
     } catch {
