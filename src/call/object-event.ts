@@ -36,7 +36,6 @@ export type ObjectKind = (typeof OBJECT_KINDS)[number]
  */
 export const OBJECT_CHANGES = ['created', 'ended', 'deleted', 'read'] as const
 
-/** An event of an object of the upstream's. */
 export interface ObjectEvent {
   /** As the upstream writes it, without the name of its collection; at most 256 bytes. */
   readonly id: string

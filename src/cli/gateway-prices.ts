@@ -19,7 +19,6 @@ import { configurationGiven, configurationNamed, hasOwnConfig } from './own-pric
 
 /** Which prices a command uses, where its options say. */
 export interface PriceOptions {
-  /** Those of this gateway. */
   readonly gateway?: string
   /** Those of the command's own TALLYGATE_CONFIG. */
   readonly configDiffersOnPurpose?: boolean

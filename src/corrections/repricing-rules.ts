@@ -38,7 +38,6 @@ export async function selectRules(session: Postgres | PostgresSession): Promise<
   }))
 }
 
-/** What a rule prices by. */
 export interface RulePrices {
   readonly source: string
   /** The text of the price data. */

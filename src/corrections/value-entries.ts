@@ -14,7 +14,6 @@ export interface ValueEntry {
 
 type Sums = Pick<ValueEntry, 'pico' | 'pricedCalls'>
 
-/** Sums by values. */
 export class ValueSums {
   readonly #sums = new Map<string, ValueEntry>()
 

@@ -78,7 +78,6 @@ export function firstOfMonth(day: UtcDay): UtcDay {
   return `${day.slice(0, 7)}-01`
 }
 
-/** The first day of the month after that of a day. */
 export function firstOfNextMonth(day: UtcDay): UtcDay {
   return firstOfMonth(addDays(firstOfMonth(day), 31))
 }

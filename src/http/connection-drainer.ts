@@ -36,7 +36,6 @@ export interface ConnectionDrainer {
   begin(): Promise<void>
 }
 
-/** A connection of a client. */
 interface ClientConnection {
   /** Answers under way: several if its client sends requests without waiting. */
   answers: number

@@ -12,7 +12,6 @@ const SERVER_ERROR = -32000
 /** Libraries of AWS try a 429 again whatever it says; this one they do not. */
 const SPENT_AT_AWS = 400
 
-/** The status of an error in this shape. */
 export function errorStatus(shape: ErrorShape, name: ErrorName): number {
   return shape === 'aws' && name === 'budget_exceeded' ? SPENT_AT_AWS : ERRORS[name].status
 }

@@ -156,7 +156,6 @@ export function storedKeyFrom(row: KeyRow): StoredKey {
   }
 }
 
-/** Uses of one pepper by active keys. */
 export interface PepperUse {
   /** Keys, and tokens of operators, that are hashed with it. */
   readonly keys: number

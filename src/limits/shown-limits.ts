@@ -49,7 +49,6 @@ export async function selectLimitsOf(pool: Postgres, clientId: string): Promise<
   }))
 }
 
-/** The limits of a group. */
 export async function selectGroupLimits(pool: Postgres, groupId: string): Promise<readonly NamedLimit[]> {
   const { rows } = await pool.query<NamedRow>(
     `${SELECT_NAMED} where l.removed_at is null and l.group_id = $1 order by l.id`,

@@ -12,7 +12,6 @@ const CLASS_LABELS: readonly string[] = TOKEN_CLASSES.map((name) =>
   name.slice(0, -'Tokens'.length).replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`),
 )
 
-/** Shows `counts` in `registry`. */
 export function showCalls(registry: Registry, counts: CallCounts): void {
   const counter = <Label extends string>(
     name: string,

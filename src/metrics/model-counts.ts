@@ -22,7 +22,6 @@ const OUTCOME_INDEX = indexOf(OUTCOMES)
 const SOURCE_INDEX = indexOf(SOURCES)
 const REASON_INDEX = indexOf(UNPRICED_REASONS)
 
-/** Counts of one upstream. */
 export class UpstreamCounts {
   readonly latency = new LatencyCounts()
   readonly firstByte = new LatencyCounts()

@@ -44,7 +44,6 @@ export function showLedger(registry: Registry, stats: () => LedgerStats): void {
   for (const [name, help, read] of LEDGER_GAUGES) gauge(registry, name, help, () => read(stats()))
 }
 
-/** Shows the state of the key directory. */
 export function showKeys(registry: Registry, stats: () => KeyDirectoryStats): void {
   gauge(registry, 'tallygate_keys', 'API keys known to this process.', () => stats().keys)
   gauge(

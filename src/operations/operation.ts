@@ -58,7 +58,6 @@ export interface OperationRoute {
   readonly without?: readonly string[]
 }
 
-/** An operation that has no route of its own. */
 export interface NoRouteOfItsOwn {
   /** Why a server cannot do this for itself, or the names of the operations that do the same over HTTP. */
   readonly none: string | readonly string[]

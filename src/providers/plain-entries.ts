@@ -7,7 +7,6 @@ import { BEARER, type HostedProvider, type OwnServer } from './provider.ts'
 
 // Providers that speak OpenAI's formats, or those of others, and of which nothing but an entry is to be said.
 
-/** Cerebras. */
 export const cerebras: HostedProvider = {
   hosts: ['api.cerebras.ai'],
   credential: BEARER,
@@ -29,7 +28,6 @@ export const groq: HostedProvider = {
   endpoints: [],
 }
 
-/** Together AI. */
 export const together: HostedProvider = {
   hosts: ['api.together.xyz', 'api.together.ai'],
   credential: BEARER,

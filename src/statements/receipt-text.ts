@@ -6,7 +6,6 @@ export type CountedReceipt = Pick<
   'call_id' | 'arrived_at' | 'model' | 'status' | 'outcome' | 'usage_source' | 'usage' | 'cost_usd'
 >
 
-/** The text of a leaf. */
 export function leafText(receipt: CountedReceipt): string {
   const { call_id, arrived_at, model, status, outcome, usage_source, usage, cost_usd } = receipt
   return JSON.stringify([call_id, arrived_at, model, status, outcome, usage_source, usage, cost_usd])

@@ -32,7 +32,6 @@ export function submitterOf(call: Submitter): Required<Submitter> {
   ) as Required<Submitter>
 }
 
-/** What a call is totalled under. */
 export function totalledUnder(call: TotalledCall, field: DimensionField): string {
   return field === 'day' ? utcDayOf(call.arrivedAtMs) : (call[field] ?? '')
 }
@@ -54,7 +53,6 @@ export function keyText(key: DailyKey): string {
 
 const KEY_FIELDS = KEY_DIMENSIONS.map(({ field }) => field)
 
-/** `keyText` of the row that a call is totalled in. */
 export function keyTextOf(call: TotalledCall): string {
   return KEY_FIELDS.map((field) => totalledUnder(call, field)).join('\0')
 }
@@ -65,7 +63,6 @@ export type DailyKeyRow = Readonly<Record<KeyColumn, string>>
 /** The columns of the key in a row of `calls`. */
 export type CallKeyRow = Readonly<Record<KeyColumn, string | null>>
 
-/** The key of a row of `daily_usage` or of `calls`. */
 export function keyFrom(row: DailyKeyRow | CallKeyRow): DailyKey {
   return buildKey(({ column }) => row[column] ?? '')
 }

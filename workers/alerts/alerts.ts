@@ -13,7 +13,6 @@ export interface AlertsOptions {
   readonly redis: Redis
   readonly redisUrl: string
   readonly redisPrefix: string
-  /** Of the queues in Redis. */
   readonly queuePrefix: string
   /** Whether Redis answers and takes no jobs, as when it is full. */
   readonly takesNoJobs: () => boolean

@@ -8,7 +8,6 @@ import type { UpstreamConfig } from './upstream.ts'
 import { readEnvironmentUpstream } from './upstream.ts'
 import { joinUpstreams } from './upstreams.ts'
 
-/** The configuration for fetching jobs: upstreams and prices. */
 export interface JobFetchConfig {
   readonly upstreams: readonly UpstreamConfig[]
   readonly catalog: Catalog

@@ -27,7 +27,6 @@ export interface PriceConfig {
   readonly source: Pick<CurrentCatalog, 'entries' | 'text' | 'file'>
   readonly markups: readonly PriceMarkup[]
   readonly settings: RepricingSettings
-  /** The upstreams to price. */
   readonly upstreams: readonly PricedUpstream[]
 }
 

@@ -32,7 +32,6 @@ export function tierIn(words: string): string | null {
   return TIERS.find(([, form]) => form.test(words))?.[0] ?? null
 }
 
-/** Services of clouds that serve models. */
 const SERVES_MODELS =
   /bedrock|openai|anthropic|claude|foundry|cognitive services|azure ai|vertex ai|gemini|generative language|agent platform/i
 

@@ -26,7 +26,6 @@ function checkGaps({ gapCount, missingRecords, gaps }: LedgerStatus): Finding {
   )
 }
 
-/** Checks for dead letters. */
 function checkDeadLetters({ deadLetters, newestDeadLetterAt }: LedgerStatus): Finding {
   if (newestDeadLetterAt === null) return ok('dead letters', 'every record could be counted')
   return okOrWarning(

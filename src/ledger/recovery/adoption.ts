@@ -98,7 +98,6 @@ export class Adoption {
     this.#resting = new RestingProducers(options.keepMs, options.now)
   }
 
-  /** Folders of the producers that are adopted. */
   get folders(): readonly ProducerFolder[] {
     return this.#adopted.folders
   }

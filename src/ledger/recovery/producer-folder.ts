@@ -53,7 +53,6 @@ export function createProducerFolder(journalDir: string): ProducerFolder {
   return { producer, path, lock }
 }
 
-/** The folders in the journal directory. */
 export interface JournalDirectory {
   /** Producers whose folder is there, whether or not they run. */
   readonly producers: readonly string[]

@@ -13,7 +13,6 @@ import type { ChangedLimit } from '../table/limit-rows.ts'
 const NO_LIMITS: readonly Limit[] = []
 const NO_VALUES: readonly AxisValue[] = []
 
-/** The limits of one client that are its own. */
 class ClientLimits {
   readonly own: Limit[] = []
   /** With the defaults that hold for it; `null`: not worked out since the last change. */

@@ -261,7 +261,6 @@ function filteredSorts(
   ]
 }
 
-/** The option that sets a limit of the kind. */
 export function optionOf(kind: LimitKind): string {
   return Object.entries(KINDS).find(([, of]) => of === kind)?.[0] ?? kind
 }

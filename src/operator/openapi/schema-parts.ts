@@ -17,7 +17,6 @@ export function list(items: Schema): Schema {
   return { type: 'array', items }
 }
 
-/** A component by its name. */
 export function ref(name: string): Schema {
   return { $ref: `#/components/schemas/${name}` }
 }

@@ -4,7 +4,6 @@ import type { Postgres, PostgresSession } from '../../store/connection/postgres.
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { type Contract, Contracts } from './contract.ts'
 
-/** As it is kept. */
 export interface KeptContract extends Contract {
   /** '': none. */
   readonly reference: string

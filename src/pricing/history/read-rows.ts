@@ -11,7 +11,6 @@ export interface HeldRow {
   readonly offered: ModelDocument | null
 }
 
-/** A catalog that was read. */
 export interface ReadCatalog {
   /** Empty where it is a catalog. */
   readonly problems: readonly string[]

@@ -104,7 +104,6 @@ function createAccumulator(isStream: boolean): UsageAccumulator {
   }
 }
 
-/** llama.cpp's server. */
 export const llamaCpp: OwnServer = {
   hosts: [],
   credential: BEARER,

@@ -47,7 +47,6 @@ const lmStudioChat: Dialect = jsonDialect({
   },
 })
 
-/** LM Studio. */
 export const lmStudio: OwnServer = {
   hosts: [],
   credential: BEARER,

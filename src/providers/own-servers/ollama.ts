@@ -93,7 +93,6 @@ function textOf(json: unknown): string {
     .join('')
 }
 
-/** Ollama. */
 export const ollama: OwnServer = {
   hosts: [],
   credential: BEARER,

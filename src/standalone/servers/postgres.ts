@@ -8,7 +8,6 @@ import { findPrograms } from './postgres-programs.ts'
 import { asPrivateServer, PortTaken, type PrivateServer, startOnFreePort } from './private-server.ts'
 import { chooseServerAccount, type RunAs } from './server-account.ts'
 
-/** The options of a private PostgreSQL. */
 export interface PrivatePostgresOptions {
   /** Folder of its own, made if missing; the cluster is in `data` below it, its log beside. */
   readonly folder: string

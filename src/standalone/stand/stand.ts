@@ -25,9 +25,7 @@ export interface Stand {
   /** Straight to Postgres. */
   readonly pool: Postgres
   readonly pepper: string
-  /** Adds a client with a key of each name. */
   addClient(name: string, keyNames?: readonly string[]): Promise<StandClient>
-  /** A gateway, which is still to be started. */
   gateway(program?: Program): Promise<StandGateway>
   /** A worker, which is still to be started. */
   worker(program?: Program): Child

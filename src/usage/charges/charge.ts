@@ -53,7 +53,6 @@ export interface Charge extends NewCharge {
 /** Tokens of clients, input and output, by client. */
 export type TokensByClient = ReadonlyMap<string, bigint>
 
-/** A commitment over the tokens that it covered. */
 export interface SpreadCommitment {
   /** What its covered tokens cost, and by client. */
   readonly usedPico: bigint

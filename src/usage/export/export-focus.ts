@@ -111,7 +111,6 @@ export interface FocusCorrection extends RepricedCosts {
   readonly isRepricing: boolean
 }
 
-/** What a row is priced by. */
 export interface FocusPrices {
   /** `null`: the row has none, or its definition is not kept. */
   readonly price: Price | null

@@ -13,7 +13,6 @@ import { CLIENT_GROUPS } from '../query/usage-query.ts'
 import { DEFAULT_EXPORT_DAYS } from './export.ts'
 import { GROUP_NAMES, optional, PERIOD_DAYS, shownFigures } from './usage.ts'
 
-/** What a client is shown of its usage. */
 export const CLIENT_USAGE = {
   client: shownText('The name of the client that the key belongs to.'),
   period_days: PERIOD_DAYS,

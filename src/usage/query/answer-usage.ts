@@ -43,7 +43,6 @@ function renderForOperator(
   return groupBy.length === 0 && whole !== undefined ? whole : documents
 }
 
-/** A field of an answer that names its group. */
 interface GroupNameField {
   readonly name: string
   readonly of: (row: UsageRow) => string | null

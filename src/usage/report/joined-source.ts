@@ -22,7 +22,6 @@ import {
   type Values,
 } from './report-source.ts'
 
-/** The sums that reports have. */
 export const REPORT_COLUMNS = SUMMARY_COLUMNS.filter(({ field }) =>
   REPORT_SUMS.some((name) => name === field),
 )
@@ -146,7 +145,6 @@ export function axisOf(
   return name === null ? null : { name, isKept: grouped !== null, only: filter?.ids ?? null }
 }
 
-/** The dimensions among groups. */
 export function fieldsAmong(groups: readonly ReportGroup[]): readonly DimensionField[] {
   return groups.flatMap((group) => dimensionOf(group).field ?? [])
 }

@@ -1,6 +1,5 @@
 import { type LiteLlmPrices, readLiteLlmPrices } from './litellm-prices.ts'
 
-/** LiteLLM's price list as catalog data. */
 export interface LiteLlmCatalog {
   /** Text in the form of genai-prices' `data.json`; of one list it is always the same. */
   readonly text: string

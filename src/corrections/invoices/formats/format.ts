@@ -35,7 +35,6 @@ export const NOT_SAID = {
   unit: null,
 } as const
 
-/** Texts that are there. */
 export function orNull(text: string): string | null {
   const plain = text.trim()
   return plain === '' || plain === 'null' ? null : plain

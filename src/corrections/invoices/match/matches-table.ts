@@ -18,7 +18,6 @@ export interface InvoiceMatch {
   readonly unexplainedPico: bigint
 }
 
-/** An invoice of a month, and its comparison. */
 export interface InvoiceState extends Pick<InvoiceMatch, 'biller' | 'month'> {
   /** `null`: something was imported or removed since, and it is not compared yet. */
   readonly match: InvoiceMatch | null
@@ -39,7 +38,6 @@ export async function selectMatches(pool: Postgres, since: UtcMonth): Promise<re
   }))
 }
 
-/** All months with an invoice. */
 export async function selectInvoiceStates(pool: Postgres, since: UtcMonth): Promise<readonly InvoiceState[]> {
   const known = new Map((await selectMatches(pool, since)).map((one) => [`${one.biller} ${one.month}`, one]))
   return (await selectInvoicedMonths(pool, since)).map(({ biller, month, imports }) => {

@@ -29,7 +29,6 @@ export function promptKind(requestBody: Buffer | null, estimated: number): Learn
   return kindOfPrompt(namesTools(requestBody), estimated)
 }
 
-/** The kind of its answer. */
 export function answerKind(requestBody: Buffer | null, estimated: number): LearnedKind {
   return kindOfAnswer(namesTools(requestBody), estimated)
 }

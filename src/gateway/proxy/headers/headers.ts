@@ -126,7 +126,6 @@ function ownIdempotencyKey(clientId: string, key: string): string {
   return key.startsWith('"') ? `"${uuid}"` : uuid
 }
 
-/** The header in which `provider` takes `apiKey`. */
 export function credentialHeader(provider: Provider, apiKey: string): Header {
   const { name, prefix } = entryOf(provider).credential
   return [name, prefix + apiKey]

@@ -46,7 +46,6 @@ export interface LogDisk {
 
 const openLater = promisify(openFile)
 
-/** The disk that the system has. */
 export const systemDisk: LogDisk = {
   create: (path) => openSync(path, 'wx', 0o600),
   createLater: (path) => openLater(path, 'w', 0o600),
