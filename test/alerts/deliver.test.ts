@@ -11,9 +11,8 @@ import { addReceiver, removeReceiver, selectReceivers } from '../../src/alerts/r
 import { findPriceTroubles } from '../../src/pricing/conditions/price-data.ts'
 import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
 import { recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
-import { quiet } from '../rollup/records.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { startReceiver, status, type TestReceiver } from './receiver.ts'
 
@@ -23,12 +22,7 @@ let receiver: TestReceiver
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 4,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url, { max: 4 })
   await pool.query(`insert into tallygate.clients (id, name, version) values ('cli_1', 'acme', 1)`)
 })
 beforeEach(async () => {

@@ -5,12 +5,11 @@ import { createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addReceiver } from '../../src/alerts/receivers.ts'
 import { utcDayOf } from '../../src/domain/utc-day.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { clockEnvironment } from '../clock/clock.ts'
-import { quiet } from '../rollup/records.ts'
 import { OFFLINE } from '../support/offline.ts'
 import { patienceMs } from '../support/patience.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { addAccount, addBudget, addSpending } from './budget-usage.ts'
 import { type ReceivedAlert, startReceiver, status, type TestReceiver } from './receiver.ts'
@@ -26,12 +25,7 @@ let children: ChildProcess[] = []
 beforeEach(async () => {
   database = await createTestDatabase()
   redis = testRedisPrefix()
-  pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url)
   await addAccount(pool, 'acme')
   await addBudget(pool, { client: 'acme', per: 'total', amount: USD, since: '2026-01-01' })
 })

@@ -7,11 +7,10 @@ import { SPENT_OF_BUDGETS } from '../../src/limits/conditions/spent-budgets.ts'
 import type { BudgetPeriod } from '../../src/limits/limit.ts'
 import { budgetPeriodOf } from '../../src/limits/limit.ts'
 import { selectSpent } from '../../src/limits/spent/select-spent.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { summarise } from '../../src/usage/summaries/summarise.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
-import { quiet } from '../rollup/records.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { emptyUsage } from '../usage/summaries/empty-usage.ts'
 import { addAccount, addBudget, addSpending } from './budget-usage.ts'
@@ -24,12 +23,7 @@ let pool: Postgres
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 4,
-    statementTimeoutMs: 20_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url, { max: 4, statementTimeoutMs: 20_000 })
   for (const client of ['acme', 'beta', 'gamma']) await addAccount(pool, client, `${client}-1`, `${client}-2`)
 })
 beforeEach(() => receive())

@@ -13,13 +13,13 @@ import { createLog } from '../../src/lib/log.ts'
 import { createCallDays } from '../../src/rollup/call-days.ts'
 import { createRollUp } from '../../src/rollup/roll-up.ts'
 import { findWrongClocks } from '../../src/store/conditions/clocks.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { recordGatewayJournal } from '../../src/store/ledger/gateway-journals.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import { findCostlyCalls } from '../../src/usage/conditions/odd-calls.ts'
 import { findUnpricedCalls, findUnreadCalls } from '../../src/usage/conditions/unpriced.ts'
 import { aCandidate, aRecord, newProducer, quiet } from '../rollup/records.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 
 let database: TestDatabase
@@ -28,12 +28,7 @@ const today = utcDayOf(Date.now())
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url)
 })
 afterEach(() => emptyTables(pool, ['gateway_journals']))
 afterAll(async () => {

@@ -6,10 +6,14 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Environment } from '../../src/config/config.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
-import { quiet } from '../rollup/records.ts'
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import {
+  createEmptyDatabase,
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+} from '../support/servers/database.ts'
 import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../support/upstream.ts'
 import { json, run } from './command-line.ts'
@@ -49,7 +53,7 @@ const to = (database: TestDatabase, more: Environment = {}): Environment => ({
 })
 
 async function withPool<Result>(url: string, work: (pool: Postgres) => Promise<Result>): Promise<Result> {
-  const pool = openPostgres(url, { max: 2, statementTimeoutMs: 10_000, applicationName: 'test', log: quiet })
+  const pool = openTestPool(url)
   try {
     return await work(pool)
   } finally {

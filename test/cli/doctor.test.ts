@@ -17,7 +17,7 @@ import { VERSION } from '../../src/lib/version.ts'
 import { checkPriceData, findPriceTroubles } from '../../src/pricing/conditions/price-data.ts'
 import { putPriceDoubts } from '../../src/pricing/refresh/price-doubts.ts'
 import { type RefreshOutcome, recordPriceRefresh } from '../../src/pricing/refresh/price-refreshes.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { readDatabaseId } from '../../src/store/ledger/ledger-database.ts'
 import { announceWorker } from '../../src/store/ledger/shard-leases.ts'
 import { NOTHING_REPORTED } from '../../src/store/processes/process-report.ts'
@@ -30,12 +30,16 @@ import {
 } from '../../src/usage/outbox/outbox-state.ts'
 import { openLedgerDatabase } from '../rollup/ledger-database.ts'
 import { aCandidate, aRecord, newProducer } from '../rollup/records.ts'
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import {
+  createEmptyDatabase,
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+} from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 import { json, run } from './command-line.ts'
 
-const quiet = { info() {}, warn() {}, error() {} }
 const report = z.strictObject({
   ok: z.boolean(),
   node: z.string(),
@@ -63,12 +67,7 @@ beforeAll(() => {
 
 beforeEach(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url)
   keys = testRedisPrefix()
   env = {
     DATABASE_URL: database.url,

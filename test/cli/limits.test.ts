@@ -3,10 +3,9 @@ import { z } from 'zod'
 import type { Environment } from '../../src/config/config.ts'
 import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { TRIED_LIMITS } from '../../src/limits/conditions/tried-limits.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { addDailyUsage } from '../operator/support/daily-usage.ts'
-import { quiet } from '../rollup/records.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { json, run } from './command-line.ts'
 
 let database: TestDatabase
@@ -16,12 +15,7 @@ let env: Environment
 beforeAll(async () => {
   database = await createTestDatabase()
   env = { DATABASE_URL: database.url, KEY_PEPPER: 'pepper' }
-  pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url)
 })
 
 afterAll(async () => {

@@ -3,12 +3,11 @@ import type { Environment } from '../../src/config/config.ts'
 import { addDays } from '../../src/domain/utc-day.ts'
 import { findClient } from '../../src/keys/clients.ts'
 import { selectKeyPage } from '../../src/keys/keys.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { holdClockAtNoon } from '../clock/clock.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { json, run } from './command-line.ts'
 
-const quiet = { info() {}, warn() {}, error() {} }
 const TODAY = holdClockAtNoon()
 
 let database: TestDatabase
@@ -18,12 +17,7 @@ let keyId: string
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url)
   env = { DATABASE_URL: database.url, KEY_PEPPER: 'pepper' }
   for (const client of ['acme', 'other', 'idle']) {
     await json(env, 'client', 'create', client)

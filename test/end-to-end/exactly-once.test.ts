@@ -8,13 +8,12 @@ import { Agent } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createClient } from '../../src/keys/clients.ts'
 import { createClientKey } from '../../src/keys/keys.ts'
-import { createLog } from '../../src/lib/log.ts'
 import { findFreePort } from '../../src/standalone/processes/free-port.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { patienceMs } from '../support/patience.ts'
 import { gatewayProcess, type TestProcess, workerProcess } from '../support/processes.ts'
 import { rounds } from '../support/rounds.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 import { startUpstream, type TestUpstream, type UpstreamHandler } from '../support/upstream.ts'
 
@@ -65,8 +64,7 @@ beforeAll(async () => {
   ])
   folder = await mkdtemp(join(tmpdir(), 'tallygate-test-exactly-once-'))
   const pepper = randomBytes(16).toString('hex')
-  const log = createLog('silent', 'test')
-  pool = openPostgres(database.url, { max: 2, statementTimeoutMs: 10_000, applicationName: 'test', log })
+  pool = openTestPool(database.url)
   for (const client of CLIENTS) {
     await createClient(pool, client)
     const order = { client, name: 'default', models: null, expiresInSeconds: null }

@@ -5,7 +5,7 @@ import { readKeyState } from '../../src/keys/key-version.ts'
 import { createClientKey, revokeKey, selectKeyPage } from '../../src/keys/keys.ts'
 import { rotateLimitedKey } from '../../src/limits/table/rotate-limited-key.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 
 const PEPPER = 'pepper of this test'
 const quiet = { info() {}, warn() {}, error() {} }
@@ -130,12 +130,7 @@ test('a reader that has seen a version has missed no change at or under it', asy
     done = true
   })
   // Its own connections: it would wait behind all changes for one of theirs.
-  const reader = openPostgres(database.url, {
-    max: 1,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  const reader = openTestPool(database.url, { max: 1 })
   const seen = new Map<bigint, number>()
   while (!done) {
     const { version } = await readKeyState(reader)

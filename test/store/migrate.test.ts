@@ -3,12 +3,11 @@ import { basename } from 'node:path'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { migrate } from '../../src/store/connection/migrate.ts'
-import { openPostgres } from '../../src/store/connection/postgres.ts'
 import { KEY_COLUMNS } from '../../src/usage/daily-key.ts'
 import { DIMENSIONS } from '../../src/usage/dimensions.ts'
 import { CORRECTIONS, METRICS, sqlTypeOf } from '../../src/usage/metrics-table.ts'
 import { quiet } from '../rollup/records.ts'
-import { createEmptyDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createEmptyDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 
 let database: TestDatabase
 
@@ -41,12 +40,7 @@ test('one that a database missed is applied, also behind later ones', async () =
 test('everything is in one schema, and nothing elsewhere', async () => {
   database = await createEmptyDatabase()
   await migrate(database.url, quiet)
-  const pool = openPostgres(database.url, {
-    max: 1,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  const pool = openTestPool(database.url, { max: 1 })
   const { rows } = await pool.query(
     `select distinct n.nspname as schema from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')`,

@@ -6,11 +6,15 @@ import {
   MigrationRefused,
   type NeedsOptions,
 } from '../../src/store/connection/migration-needs.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { announceProcess } from '../../src/store/processes/processes-table.ts'
 import { run } from '../cli/command-line.ts'
-import { quiet } from '../rollup/records.ts'
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import {
+  createEmptyDatabase,
+  createTestDatabase,
+  openTestPool,
+  type TestDatabase,
+} from '../support/servers/database.ts'
 
 const FOLDER = 'src/store/migrations'
 /** The first that has to be written for the programs of the release before. */
@@ -28,7 +32,7 @@ afterEach(async () => {
 
 function connect(made: TestDatabase): Postgres {
   database = made
-  pool = openPostgres(made.url, { max: 1, statementTimeoutMs: 5_000, applicationName: 'test', log: quiet })
+  pool = openTestPool(made.url, { max: 1 })
   return pool
 }
 

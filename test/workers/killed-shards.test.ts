@@ -1,13 +1,13 @@
 // @long: half a minute of CPU in kills
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { streamNames } from '../../src/domain/redis/redis-names.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { registerStream } from '../../src/store/ledger/ledger-database.ts'
 import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { patienceMs } from '../support/patience.ts'
 import { type TestProcess, workerProcess } from '../support/processes.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 
 const SHARDS = 4
@@ -25,12 +25,7 @@ let workers: TestProcess[] = []
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 10_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url)
   keys = testRedisPrefix()
   redis = openRedis(keys.redisUrl, { name: 'test', whenAway: 'fail', silenceMs: 10_000, log: quiet })
   await untilReady(redis, patienceMs())

@@ -2,14 +2,14 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addDays } from '../../src/domain/utc-day.ts'
 import type { LogFields } from '../../src/lib/logger.ts'
 import { addCallDays } from '../../src/rollup/call-days.ts'
-import { inTransaction, openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import { inTransaction, type Postgres } from '../../src/store/connection/postgres.ts'
 import { addCalls } from '../../src/usage/calls/add-calls.ts'
 import { addCallDay, selectCallDays, selectToday } from '../../src/usage/calls/call-partitions.ts'
 import { prune } from '../../workers/prune.ts'
 import { startWorkers } from '../../workers/workers.ts'
 import { CLOCK_OFFSET_MS } from '../clock/clock.ts'
-import { aRecord, quiet } from '../rollup/records.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { aRecord } from '../rollup/records.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 
 let database: TestDatabase
@@ -18,12 +18,7 @@ let today: string
 
 beforeEach(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 4,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url, { max: 4 })
   today = await selectToday(pool)
 })
 afterEach(async () => {

@@ -1,13 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis, untilReady } from '../../src/store/connection/redis.ts'
 import { clockEnvironment } from '../clock/clock.ts'
 import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { OFFLINE } from '../support/offline.ts'
 import { patienceMs } from '../support/patience.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { type TestPrefix, testRedisPrefix } from '../support/servers/redis.ts'
 
 let database: TestDatabase
@@ -18,12 +18,7 @@ let children: ChildProcess[] = []
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 5_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(database.url)
   keys = testRedisPrefix()
   redis = openRedis(keys.redisUrl, { name: 'test', whenAway: 'fail', silenceMs: 5_000, log: quiet })
   await untilReady(redis, patienceMs())

@@ -7,12 +7,13 @@ import { sumTriedDays } from '../../src/limits/tried/tried-days.ts'
 import { dropTried, tryLimit } from '../../src/limits/tried/tried-table.ts'
 import { ADVISORY_LOCKS } from '../../src/store/connection/advisory-locks.ts'
 import { migrate } from '../../src/store/connection/migrate.ts'
-import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { openRedis, type Redis } from '../../src/store/connection/redis.ts'
 import { registerStream } from '../../src/store/ledger/ledger-database.ts'
 import { startWorkers, type Workers } from '../../workers/workers.ts'
 import { append, aRecord, newProducer, quiet } from '../rollup/records.ts'
 import { busyness } from '../support/patience.ts'
+import { openTestPool } from '../support/servers/database.ts'
 import { emptyTables } from '../support/servers/empty-tables.ts'
 import { startPrivatePostgres, startPrivateRedis, type TestServer } from '../support/servers/servers.ts'
 
@@ -31,12 +32,7 @@ let sent = 0
 beforeAll(async () => {
   ;[postgres, redisServer] = await Promise.all([startPrivatePostgres(), startPrivateRedis()])
   await migrate(postgres.url, quiet)
-  pool = openPostgres(postgres.url, {
-    max: 3,
-    statementTimeoutMs: 3_000,
-    applicationName: 'test',
-    log: quiet,
-  })
+  pool = openTestPool(postgres.url, { max: 3, statementTimeoutMs: 3_000 })
   redis = openRedis(redisServer.url, { name: 'test', whenAway: 'wait', silenceMs: 5_000, log: quiet })
 })
 afterAll(async () => {

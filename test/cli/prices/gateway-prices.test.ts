@@ -14,8 +14,7 @@ import {
 } from '../../../src/pricing/refresh/gateway-prices.ts'
 import type { RepricingSettings } from '../../../src/pricing/repricing/repricing-scope.ts'
 import { bundledCatalog, mergedText } from '../../../src/pricing/sources/catalog-sources.ts'
-import { openPostgres } from '../../../src/store/connection/postgres.ts'
-import { createTestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase, openTestPool } from '../../support/servers/database.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { json, run } from '../command-line.ts'
@@ -267,13 +266,7 @@ test('a catalog that only gateways have is read from Postgres; one that was not 
 
 test('the catalog of the first gateway on a database is kept there whole', async () => {
   const database = await createTestDatabase()
-  const log = createLog('silent', 'test')
-  const pool = openPostgres(database.url, {
-    max: 1,
-    statementTimeoutMs: 10_000,
-    applicationName: 'test',
-    log,
-  })
+  const pool = openTestPool(database.url, { max: 1 })
   try {
     await pool.query('delete from tallygate.catalogs')
     const first = await startStack(upstream.url, { databaseUrl: database.url, workers: false })
@@ -315,12 +308,7 @@ test('two configurations that price alike have one name, however they are writte
 test('a gateway that stopped is not asked for its prices while another runs, and is the last one otherwise', async () => {
   const database = await createTestDatabase()
   const log = createLog('silent', 'test')
-  const pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 10_000,
-    applicationName: 'test',
-    log,
-  })
+  const pool = openTestPool(database.url)
   try {
     const prices = (factor: string) => () => ({
       configuration: configurationOf({ ...NOTHING, markups: [{ line: 1, client: 'c1', factor }] }),

@@ -14,11 +14,10 @@ import { randomBase62 } from '../../../src/domain/base62.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey, revokeKey } from '../../../src/keys/keys.ts'
 import { makeSigningSecret } from '../../../src/keys/signing-secrets.ts'
-import { createLog } from '../../../src/lib/log.ts'
-import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../../src/store/connection/postgres.ts'
 import { run } from '../../cli/command-line.ts'
 import { OFFLINE } from '../../support/offline.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase, openTestPool, type TestDatabase } from '../../support/servers/database.ts'
 import { startPrivateRedis, type TestServer } from '../../support/servers/servers.ts'
 import { event } from '../../support/upstream.ts'
 import { dial, exchange, type RawResponse, requestText } from '../raw-http.ts'
@@ -505,8 +504,7 @@ beforeAll(async () => {
   ;[redis, database] = await Promise.all([startPrivateRedis({ durable: true }), createTestDatabase()])
   folder = await mkdtemp(join(tmpdir(), 'tallygate-test-secrets-'))
   secrets = await mkdtemp(join(tmpdir(), 'tallygate-test-of-google-'))
-  const log = createLog('silent', 'test')
-  pool = openPostgres(database.url, { max: 2, statementTimeoutMs: 10_000, applicationName: 'test', log })
+  pool = openTestPool(database.url)
   const holder = async (client: string): Promise<Holder> => {
     await createClient(pool, client)
     const order = { client, name: 'label', models: null, expiresInSeconds: null }

@@ -6,11 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey } from '../../../src/keys/keys.ts'
-import { createLog } from '../../../src/lib/log.ts'
 import { findFreePort } from '../../../src/standalone/processes/free-port.ts'
-import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../../src/store/connection/postgres.ts'
 import { gatewayProcess, type TestProcess, workerProcess } from '../../support/processes.ts'
-import { createTestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase, openTestPool } from '../../support/servers/database.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
 /** A gateway and a worker process on a database of their own and the Redis of a test. Its clients call in turn. */
@@ -46,13 +45,7 @@ export async function startDeployment(
   const [upstream, database] = await Promise.all([startUpstream(), createTestDatabase()])
   const folder = await mkdtemp(join(tmpdir(), 'tallygate-test-redis-deployment-'))
   const pepper = randomBytes(16).toString('hex')
-  const log = createLog('silent', 'test')
-  const pool = openPostgres(database.url, {
-    max: 2,
-    statementTimeoutMs: 10_000,
-    applicationName: 'test',
-    log,
-  })
+  const pool = openTestPool(database.url)
   const keys: string[] = []
   for (let number = 0; number < clients; number += 1) {
     const client = number === 0 ? 'north' : `north ${number}`

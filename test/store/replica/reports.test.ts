@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrate } from '../../../src/store/connection/migrate.ts'
-import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../../src/store/connection/postgres.ts'
 import { waitForReplica } from '../../../src/store/replica/replica-lag.ts'
 import { replicaReports } from '../../../src/store/replica/reports.ts'
 import { json, run } from '../../cli/command-line.ts'
 import { quiet } from '../../rollup/records.ts'
+import { openTestPool } from '../../support/servers/database.ts'
 import { startPrivatePostgres, type TestServer } from '../../support/servers/servers.ts'
 import { type Standby, startStandby } from '../../support/servers/standby.ts'
 
@@ -13,8 +14,7 @@ let standby: Standby
 let primary: Postgres
 let replica: Postgres
 
-const open = (url: string) =>
-  openPostgres(url, { max: 2, statementTimeoutMs: 3_000, applicationName: 'test', log: quiet })
+const open = (url: string) => openTestPool(url, { statementTimeoutMs: 3_000 })
 const inRecovery = async (pool: Postgres) =>
   (await pool.query('select pg_is_in_recovery() as is')).rows[0].is as boolean
 

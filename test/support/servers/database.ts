@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { Socket } from 'node:net'
 import { Client } from 'pg'
 import { inject } from 'vitest'
+import { SILENT_LOG } from '../../../src/lib/logger.ts'
 import { bundledCatalog, mergedText } from '../../../src/pricing/sources/catalog-sources.ts'
 import { migrate } from '../../../src/store/connection/migrate.ts'
+import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { moveClock, moveDefaults } from './database-clock.ts'
 
 /** A database of one test or test file. */
@@ -21,6 +23,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 /** The same on another server than the run's. */
 export async function createTestDatabaseAt(adminUrl: string): Promise<TestDatabase> {
   return await createDatabase(adminUrl, 'test', (await makeTemplate(adminUrl)).name)
+}
+
+/** Connections that say nothing. A busy machine is slow, not wrong. */
+export function openTestPool(url: string, { max = 2, statementTimeoutMs = 10_000 } = {}): Postgres {
+  return openPostgres(url, { max, statementTimeoutMs, applicationName: 'test', log: SILENT_LOG })
 }
 
 /** A database without our schema, for tests of the migrations themselves. */

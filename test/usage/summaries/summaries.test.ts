@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { CallRecord } from '../../../src/call/call-record.ts'
 import { addDays, utcDayOf } from '../../../src/domain/utc-day.ts'
-import { inTransaction, openPostgres } from '../../../src/store/connection/postgres.ts'
+import { inTransaction } from '../../../src/store/connection/postgres.ts'
 import type { UsageGroup } from '../../../src/usage/dimensions.ts'
 import { selectModelsInUse } from '../../../src/usage/operations/price-checks.ts'
 import { type GroupedScope, selectUsageSummary } from '../../../src/usage/query/select-usage.ts'
@@ -12,8 +12,9 @@ import { ALL_REQUESTS } from '../../../src/usage/summaries/summarised.ts'
 import { selectSummaryDifferences } from '../../../src/usage/summaries/summary-differences.ts'
 import { selectUnpricedUse } from '../../../src/usage/unpriced-use.ts'
 import { type LedgerDatabase, NO_LIMIT_MS, openLedgerDatabase } from '../../rollup/ledger-database.ts'
-import { aCandidate, aRecord, newProducer, quiet } from '../../rollup/records.ts'
+import { aCandidate, aRecord, newProducer } from '../../rollup/records.ts'
 import { rounds } from '../../support/rounds.ts'
+import { openTestPool } from '../../support/servers/database.ts'
 import { emptyTables } from '../../support/servers/empty-tables.ts'
 import { emptyUsage } from './empty-usage.ts'
 import { selectPlainUsage } from './plain-usage.ts'
@@ -146,12 +147,7 @@ test('a day or month whose sums take longer than other statements may is summed 
     await ledger.pool.query(
       `create trigger slow after insert on tallygate.${table} execute function tallygate.be_slow()`,
     )
-  const impatient = openPostgres(ledger.url, {
-    max: 2,
-    statementTimeoutMs: 300,
-    applicationName: 'test',
-    log: quiet,
-  })
+  const impatient = openTestPool(ledger.url, { statementTimeoutMs: 300 })
   try {
     expect(await closeDay(impatient, '2026-02-10')).toBe(true)
     await ledger.pool.query(

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '../../../../src/keys/clients.ts'
 import { createClientKey } from '../../../../src/keys/keys.ts'
-import { createLog } from '../../../../src/lib/log.ts'
 import { type LimitOrder, setLimits } from '../../../../src/limits/table/change-limits.ts'
 import { findFreePort } from '../../../../src/standalone/processes/free-port.ts'
-import { openPostgres, type Postgres } from '../../../../src/store/connection/postgres.ts'
+import type { Postgres } from '../../../../src/store/connection/postgres.ts'
 import { gatewayProcess, type TestProcess, workerProcess } from '../../../support/processes.ts'
+import { openTestPool } from '../../../support/servers/database.ts'
 import type { TestUpstream } from '../../../support/upstream.ts'
 import { MODEL, priceFile, startOrigin } from './origin.ts'
 
@@ -82,8 +82,7 @@ export async function startLimitedWorld(options: WorldOptions): Promise<LimitedW
   const config = join(folder, 'tallygate.yaml')
   await writeFile(config, priceFile(origin.url, options.yaml))
   const pepper = randomBytes(16).toString('hex')
-  const log = createLog('silent', 'test')
-  const pool = openPostgres(databaseUrl, { max: 2, statementTimeoutMs: 10_000, applicationName: 'test', log })
+  const pool = openTestPool(databaseUrl)
   const env = {
     TALLYGATE_CONFIG: config,
     DATABASE_URL: databaseUrl,
