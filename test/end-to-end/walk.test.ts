@@ -1,21 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../support/upstream.ts'
+import { expect, test } from 'vitest'
+import { startOwnStack } from '../support/servers/own-stack.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
-let client: TestClient
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url, { env: { UPSTREAM_API_KEY: 'sk-upstream' } })
-  client = await stack.addClient('walker')
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack({ env: { UPSTREAM_API_KEY: 'sk-upstream' } })
+const client = await stack.addClient('walker')
 
 const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Say hello.' }] }
 

@@ -10,28 +10,12 @@ import {
   gzipSync,
   zstdCompressSync,
 } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../support/servers/stack.ts'
-import {
-  CHAT_USAGE,
-  event,
-  startUpstream,
-  type TestUpstream,
-  type UpstreamHandler,
-} from '../support/upstream.ts'
+import { expect, test } from 'vitest'
+import { startOwnStack } from '../support/servers/own-stack.ts'
+import type { TestClient } from '../support/servers/stack.ts'
+import { CHAT_USAGE, event, type UpstreamHandler } from '../support/upstream.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack()
 
 const CODINGS: readonly (readonly [coding: string, encode: (body: Buffer) => Buffer])[] = [
   ['gzip', (body) => gzipSync(body)],

@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createKey } from '../../../src/domain/api-key.ts'
 import { setClientDisabled } from '../../../src/keys/clients.ts'
 import { createClientKey, revokeKey } from '../../../src/keys/keys.ts'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
 import { exchange, requestText } from '../raw-http.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
-let client: TestClient
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url, { env: { UPSTREAM_API_KEY: 'sk-upstream' } })
-  client = await stack.addClient('keyholder')
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack({ env: { UPSTREAM_API_KEY: 'sk-upstream' } })
+const client = await stack.addClient('keyholder')
 
 beforeEach(() => {
   upstream.requests.length = 0

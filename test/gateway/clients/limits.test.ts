@@ -1,25 +1,12 @@
 import { once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
 import { dial, exchange, parseResponse, requestText } from '../raw-http.ts'
 
 const LIMIT_BYTES = 100_000
 
-let upstream: TestUpstream
-let stack: TestStack
-let client: TestClient
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url, { env: { BODY_LIMIT_BYTES: `${LIMIT_BYTES}` } })
-  client = await stack.addClient('large')
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack({ env: { BODY_LIMIT_BYTES: `${LIMIT_BYTES}` } })
+const client = await stack.addClient('large')
 
 beforeEach(() => {
   upstream.requests.length = 0

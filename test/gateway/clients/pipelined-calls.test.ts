@@ -1,22 +1,11 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startStack, type TestStack } from '../../support/servers/stack.ts'
-import { event, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { expect, test } from 'vitest'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import { event } from '../../support/upstream.ts'
 import { dial } from '../raw-http.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack()
 
 test('a client that leaves ends the calls that wait for their turn on its connection, too', async () => {
   const client = await stack.addClient('pipelining')

@@ -1,11 +1,11 @@
 // @long: bodies that come for seconds
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type * as BodyBudgets from '../../../src/gateway/bodies/body-budget.ts'
 import { rounds } from '../../support/rounds.ts'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import type { TestClient } from '../../support/servers/stack.ts'
 import { dial, requestText } from '../raw-http.ts'
 
 const MIB = 1024 * 1024
@@ -27,18 +27,7 @@ vi.mock('../../../src/gateway/bodies/body-budget.ts', async (importOriginal) => 
   return { ...original, BodyBudget }
 })
 
-let upstream: TestUpstream
-let stack: TestStack
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url, { env: { BODY_LIMIT_BYTES: `${LARGEST_BYTES}` } })
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { stack } = await startOwnStack({ env: { BODY_LIMIT_BYTES: `${LARGEST_BYTES}` } })
 
 function heldBytes(): number {
   return budgets.reduce((sum, budget) => sum + budget.heldBytes, 0)

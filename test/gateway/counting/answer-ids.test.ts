@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { json, run } from '../../cli/command-line.ts'
-import { startStack, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { stack } = await startOwnStack()
 
 test('calls whose answers all have one id are each counted, and found by it', async () => {
   const client = await stack.addClient('c1')

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import type { TestClient } from '../../support/servers/stack.ts'
+import { json } from '../../support/upstream.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
 let client: TestClient
 let clients = 0
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url, { env: { CALL_ALERT_USD: '1000' } })
-})
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack({ env: { CALL_ALERT_USD: '1000' } })
+
 beforeEach(async () => {
   clients += 1
   client = await stack.addClient(`client-${clients}`)

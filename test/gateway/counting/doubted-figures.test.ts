@@ -1,23 +1,14 @@
 import { once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { json, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import type { TestClient } from '../../support/servers/stack.ts'
+import { json } from '../../support/upstream.ts'
 import { dial, requestText } from '../raw-http.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
 let client: TestClient
 let clients = 0
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack()
 
 beforeEach(async () => {
   clients += 1

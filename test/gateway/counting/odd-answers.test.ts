@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { expect, test } from 'vitest'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import type { TestClient } from '../../support/servers/stack.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
 let client: TestClient
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack()
 
 const WORDS = 2_000
 const TEXT = JSON.stringify({

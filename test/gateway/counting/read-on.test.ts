@@ -2,25 +2,16 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { event, startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import type { TestClient } from '../../support/servers/stack.ts'
+import { event } from '../../support/upstream.ts'
 import { dial, requestText } from '../raw-http.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
 let client: TestClient
 let number = 0
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack()
 
 beforeEach(async () => {
   number += 1

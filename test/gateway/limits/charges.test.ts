@@ -1,36 +1,21 @@
 import { once } from 'node:events'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { reprice } from '../../../src/corrections/reprice.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { orderTo } from '../../corrections/repricing-order.ts'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import {
-  chatAnswer,
-  json,
-  startUpstream,
-  type TestUpstream,
-  type UpstreamHandler,
-} from '../../support/upstream.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import { startStack, type TestClient } from '../../support/servers/stack.ts'
+import { chatAnswer, json, type UpstreamHandler } from '../../support/upstream.ts'
 
 const TODAY = new Date().toISOString().slice(0, 10)
 /** Of gpt-4o: 0.10 USD for the answer, and next to nothing for the prompt. */
 const TEN_CENTS = { model: 'gpt-4o', max_tokens: 10_000, messages: [{ role: 'user', content: 'hi' }] }
 
-let upstream: TestUpstream
-let stack: TestStack
 let client: TestClient
 let number = 0
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack()
 
 beforeEach(async () => {
   number += 1

@@ -1,8 +1,9 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { json, startUpstream, type TestUpstream, type UpstreamHandler } from '../../support/upstream.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import type { TestClient } from '../../support/servers/stack.ts'
+import { json, type UpstreamHandler } from '../../support/upstream.ts'
 
 /** Of gpt-3.5-turbo-instruct and gpt-4o: USD for a token. */
 const PRICES = {
@@ -12,23 +13,13 @@ const PRICES = {
 
 const CODINGS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }
 
-let upstream: TestUpstream
-let stack: TestStack
 let client: TestClient
 let number = 0
 /** What the upstream has served, at list price. */
 let servedUsd = 0
 let servedTokens = 0
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { upstream, stack } = await startOwnStack()
 
 beforeEach(async () => {
   number += 1

@@ -1,26 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { rotateLimitedKey } from '../../../src/limits/table/rotate-limited-key.ts'
-import { PEPPER, startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
+import { PEPPER, type TestClient } from '../../support/servers/stack.ts'
 
 /** Of 11 prompt tokens and 7 generated ones of gpt-4o-mini. */
 const CALL_USD = (11 * 0.15 + 7 * 0.6) / 1e6
 
-let upstream: TestUpstream
-let stack: TestStack
 let client: TestClient
 let number = 0
 
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url)
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { stack } = await startOwnStack()
 
 beforeEach(async () => {
   number += 1

@@ -1,18 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startStack, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { expect, test } from 'vitest'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
 
-let upstream: TestUpstream
-let stack: TestStack
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url, { workers: false })
-})
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { stack } = await startOwnStack({ workers: false })
 
 test('a summary that takes too long has an error of its own, apart from a store that is away', async () => {
   const { key } = await stack.addClient('acme')

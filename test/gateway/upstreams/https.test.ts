@@ -4,30 +4,17 @@ import { request } from 'node:https'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
 import { exchange, requestText } from '../raw-http.ts'
 
 const CERT_FILE = fileURLToPath(new URL('../../fixtures/tls/cert.pem', import.meta.url))
 const KEY_FILE = fileURLToPath(new URL('../../fixtures/tls/key.pem', import.meta.url))
 const ca = readFileSync(CERT_FILE)
 
-let upstream: TestUpstream
-let stack: TestStack
-let client: TestClient
-
-beforeAll(async () => {
-  upstream = await startUpstream()
-  stack = await startStack(upstream.url, { env: { TLS_CERT_FILE: CERT_FILE, TLS_KEY_FILE: KEY_FILE } })
-  client = await stack.addClient('secure')
-})
-
-afterAll(async () => {
-  await stack?.stop()
-  await upstream?.close()
-})
+const { stack } = await startOwnStack({ env: { TLS_CERT_FILE: CERT_FILE, TLS_KEY_FILE: KEY_FILE } })
+const client = await stack.addClient('secure')
 
 function ask(method: string, path: string, body = ''): Promise<[number, string]> {
   return new Promise((resolve, reject) => {
