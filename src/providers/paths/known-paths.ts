@@ -30,7 +30,7 @@ export const BILLED_APART_PATHS = knownPaths([], ({ billedApartPaths = [] }) => 
 /** The paths that are refused unless the configuration's `paths.allow` lifts it. */
 export const REFUSED_PATHS = knownPaths(REFUSED_EVERYWHERE, refusedAt)
 
-/** Where any server may stand, what changes one of them is refused, whichever it is. */
+/** Changes of a server are refused wherever any server may stand, whichever it is. */
 function refusedAt(entry: ProviderEntry): readonly PathGroup[] {
   if (entry.isAnyServer !== true) return entry.refusedPaths ?? []
   const servers = PROVIDERS.map(entryOf).filter(({ catalog }) => catalog === null)

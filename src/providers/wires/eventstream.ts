@@ -149,7 +149,7 @@ const TYPE_STRING = 7
 
 type MessageKinds = Pick<EventMessage, 'messageType' | 'eventType'>
 
-/** Of a message without headers. */
+/** A message without headers is of these kinds. */
 const NO_KINDS: MessageKinds = { messageType: 'event', eventType: '' }
 
 /** Headers of a message whose checksums were right. Those that make no sense end their list. */

@@ -85,7 +85,7 @@ export class JsonScanner {
   #passedBytes = 0
   /** Position where a value began whose length is wanted; -1: none. */
   #lengthFrom = -1
-  /** Of this chunk, once it was needed. */
+  /** The search over this chunk, once it was needed. */
   #structure: StructureSearch | null = null
   readonly #onText: OnText | null
   readonly #onElement: OnElement | null

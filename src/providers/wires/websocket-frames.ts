@@ -219,7 +219,7 @@ function unmask(bytes: Buffer, mask: Buffer, from: number): void {
   for (let at = 0; at < bytes.length; at += 1) bytes[at] = (bytes[at] ?? 0) ^ (mask[(from + at) & 3] ?? 0)
 }
 
-/** Where the frames of one direction end, and nothing else of them. */
+/** Finds where the frames of one direction end, and nothing else of them. */
 export interface FrameWatch {
   /** Never throws. */
   push(chunk: Uint8Array): void
