@@ -107,6 +107,21 @@ describe('a cost in usage', () => {
       1_100_000_000n,
     ],
     [
+      'a surcharge that has its own member',
+      { cost: 0, market_cost: 0.0000163, surcharge_cost: 0.0001, gateway_cost: 0.0001163 },
+      116_300_000n,
+    ],
+    [
+      'a surcharge with the call, beside credits',
+      { cost: 0, market_cost: 0.001, gateway_cost: 0.0011 },
+      1_100_000_000n,
+    ],
+    [
+      'no surcharge, beside a client’s own key',
+      { cost: 0, market_cost: 0.001, gateway_cost: 0.001, is_byok: true },
+      1_000_000_000n,
+    ],
+    [
       'no surcharge at Vercel',
       { cost: 0.0000672, market_cost: 0.0000672, gateway_cost: 0.0000672 },
       67_200_000n,

@@ -92,13 +92,14 @@ function dayOf(atMs: number): Pick<PriceAnswer, 'fromMs' | 'untilMs'> {
 
 /**
  * The names to look for in the catalog. The requested one is left out where another model answered: a router
- * that chose another model is paid for what it served.
+ * that chose another model is paid for what it served. It is first where answers have others' words for models, as
+ * only the request says by which profile one was served.
  */
 function namesInCatalog({ provider, model, requestedModel }: ResolveQuery): string[] {
   if (model === null || model === '') return requestedModel === null ? [] : [requestedModel]
-  const isSame =
-    requestedModel !== null && (answersInOthersWords(provider) || isSameModel(model, requestedModel))
-  return isSame ? [model, requestedModel] : [model]
+  if (requestedModel === null) return [model]
+  if (answersInOthersWords(provider)) return [requestedModel, model]
+  return isSameModel(model, requestedModel) ? [model, requestedModel] : [model]
 }
 
 function fromOverrides(

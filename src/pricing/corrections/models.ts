@@ -319,6 +319,15 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     source: 'https://developers.openai.com/api/docs/pricing',
     seen: '2026-11-27',
   },
+  {
+    providerId: 'openai',
+    id: 'babbage:2023-07-21-v2',
+    prices: { input_mtok: 0.4, output_mtok: 0.4 },
+    replaces: null,
+    why: 'what babbage-002 calls itself in its answers',
+    source: 'https://developers.openai.com/api/docs/pricing',
+    seen: '2026-11-27',
+  },
   ...(['openai', 'azure'] as const).map(
     (providerId): ModelCorrection => ({
       providerId,

@@ -15,24 +15,31 @@ export type ReadCost = (usage: JsonObject) => bigint | null
 /**
  * OpenRouter and Vercel: `usage.cost` in USD is what they themselves take. With the client's own key at the provider
  * (`is_byok`) that is a fee or 0, and what the provider takes stands beside it: `cost_details.upstream_inference_cost`,
- * at Vercel `market_cost`. `null` where it does not: then only our own price says it. Vercel's `gateway_cost` also has what it
- * adds for some options (`zeroDataRetention`), which may be more than the call itself.
+ * at Vercel `market_cost`. `null` where it does not: then only our own price says it. What Vercel adds for some options
+ * (`zeroDataRetention`) is `surcharge_cost`, which may be more than the call itself; `gateway_cost` has it, too.
  */
 export const costInUsd: ReadCost = (usage) => {
   const cost = picoFromUsd(usage.cost)
   const market = picoFromUsd(usage.market_cost)
-  const added = addedTo(cost, picoFromUsd(usage.gateway_cost))
-  if (usage.is_byok !== true) {
-    const taken = cost === 0n && market !== null ? market : cost
-    return taken === null ? null : taken + added
-  }
-  const atProvider = picoFromUsd(member(usage, 'cost_details')?.upstream_inference_cost)
-  const paid = atProvider === null || atProvider === 0n ? (market ?? atProvider) : atProvider
-  return paid === null ? null : (cost ?? 0n) + added + paid
+  const paid =
+    usage.is_byok === true ? paidAtProvider(usage, market) : cost === 0n && market !== null ? market : cost
+  if (paid === null) return null
+  const base = usage.is_byok === true ? paid + (cost ?? 0n) : paid
+  return (
+    base + (picoFromUsd(usage.surcharge_cost) ?? addedTo(cost ?? 0n, base, picoFromUsd(usage.gateway_cost)))
+  )
 }
 
-function addedTo(cost: bigint | null, whole: bigint | null): bigint {
-  return whole === null || whole <= (cost ?? 0n) ? 0n : whole - (cost ?? 0n)
+function paidAtProvider(usage: JsonObject, market: bigint | null): bigint | null {
+  const inference = picoFromUsd(member(usage, 'cost_details')?.upstream_inference_cost)
+  return inference === null || inference === 0n ? (market ?? inference) : inference
+}
+
+/** What the gateway takes beside the call. Where that is less than the call costs, it is beside `cost` alone. */
+function addedTo(cost: bigint, base: bigint, whole: bigint | null): bigint {
+  if (whole === null) return 0n
+  const added = whole - (whole < base ? cost : base)
+  return added > 0n ? added : 0n
 }
 
 /** Perplexity: `usage.cost.total_cost` in USD, request fee included. */

@@ -518,6 +518,9 @@ test('the path names what Bedrock served, whatever the model calls itself in its
   expect(
     modelAt('bedrock', 'claude-3-sonnet-28k-20240229', 'us.anthropic.claude-3-sonnet-20240229-v1:0'),
   ).toBe('aws/regional.anthropic.claude-3-sonnet-20240229-v1:0')
+  expect(
+    modelAt('bedrock', 'claude-haiku-4-5-20251001', 'global.anthropic.claude-haiku-4-5-20251001-v1:0'),
+  ).toBe(modelAt('bedrock', 'global.anthropic.claude-haiku-4-5-20251001-v1:0'))
   expect(modelAt('bedrock', 'jamba-1.5-mini', 'ai21.jamba-1-5-mini-v1:0')).toBe(
     'aws/ai21.jamba-1-5-mini-v1:0',
   )
@@ -530,6 +533,7 @@ test('the completions of OpenAI say which revision of a model answered', () => {
   const instruct = 'gpt-3.5-turbo-instruct'
   expect(modelAt('openai', `${instruct}:20230824-v2`, instruct)).toBe(`openai/${instruct}`)
   expect(modelAt('openai', 'davinci:2023-07-21-v2', 'davinci-002')).toBe('openai/davinci:2023-07-21-v2')
+  expect(modelAt('openai', 'babbage:2023-07-21-v2', 'babbage-002')).toBe('openai/babbage:2023-07-21-v2')
 })
 
 test('an embedding of Cohere costs a tenth of a dollar for a million tokens, also of the light models', () => {
