@@ -321,11 +321,16 @@ export class Delivery implements HoldableDelivery {
     const controller = this.#controller
     const { socket } = response
     // One write for the head and the first piece.
-    const isFirst = !this.#headWritten
-    if (isFirst) socket?.cork()
-    const chunks = this.#chunksOnceBegun()
-    const takesMore = chunks === null ? response.write(piece) : chunks.write(piece)
-    if (isFirst) socket?.uncork()
+    const corked = this.#headWritten ? null : socket
+    corked?.cork()
+    let chunks: ChunkWriter | null
+    let takesMore: boolean
+    try {
+      chunks = this.#chunksOnceBegun()
+      takesMore = chunks === null ? response.write(piece) : chunks.write(piece)
+    } finally {
+      corked?.uncork()
+    }
     if (takesMore || controller === null) return
     const emitter = chunks === null ? response : chunks.drains
     controller.pause()

@@ -1,4 +1,4 @@
-import { afterAll } from 'vitest'
+import { stopBehindFile } from '../leave-nothing.ts'
 import { startUpstream, type TestUpstream } from '../upstream.ts'
 import { type StackOptions, startStack, type TestStack } from './stack.ts'
 
@@ -7,8 +7,8 @@ export async function startOwnStack(
   options: StackOptions = {},
 ): Promise<{ readonly upstream: TestUpstream; readonly stack: TestStack }> {
   const upstream = await startUpstream()
-  afterAll(() => upstream.close())
+  stopBehindFile(() => upstream.close())
   const stack = await startStack(upstream.url, options)
-  afterAll(() => stack.stop())
+  stopBehindFile(() => stack.stop())
   return { upstream, stack }
 }
