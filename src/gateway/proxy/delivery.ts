@@ -319,18 +319,12 @@ export class Delivery implements HoldableDelivery {
   #send(piece: Buffer): void {
     const response = this.#response
     const controller = this.#controller
-    const { socket } = response
     // One write for the head and the first piece.
-    const corked = this.#headWritten ? null : socket
+    const corked = this.#headWritten ? null : response.socket
     corked?.cork()
-    let chunks: ChunkWriter | null
-    let takesMore: boolean
-    try {
-      chunks = this.#chunksOnceBegun()
-      takesMore = chunks === null ? response.write(piece) : chunks.write(piece)
-    } finally {
-      corked?.uncork()
-    }
+    const chunks = this.#chunksOnceBegun()
+    const takesMore = chunks === null ? response.write(piece) : chunks.write(piece)
+    corked?.uncork()
     if (takesMore || controller === null) return
     const emitter = chunks === null ? response : chunks.drains
     controller.pause()
