@@ -211,10 +211,9 @@ export const SESSIONS: readonly Attack[] = [
           ? [CREATED, done(20_000, 15_250, { output: ['x'.repeat(1024 * 1024)] })]
           : [CREATED, done(20_000, 15_250)],
       )
-      // 29 of 0.324 USD: the odd one spoils itself.
       const attacker = await world.attacker({ script: saying(9.72, ...responses.flat()) })
       await visit(attacker)
-      return await world.judge(attacker, { atLeastUsd: 29 * 0.324 })
+      return await world.judge(attacker)
     },
   },
 ]
