@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { SoundFile, SoundFiles } from '../../../src/gateway/forms/sound-length.ts'
 import { rounds } from '../../support/rounds.ts'
 
@@ -219,11 +219,9 @@ function inFrame(head: readonly number[], length: number): Buffer {
 }
 /** Layer 2 of 16 kHz at 8 kbit/s. */
 const LAYER_2 = Buffer.concat([Buffer.from([0xff, 0xf5, 0x18, 0xc0]), zeros(68)])
-/** A second chunk with sound, shorter by its head. */
-function wavInTwo(seconds: number): Buffer {
-  const size = seconds * 32_000 - 8
-  return Buffer.concat([wav(seconds), text('data'), u32le(size), zeros(size)])
-}
+const sounding = (seconds: number) =>
+  Buffer.concat([text('data'), u32le(seconds * 32_000), zeros(seconds * 32_000)])
+const wavInTwo = (seconds: number) => Buffer.concat([wav(seconds), sounding(seconds)])
 const SAID_HZ = element('e1', element('b5', Buffer.from(new Float32Array([1e9]).buffer).reverse()))
 
 test.each([
@@ -267,7 +265,17 @@ test.each([
     Buffer.concat([mp3(2, SPEECH), mp3(50, inFrame([0xff, 0xe7, 0xe8, 0xc0], 1_536))]),
     50 * 21 * 72,
   ],
-  ['WAV that goes on in a second chunk', wavInTwo(10), 19_000],
+  ['WAV that goes on in a second chunk', wavInTwo(10), 20_000],
+  [
+    'WAV without a size, whose sound looks like a chunk',
+    Buffer.concat([wav(0), sounding(1), zeros(31_000)]),
+    1_900,
+  ],
+  [
+    'WAV whose second chunk has no size',
+    Buffer.concat([wav(3), sounding(0), sounding(1), zeros(64_000)]),
+    5_900,
+  ],
   [
     'MP3 of another kind, with zeros between its frames',
     Buffer.concat([mp3(400), zeros(1), mp3(1_000, Buffer.concat([SPEECH, zeros(1)]))]),
@@ -373,6 +381,22 @@ test.each([
   expect(sound.lengthMs).toBeNull()
 })
 
+const SILENCE = zeros(20_000_000)
+
+test.each([
+  ['that is sent as it is recorded', Buffer.concat([wav(0), SILENCE])],
+  ['behind its only chunk', Buffer.concat([wav(1), SILENCE])],
+  ['of empty chunks', Buffer.concat([wav(1), Buffer.alloc(SILENCE.length, text('abcd\0\0\0\0'))])],
+])('silence in WAV %s is all counted, in few steps', (_what, file) => {
+  const read = vi.spyOn(Buffer.prototype, 'readUInt32LE')
+  try {
+    expect(lengthOf(file)).toBeGreaterThanOrEqual(SILENCE.length / 32)
+    expect(read.mock.calls.length).toBeLessThan(50_000)
+  } finally {
+    read.mockRestore()
+  }
+})
+
 test('a description of sound whose lengths never end makes nothing throw', () => {
   const description = box('esds', zeros(4), Buffer.from([3]), Buffer.alloc(400, 0x80))
   expect(lengthOf(mp4Of(100, [track(1, [entry('mp4a', [description])])]))).toBeNull()
@@ -393,7 +417,6 @@ test('no bytes make it throw, or find a length that is none', () => {
   }
 })
 
-const SILENCE = zeros(20_000_000)
 const longer = (file: Buffer) => Buffer.concat([file, SILENCE])
 
 test.each([

@@ -12,6 +12,8 @@ const GSM = 0x31
 const CHUNKS_AT = 12
 /** Name and size. */
 const HEAD_OF_CHUNK = 8
+/** Silence reads as chunks of no length, one at every eighth byte. */
+const BYTES_OF_CHUNK = 1_024
 
 /**
  * WAV: its bytes, at what decoders take for a second: they pass over the rate of bytes that the head says. Of codings that
@@ -22,7 +24,7 @@ export class WavScan implements SoundScan {
   readonly #head: Buffer
   readonly #frames: FramesScan | null
   #bytes = 0
-  readonly #chunks = new Steps(HEAD_OF_CHUNK, HEAD_OF_CHUNK, (bytes, at) => this.#pass(bytes, at))
+  readonly #chunks = new Steps(BYTES_OF_CHUNK, HEAD_OF_CHUNK, (bytes, at) => this.#pass(bytes, at))
   #isInChunks = false
   /** The size of all chunks with sound: players go on from one to the next. */
   #saidBytes = 0
@@ -45,9 +47,12 @@ export class WavScan implements SoundScan {
       this.#isInChunks = true
       return CHUNKS_AT
     }
-    const size = bytes.readUInt32LE(at + 4)
-    if (bytes.toString('latin1', at, at + 4) === 'data') this.#saidBytes += size
-    return HEAD_OF_CHUNK + size + (size % 2)
+    const said = bytes.readUInt32LE(at + 4)
+    const isSound = bytes.toString('latin1', at, at + 4) === 'data'
+    // What is recorded as it is sent has no size yet: all that comes is sound.
+    const size = isSound && said === 0 ? Number.POSITIVE_INFINITY : said
+    if (isSound) this.#saidBytes += size
+    return HEAD_OF_CHUNK + size + (said % 2)
   }
 
   end(): number | null {
@@ -56,10 +61,9 @@ export class WavScan implements SoundScan {
     const data = chunkAt(this.#head, 'data')
     const bytesPerSecond = format === null ? 0 : bytesPerSecondOf(this.#head, format)
     if (data === null || bytesPerSecond === 0) return 0
-    if (!this.#chunks.end()) return null
-    // What is recorded as it is sent has no size yet, or the largest. Players go on behind a size that is too small.
+    // Players go on behind a size that is too small, and to the end where it is too large.
     const rest = this.#bytes - data
-    const said = this.#saidBytes
+    const said = this.#chunks.end() ? this.#saidBytes : rest
     return (said <= rest && rest <= 2 * said ? said : rest) / bytesPerSecond
   }
 }
