@@ -4,7 +4,7 @@ import type { OpenAiOverrides } from '../openai/openai-overrides.ts'
 import { type LastUsageRules, lastUsage } from '../openai/openai-prompt-only.ts'
 import { chatUsage, responsesUsage } from '../openai/openai-usage.ts'
 import { charactersIn, millisecondsIn, unitsIn } from '../reading/billed-units.ts'
-import type { Fields, UsageFormat } from '../reading/body-format.ts'
+import type { Fields, ReadDocument, UsageFormat } from '../reading/body-format.ts'
 import { carriesError } from '../reading/body-format.ts'
 import { totalDisagrees } from '../reading/counts.ts'
 import { jsonDialect, requestDialect } from '../reading/json-dialect.ts'
@@ -111,23 +111,30 @@ export function openAiTranscriptions(
     readUnits: (document) => ({ audioMs: audioMsOf(document) }),
     readCost: overrides.readCost,
   }
-  const read = lastUsage(rules)
-  return jsonDialect({
-    name: only?.name ?? 'openai.audio-transcriptions',
+  const readLast = lastUsage(rules)
+  const read: ReadDocument = (document, raw) => {
+    const update = readLast(document, raw)
+    const isReported = update?.usage || update?.units
+    return isReported ? update : { ...update, writtenBytes: bytesOf(document.text) }
+  }
+  const described = {
+    name: 'openai.audio-transcriptions',
     medium: 'recordings',
-    ...(only === undefined ? {} : { hidesModel: true }),
     takesForm: true,
     countsTokens: false,
     fields: FIELDS,
     prefilter: PREFILTER,
-    read(document, raw) {
-      const update = read(document, raw)
-      const isReported = update?.usage || update?.units
-      const named = only === undefined ? update : { ...update, model: only.model }
-      return isReported ? named : { ...named, writtenBytes: bytesOf(document.text) }
-    },
     modelInPath: deploymentIn,
     textOf: transcript,
+  } as const
+  if (only === undefined) return jsonDialect({ ...described, read })
+  return requestDialect({
+    ...described,
+    name: only.name,
+    hidesModel: true,
+    requestFields: {},
+    readRequest: () => ({ model: only.model }),
+    readAnswer: (document, raw) => read(document, raw) ?? {},
   })
 }
 

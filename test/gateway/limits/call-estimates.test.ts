@@ -571,6 +571,15 @@ describe('what is billed by other than tokens', () => {
     expect(pico / 1e12).toBeLessThan(0.1)
   })
 
+  test('a transcription by the one model of its path, which nothing names', () => {
+    const headers = { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '960000' }
+    const { pico, tokens, isPriced } = estimate({ provider: 'xai', path: '/v1/stt', headers })
+    expect(isPriced).toBe(true)
+    // Eight minutes at the lowest bit rate, at 0.10 USD an hour.
+    expect(Number(pico) / 1e12).toBeCloseTo((0.1 * 480) / 3_600, 6)
+    expect(tokens).toBeLessThan(1_000)
+  })
+
   test('films by their seconds, and longer ones than usual where the request does not say', () => {
     const said = { provider: 'openai' as const, path: '/v1/videos' }
     const eight = cost({ ...said, body: { model: 'sora-2', prompt: 'a cat', seconds: '8' } })
