@@ -3,11 +3,13 @@ import type { AddedRate } from './added-rate.ts'
 import { ADDED_TOOL_RATES } from './added-tool-rates.ts'
 
 const perThousand = (usd: string) => ({ usd, per: 1_000n })
+const perMillion = (usd: string) => ({ usd, per: 1_000_000n })
 const seen = '2026-11-22'
 const VERTEX = 'https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing'
 const GEMINI = 'https://ai.google.dev/gemini-api/docs/pricing'
 const BEDROCK = 'https://aws.amazon.com/bedrock/pricing'
 const OPENAI = 'https://developers.openai.com/api/docs/pricing'
+const OPENROUTER = 'https://openrouter.ai/models?output_modalities=image'
 const XAI = 'https://docs.x.ai/developers/pricing'
 const XAI_TOOLS_FROM: UtcDay = '2026-01-12'
 const PERPLEXITY = 'https://docs.perplexity.ai/getting-started/pricing'
@@ -67,6 +69,40 @@ export const ADDED_RATES: readonly AddedRate[] = [
     rate: 'imageOutput',
     price: { times: '1', of: 'output' },
     source: OPENAI,
+    seen,
+  },
+
+  // Pictures at their makers' prices: the lists have those of the text beside them alone.
+  {
+    providers: ['openrouter'],
+    models: /^google\/gemini-(?:2\.5-flash-image|3\.1-flash-lite-image)(?:-|$)/,
+    rate: 'imageOutput',
+    price: perMillion('30'),
+    source: OPENROUTER,
+    seen,
+  },
+  {
+    providers: ['openrouter'],
+    models: /^google\/gemini-3\.1-flash-image(?:-|$)/,
+    rate: 'imageOutput',
+    price: perMillion('60'),
+    source: OPENROUTER,
+    seen,
+  },
+  {
+    providers: ['openrouter'],
+    models: /^google\/gemini-3-pro-image(?:-|$)/,
+    rate: 'imageOutput',
+    price: perMillion('120'),
+    source: OPENROUTER,
+    seen,
+  },
+  {
+    providers: ['openrouter'],
+    models: /^openai\/gpt-5-image$/,
+    rate: 'imageOutput',
+    price: perMillion('40'),
+    source: OPENROUTER,
     seen,
   },
 

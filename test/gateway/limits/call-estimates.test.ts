@@ -555,6 +555,18 @@ describe('what is billed by other than tokens', () => {
     expect(gpt).toBeLessThan(2 * 0.4)
   })
 
+  test.each([
+    ['google/gemini-2.5-flash-image', 0.0387],
+    ['google/gemini-3.1-flash-image-preview', 0.0672],
+    ['google/gemini-3.1-flash-lite-image', 0.0336],
+    ['google/gemini-3-pro-image-preview', 0.134],
+    ['openai/gpt-5-image', 0.25],
+  ])('a picture of %s at OpenRouter, above what it costs', (model, usd) => {
+    const picture = cost({ provider: 'openrouter', path: '/api/v1/images', body: { model, prompt: 'a cat' } })
+    expect(picture).toBeGreaterThan(usd)
+    expect(picture).toBeLessThan(8 * usd)
+  })
+
   test('speech by its characters', () => {
     const input = 'Hello there. '.repeat(100)
     const spoken = { path: '/v1/audio/speech', body: { model: 'tts-1', input, voice: 'alloy' } }
