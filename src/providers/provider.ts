@@ -72,6 +72,8 @@ interface ProviderFields {
   readonly billedApartPaths?: readonly PathGroup[]
   /** The paths that are refused unless the operator allows them. */
   readonly refusedPaths?: readonly PathGroup[]
+  /** The same by the whole path: that of the upstream's address, and the call's behind it. */
+  readonly refusedWholePaths?: readonly PathGroup[]
   /**
    * What it keeps for its clients, by the segments of a path, in lower case, that stand before an id or at the end.
    * Where one begins another, the longer one is meant. `*` is any segment; with a slash before it, none stands before.
@@ -137,8 +139,6 @@ export interface PathGroup {
   readonly why: string
   /** The request only begins work: what reports the usage of that. Absent: nothing is left to report. */
   readonly reportedBy?: string
-  /** Only where no endpoint is known at the path. */
-  readonly ifUnread?: true
 }
 
 /** Finds the first group of a list that a path belongs to; `path` is canonical, without a slash at its end. */

@@ -5,6 +5,7 @@ import {
   FREE_PATHS,
   type ListedGroup,
   REFUSED_PATHS,
+  REFUSED_WHOLE_PATHS,
 } from '../../src/providers/paths/known-paths.ts'
 
 function list(groups: readonly ListedGroup[]): string {
@@ -19,7 +20,7 @@ function list(groups: readonly ListedGroup[]): string {
 const unwrapped = (text: string | undefined) => text?.replace(/\s+/g, ' ')
 
 for (const [title, groups] of [
-  ['Refused by default', REFUSED_PATHS.list()],
+  ['Refused by default', [...REFUSED_PATHS.list(), ...REFUSED_WHOLE_PATHS.list()]],
   ['Known to be free', FREE_PATHS.list()],
   ['Billed apart', BILLED_APART_PATHS.list()],
 ] as const) {

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ResponseUse } from '../../call/call-record.ts'
+import { canonicalPath } from '../../domain/canonical-path.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { apiFamilyOf, modelInPathOf, speaks } from '../../providers/paths/family.ts'
-import { REFUSED_PATHS } from '../../providers/paths/known-paths.ts'
+import { REFUSED_PATHS, REFUSED_WHOLE_PATHS } from '../../providers/paths/known-paths.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import { type Reading, readingOf } from '../../providers/reading.ts'
 import { entryOf, type Provider } from '../../providers/registry.ts'
@@ -253,7 +254,7 @@ function routeTo(upstream: Upstream, shape: CallShape, asked: CallTarget): Route
     modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
     choice: null,
-    isRefused: isRefusedAt(upstream.provider, shape, target.canonicalPath, reading),
+    isRefused: isRefusedAt(upstream, shape, target.canonicalPath),
   }
 }
 
@@ -266,15 +267,14 @@ export function changesSomething(method: string, hasBody: boolean): boolean {
 }
 
 function isRefusedAt(
-  provider: Provider,
+  { provider, basePath }: Upstream,
   { method, hasBody, webSocket }: CallShape,
   path: string,
-  reading: Route['reading'],
 ): boolean {
-  const found =
-    REFUSED_PATHS.find(provider, method, path) ??
-    (webSocket || changesSomething(method, hasBody) ? REFUSED_PATHS.find(provider, 'POST', path) : null)
-  return found !== null && (found.ifUnread !== true || reading === 'unknown')
+  const whole = `${canonicalPath(basePath) ?? ''}${path}`
+  const isListed = (as: string) =>
+    REFUSED_PATHS.find(provider, as, path) !== null || REFUSED_WHOLE_PATHS.find(provider, as, whole) !== null
+  return isListed(method) || ((webSocket || changesSomething(method, hasBody)) && isListed('POST'))
 }
 
 /**

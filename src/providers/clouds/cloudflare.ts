@@ -81,14 +81,13 @@ function cloudflareRun(overrides: OpenAiOverrides): Dialect {
 }
 
 /**
- * `/v1/{account}/{gateway}`, which is `/` where the upstream's address has that: its body names makers and their paths,
- * also those that make credentials or are about objects. As HTTP and as WebSocket.
+ * The body names makers and their paths, also those that make credentials or are about objects. As HTTP and as
+ * WebSocket. Makers' own paths may look the same below `/v1/{account}/{gateway}/{maker}`.
  * Source: developers.cloudflare.com/ai-gateway/usage/universal.
  */
 const UNIVERSAL_REFUSED: PathGroup = {
-  patterns: ['POST /', 'POST /v1/*/*'],
-  ifUnread: true,
-  why: 'where no endpoint is known, the body may name any path of any maker',
+  patterns: ['POST /v1/*/*'],
+  why: 'with the path of the upstream’s address in front, the body may name any path of any maker',
 }
 
 /** Cloudflare's Workers AI, and its gateway to other makers with the operator's keys. */
@@ -114,5 +113,5 @@ export const cloudflare: HostedProvider = {
     ...BEHIND_GATEWAYS,
   ],
   freePaths: GOOGLE_FREE,
-  refusedPaths: [UNIVERSAL_REFUSED],
+  refusedWholePaths: [UNIVERSAL_REFUSED],
 }

@@ -30,6 +30,9 @@ export const BILLED_APART_PATHS = knownPaths([], ({ billedApartPaths = [] }) => 
 /** The paths that are refused unless the configuration's `paths.allow` lifts it. */
 export const REFUSED_PATHS = knownPaths(REFUSED_EVERYWHERE, refusedAt)
 
+/** The same by the path of the upstream's address with the call's behind it. */
+export const REFUSED_WHOLE_PATHS = knownPaths([], ({ refusedWholePaths = [] }) => refusedWholePaths)
+
 /** Changes of a server are refused wherever any server may stand, whichever it is. */
 function refusedAt(entry: ProviderEntry): readonly PathGroup[] {
   if (entry.isAnyServer !== true) return entry.refusedPaths ?? []

@@ -31,6 +31,13 @@ beforeAll(async () => {
       unknown: refuse
   - { name: cloudflare, url: '${upstream.url}', provider: cloudflare, path_prefix: /cloudflare }
   - { name: cloudflares, url: '${upstream.url}/v1/a/b', provider: cloudflare, path_prefix: /cloudflares }
+  - { name: account, url: '${upstream.url}/v1/a/', provider: cloudflare, path_prefix: /account }
+  - { name: maker, url: '${upstream.url}/v1/a/b/openai', provider: cloudflare, path_prefix: /maker }
+  - name: lifted
+    url: '${upstream.url}/v1/a/b'
+    provider: cloudflare
+    path_prefix: /lifted
+    paths: { allow: ['POST /'] }
 paths:
   deny: ['DELETE /v1/files/*']
   keys:
@@ -83,19 +90,43 @@ test.each([
   expect(upstream.requests).toEqual([])
 })
 
-test("Cloudflare's endpoint for requests to any path of any maker is refused", async () => {
+const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
+
+async function statusOfSession(target: string): Promise<number> {
+  const key = [`Authorization: Bearer ${plain.key}`, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
+  return (await exchange(stack.url, requestText(target, [...key, ...UPGRADE], 'GET'))).status
+}
+
+test("Cloudflare's endpoint for requests to any path of any maker is refused, wherever the upstream begins", async () => {
   const body = JSON.stringify([{ provider: 'openai', endpoint: 'realtime/client_secrets', query: {} }])
-  for (const target of ['/cloudflare/v1/a/b', '/cloudflare/v1/a/b/', '/cloudflares', '/cloudflares/'])
+  for (const target of [
+    ...['/cloudflare/v1/a/b', '/cloudflare/v1/a/b/', '/cloudflares', '/cloudflares/'],
+    ...['/account/b', '/account/b/', '/account/%62', `/account/${'./'.repeat(2_000)}b`],
+    // A gateway may have the name of an endpoint.
+    ...['/account/responses', '/cloudflare/v1/a/embeddings'],
+  ])
     for (const method of ['POST', 'PUT'])
       expect([target, await ask(plain, method, target, body)]).toEqual([target, REFUSED])
-  const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13']
-  const key = [`Authorization: Bearer ${plain.key}`, 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
-  const session = await exchange(stack.url, requestText('/cloudflare/v1/a/b', [...key, ...upgrade], 'GET'))
-  expect(session.status).toBe(403)
+  for (const target of ['/cloudflare/v1/a/b', '/cloudflares', '/account/b'])
+    expect([target, await statusOfSession(target)]).toEqual([target, 403])
   expect(upstream.requests).toEqual([])
-  for (const path of ['/cloudflare/v1/chat/completions', '/cloudflares/compat/chat/completions'])
-    expect(await ask(plain, 'POST', path, '{}')).toEqual(PASSES)
   expect(await ask(plain, 'GET', '/cloudflares')).toEqual(PASSES)
+  expect(await ask(plain, 'POST', '/lifted', body)).toEqual(PASSES)
+})
+
+test("a maker's paths behind Cloudflare's gateway pass, which look like its own below the upstream's address", async () => {
+  for (const path of [
+    ...['/v1/messages/batches', '/v1/text-to-speech/voice', '/v1/fine_tuning/jobs', '/v1/threads/runs'],
+    ...['/v1/conversations/conv_1', '/v1/vector_stores/vs_1', '/v1/assistants/asst_1', '/chat/completions'],
+  ])
+    for (const prefix of ['/maker', '/cloudflares/openai', '/account/b/openai', '/cloudflare/v1/a/b/openai'])
+      expect([prefix, path, await ask(plain, 'POST', `${prefix}${path}`, '{}')]).not.toEqual([
+        prefix,
+        path,
+        REFUSED,
+      ])
+  expect(await statusOfSession('/maker?model=gpt-realtime')).not.toBe(403)
+  expect(await ask(plain, 'POST', '/maker/v1/realtime/client_secrets', '{}')).toEqual(REFUSED)
 })
 
 test('a body makes a request of any method one that may change something', async () => {
