@@ -159,3 +159,78 @@ test('of an upload of any length, no more is kept than the ids since they were a
     expect(names.found).toMatchObject({ ids: [], models: [] })
   }
 })
+
+describe('a form in the coding of URLs, where an endpoint may take anything,', () => {
+  const QUEUE = '/client/v4/accounts/a/ai/run/@cf/meta/llama'
+  const named = 'request_id=768f15b7-4fd6'
+
+  test.each([
+    ...[
+      '',
+      '&',
+      '&&',
+      'a&',
+      '=1&',
+      '@=1&',
+      'x y=1&',
+      '\n',
+      ' ',
+      ' a=1&',
+      '\ufeff',
+      '%=1&',
+      'a=1;',
+      '{&',
+      '\u0001=&',
+    ],
+    ...[`p=${'x'.repeat(65_536)}`, 'x'.repeat(300), 'a=1&'.repeat(100_000)].map((long) => `${long}&`),
+  ])('names the ids in its fields behind what servers skip, case %#', async (begin) => {
+    for (const form of [
+      named,
+      'request%5Fid=%3768f15b7-4fd6',
+      ' Request_ID =768f15b7-4fd6\n',
+      `${named}&b=1`,
+    ])
+      expect([form, await idsOf(begin + form, QUEUE)]).toEqual([form, ['768f15b7-4fd6']])
+  })
+
+  test('names no more than anybody needs', async () => {
+    const ids = (count: number) =>
+      Array.from({ length: count }, (_, at) => `request_id=id-${at + 10}`).join('&')
+    expect(await idsOf(ids(2_048), QUEUE)).toHaveLength(2_048)
+    expect(await idsOf(ids(2_049), QUEUE)).toBe('unreadable')
+    expect(await idsOf(ids(9_000), QUEUE)).toBe('unreadable')
+  })
+
+  test('names what it names as JSON, too, where it is said to be a form', async () => {
+    for (const text of ['', 'x'.repeat(100_000)]) {
+      const body = Buffer.from(`{"file_id":"file-1","x":"${text}&${named}&y="}`)
+      const read = (isForm: boolean) =>
+        namesInBody(QUEUE, body, scanRequestBody(body), 'acme', () => true, false, isForm)
+      expect(await read(false)).toMatchObject({ ids: ['file-1'] })
+      expect(await read(true)).toMatchObject({ ids: ['file-1', '768f15b7-4fd6'] })
+    }
+  })
+
+  test('has no more names than anybody needs as JSON either', async () => {
+    const ids = Array.from({ length: 2_049 }, (_, at) => `file-${at}`)
+    expect(await idsOf(JSON.stringify({ file_ids: ids }), QUEUE)).toBe('unreadable')
+    expect(
+      await idsOf(
+        `${JSON.stringify({ file_ids: ids, x: 'x'.repeat(100_000), request_id: 'victim' })}`,
+        QUEUE,
+      ),
+    ).toBe('unreadable')
+  })
+
+  test('is not what sound and pictures are, which command lines call one', async () => {
+    const sound = Buffer.alloc(3_000_000)
+    for (let at = 0; at < sound.length; at += 1) sound[at] = (at * at * 31 + (at >> 7)) % 251
+    expect(await idsOf(sound, QUEUE)).toEqual([])
+    expect(await idsOf(Buffer.alloc(1_000_000, '&'), QUEUE)).toEqual([])
+  })
+
+  test('is not read on for a client that went away', async () => {
+    const body = Buffer.from(`a=1&${named}`)
+    expect(await namesInBody(QUEUE, body, null, 'acme', () => false)).toBe('unreadable')
+  })
+})

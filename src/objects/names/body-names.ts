@@ -5,6 +5,7 @@ import { JsonScanner } from '../../providers/wires/json.ts'
 import { OPEN_BRACE, OPEN_BRACKET } from '../../providers/wires/json-bytes.ts'
 import { walkToName } from '../../providers/wires/plans/json-paths.ts'
 import { SPEAKING_ID } from '../object-kinds.ts'
+import { FormFields } from './form-fields.ts'
 import { type NamedPaths, type NameTag, type NameWalk, namedPaths, readsWholeAccount } from './name-paths.ts'
 
 export interface BodyNames {
@@ -49,19 +50,16 @@ export function isTunedModel(model: string): boolean {
   return TUNED_MODEL.test(model)
 }
 
-/** The first field's name of a form, as `application/x-www-form-urlencoded` has it. */
-const FORM_BEGINS = /^[\w.%+[\]-]+=/
-const MAX_FORM_NAME = 256
-
 /** Walked in one piece up to this: 0.3 ms at worst. */
 const PIECE_BYTES = 64 * 1024
 
 /**
- * Reads what `body` names, at once for nearly every body, in slices for long ones.
+ * Reads what `body` names, at once for nearly every body, in slices for long ones and for forms.
  *
  * @param top `null`: not scanned.
  * @param isWanted asked before each slice; false ends the walk.
  * @param wantsModels models beside the body's own matter.
+ * @param isForm it is said to be a form in the coding of URLs: a text can be that and JSON.
  */
 export function namesInBody(
   canonicalPath: string,
@@ -70,48 +68,51 @@ export function namesInBody(
   clientId: string,
   isWanted: () => boolean = () => true,
   wantsModels = false,
+  isForm = false,
 ): NamesFound | Promise<NamesFound> {
   if (body.length === 0) return NO_NAMES
   const paths = namedPaths(canonicalPath)
-  if (!wantsModels && isPlain(paths, body, top)) return NO_NAMES
+  if (!isForm && !wantsModels && isPlain(paths, body, top)) return NO_NAMES
   const names = new NameCollector(paths.walk)
-  if (body.length <= PIECE_BYTES) {
+  // Endpoints of which nothing is known take anything: sound, pictures, a form. What stands in front of the fault counts.
+  const takesOnlyJson = paths.isKnown || isWide(body)
+  if (!isForm && body.length <= PIECE_BYTES) {
     names.push(body)
-    return !names.isUnreadable && names.isDone && isUtf8(body) ? names.found : unreadable(paths, body, names)
+    const isJson = !names.isMalformed && names.isDone && isUtf8(body)
+    if (names.namesTooMuch || (!isJson && takesOnlyJson)) return 'unreadable'
+    if (isJson) return names.found
   }
   return new Promise((resolve) => {
     let at = 0
+    let fields = isForm || body.length > PIECE_BYTES ? null : fieldsOf(body, names)
     slicedWork.run(clientId, (deadline) => {
-      if (!isWanted()) {
-        resolve('unreadable')
+      const end = (found: NamesFound) => {
+        resolve(found)
         return true
       }
+      if (!isWanted()) return end('unreadable')
       do {
+        if (fields !== null) {
+          const isLast = fields.readOn()
+          if (names.namesTooMuch) return end('unreadable')
+          if (isLast) return end(names.found)
+          continue
+        }
         const piece = body.subarray(at, characterEnd(body, Math.min(body.length, at + PIECE_BYTES)))
         names.push(piece)
         at += piece.length
-        if (names.isUnreadable || !isUtf8(piece)) {
-          resolve(unreadable(paths, body, names))
-          return true
-        }
-        if (at >= body.length) {
-          resolve(names.isDone ? names.found : unreadable(paths, body, names))
-          return true
-        }
+        const isJson = !names.isMalformed && isUtf8(piece) && (at < body.length || names.isDone)
+        if (names.namesTooMuch || (!isJson && takesOnlyJson)) return end('unreadable')
+        if (!isJson || (isForm && at >= body.length)) fields = fieldsOf(body, names)
+        else if (at >= body.length) return end(names.found)
       } while (performance.now() < deadline)
       return false
     })
   })
 }
 
-/**
- * Endpoints of which nothing is known take anything: sound, pictures, a form. What stands in front of the fault counts.
- */
-function unreadable({ isKnown }: NamedPaths, body: Buffer, names: NameCollector): NamesFound {
-  if (isKnown || isWide(body)) return 'unreadable'
-  if (body.length <= PIECE_BYTES && FORM_BEGINS.test(body.toString('latin1', 0, MAX_FORM_NAME)))
-    for (const [name, value] of new URLSearchParams(body.toString('latin1'))) names.takeField(name, value)
-  return names.found
+function fieldsOf(body: Buffer, names: NameCollector): FormFields {
+  return new FormFields(body, (name, value) => names.takeField(name, value))
 }
 
 /** Tells whether this is JSON in UTF-16 or UTF-32, which some servers read. */
@@ -161,7 +162,11 @@ export class NameCollector {
 
   /** It is not JSON, or names too much. */
   get isUnreadable(): boolean {
-    return this.#scanner.isMalformed || this.#ids.size > MAX_NAMES || this.#models.size > MAX_NAMES
+    return this.isMalformed || this.namesTooMuch
+  }
+
+  get namesTooMuch(): boolean {
+    return this.#ids.size > MAX_NAMES || this.#models.size > MAX_NAMES
   }
 
   /** @returns How much of it belongs to the document. */

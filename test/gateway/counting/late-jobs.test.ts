@@ -357,6 +357,9 @@ test('what Cloudflare’s queue used counts once, and another client’s request
     })
     expect(inForm.status).toBe(404)
     for (const [type, body] of [
+      ['application/x-www-form-urlencoded', `&request_id=${ROOM}`],
+      ['application/x-www-form-urlencoded', `p=${'x'.repeat(65_536)}&request_id=${ROOM}`],
+      ['application/x-www-form-urlencoded', `{"prompt":"&request_id=${ROOM}&x="}`],
       ['application/x-www-form-urlencoded', `request_id=${ROOM}`],
       [
         'application/x-www-form-urlencoded',

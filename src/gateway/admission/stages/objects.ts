@@ -158,6 +158,7 @@ export function readNames(admission: Admission): CallRefusal | null | Promise<Ca
     caller.clientId,
     () => !admission.client.destroyed,
     caller.models !== null,
+    /urlencoded/i.test(admission.request.headers['content-type'] ?? ''),
   )
   return found instanceof Promise
     ? found.then((names) => keepNames(admission, names))
