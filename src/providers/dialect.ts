@@ -2,6 +2,7 @@ import type { ResponseUse } from '../call/call-record.ts'
 import type { Observation, UsagePart } from '../call/observation.ts'
 import type { JsonObject } from './reading/json-value.ts'
 import type { Projection } from './wires/plans/json-projection.ts'
+import type { SessionMessage } from './wires/scan-json.ts'
 
 /** The knowledge that the gateway has of the request when the response begins. */
 export interface RequestContext {
@@ -55,7 +56,7 @@ export interface UsageReader {
  * its own, so `peek` also gives the final observation.
  */
 export interface MessageReader {
-  message(bytes: Uint8Array): void
+  message(message: SessionMessage): void
   /** Kept of a message that is too large to be handed over whole. */
   readonly projection: Projection
   /** The client has asked for a response, which is under way from here on. */

@@ -4,6 +4,7 @@ import { NO_USAGE } from '../../call/usage.ts'
 import type { Objects } from '../../objects/objects.ts'
 import type { Dialect, MessageReader } from '../../providers/dialect.ts'
 import { withParts } from '../../providers/reading/session-sum.ts'
+import type { SessionMessage } from '../../providers/wires/scan-json.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
 import type { Admission } from '../admission/admission.ts'
 import { type DeliveredSample, openDeliveredSample } from '../estimation/estimate.ts'
@@ -98,7 +99,7 @@ export class SessionMeter {
     }
     this.#client = new ClientMessages(dialect, events, options.names)
     this.#frames = createFrameReader({
-      onMessage: (bytes) => this.#read(bytes),
+      onMessage: (message) => this.#read(message),
       projection: reader.projection,
       onPing: options.onPing,
     })
@@ -182,14 +183,14 @@ export class SessionMeter {
     return { model, usage }
   }
 
-  #read(bytes: Uint8Array): void {
+  #read(message: SessionMessage): void {
     this.#messages += 1
     if (this.#failed) return
     const { reader, onFailed, onMade } = this.#options
     try {
       const soundBefore = reader.soundTokens
       const madeBefore = reader.madeId
-      reader.message(bytes)
+      reader.message(message)
       this.#runsBeside(reader.besideModel)
       if (reader.madeId !== undefined && reader.madeId !== madeBefore) onMade(reader.madeId)
       if (!reader.underWay) {
@@ -198,7 +199,8 @@ export class SessionMeter {
       } else {
         this.#begin()
         // Sound has no text in it, and would fill the sample.
-        if (reader.soundTokens === soundBefore) this.#sample?.push(bytes)
+        const isText = message instanceof Uint8Array && reader.soundTokens === soundBefore
+        if (isText) this.#sample?.push(message)
       }
       this.#report()
     } catch (error) {

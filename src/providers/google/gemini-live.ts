@@ -5,11 +5,10 @@ import { addUnits, unitsOf } from '../reading/billed-units.ts'
 import { bodyFormat } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { observe } from '../reading/counts.ts'
-import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
+import { arrayIn, type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
 import { createSessionSum } from '../reading/session-sum.ts'
 import { compileProjection } from '../wires/json.ts'
-import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
-import { scanJson } from '../wires/scan-json.ts'
+import { readMessage } from '../wires/scan-json.ts'
 import { textOfPart } from './gemini.ts'
 import { createGrounding, GROUNDING, geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
@@ -21,12 +20,12 @@ const FORMAT = bodyFormat({
   },
   prefilter: ['usageMetadata'],
 })
-/** The same, and the words that are looked for. */
-const LARGE_MESSAGE = compileProjection({
+/** The same, and what tells how a turn goes. */
+const PROJECTION = compileProjection({
   usageMetadata: 'usage',
   serverContent: {
     groundingMetadata: GROUNDING,
-    modelTurn: {},
+    modelTurn: { parts: [{ inlineData: { data: 'length' } }] },
     turnComplete: 'value',
     interrupted: 'value',
   },
@@ -112,19 +111,27 @@ function areSilent({ functionResponses, function_responses }: JsonObject): boole
   return results.length > 0 && results.length < MAX_RESULTS && results.every(isSilent)
 }
 
-const findUsage = findMembers(['usageMetadata'])
-/** The model's output, before its turn's usage comes. A transcription may come behind that. */
-const findGenerated = findMembers(['modelTurn', 'toolCall'])
-/** A turn that ends, also before anything was generated. */
-const findEnd = findMembers(['turnComplete', 'interrupted', 'usageMetadata'])
-const findSound = findMembers(['inlineData'])
-const findGrounding = findMembers(['groundingMetadata'])
-
 /**
  * https://ai.google.dev/gemini-api/docs/tokens: a second of sound is 32 tokens. Live speaks 16 bits at 24 kHz, in
  * base64.
  */
 const SOUND_TOKENS_PER_BYTE = 32 / ((2 * 24_000 * 4) / 3)
+const QUOTES_BYTES = 2
+
+/** A turn may also end before anything was generated. */
+function endsTurn(message: unknown): boolean {
+  const content = member(message, 'serverContent')
+  return (content?.turnComplete ?? content?.interrupted ?? member(message, 'usageMetadata')) !== null
+}
+
+/** Bytes of the sound in what was generated, in base64. */
+function soundIn(turn: JsonObject | null): number {
+  const lengths = objectsIn(turn?.parts).map((part) => member(part, 'inlineData')?.data)
+  return lengths.reduce<number>(
+    (sum, length) => sum + (typeof length === 'number' ? length - QUOTES_BYTES : 0),
+    0,
+  )
+}
 
 function createMessageReader(): MessageReader {
   const sum = createSessionSum()
@@ -139,18 +146,16 @@ function createMessageReader(): MessageReader {
   /** The model is not known here, so each query counts, as it is billed since Gemini 3. */
   const withTurn = () => addUnits(units, unitsOf(grounding.units(null)))
   return {
-    projection: LARGE_MESSAGE,
-    message(bytes) {
-      const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      underWay ||= mayContainUsage(findGenerated, message)
-      isAsked &&= !underWay && !mayContainUsage(findEnd, message)
-      const isGrounded = mayContainUsage(findGrounding, message)
-      if (!isGrounded && !mayContainUsage(findUsage, message)) {
-        if (mayContainUsage(findSound, message)) soundBytes += message.length
-        return
-      }
-      const { value, raw } = scanJson(message, FORMAT.projection)
-      const searched = member(member(value, 'serverContent'), 'groundingMetadata')
+    projection: PROJECTION,
+    message(message) {
+      const { value, raw } = readMessage(message, PROJECTION)
+      const content = member(value, 'serverContent')
+      const made = member(content, 'modelTurn')
+      // A transcription generates nothing: it may come behind its turn's usage.
+      underWay ||= made !== null || member(value, 'toolCall') !== null
+      isAsked &&= !underWay && !endsTurn(value)
+      soundBytes += soundIn(made)
+      const searched = member(content, 'groundingMetadata')
       if (searched !== null) {
         grounding.add(searched)
         revision += 1

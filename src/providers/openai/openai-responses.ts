@@ -8,7 +8,7 @@ import { createSessionSum } from '../reading/session-sum.ts'
 import { asBuffer } from '../wires/elements.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
-import { scanJson } from '../wires/scan-json.ts'
+import { readMessage } from '../wires/scan-json.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesText } from './openai-text.ts'
 import { RESPONSE_FIELDS, ResponsesAccumulator } from './responses-accumulator.ts'
@@ -35,9 +35,10 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
   let madeId: string | undefined
   return {
     projection: PROJECTION,
-    message(bytes) {
-      if (!current.wantsEvery && !mayContainUsage(PREFILTER, asBuffer(bytes))) return
-      const { value, raw } = scanJson(bytes, PROJECTION)
+    message(message) {
+      const isKept = message instanceof Uint8Array
+      if (isKept && !current.wantsEvery && !mayContainUsage(PREFILTER, asBuffer(message))) return
+      const { value, raw } = readMessage(message, PROJECTION)
       const event = objectIn(value)
       madeId = textIn(member(event, 'response')?.id) ?? madeId
       if (!current.add(event, raw, false)) return

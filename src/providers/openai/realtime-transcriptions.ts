@@ -2,9 +2,9 @@ import type { UsagePart } from '../../call/observation.ts'
 import { NO_USAGE } from '../../call/usage.ts'
 import { UNKNOWN_MODEL } from '../../domain/model-name.ts'
 import { unitsOf } from '../reading/billed-units.ts'
-import { type JsonObject, member, textIn } from '../reading/json-value.ts'
+import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { compileProjection } from '../wires/json.ts'
-import { scanJson } from '../wires/scan-json.ts'
+import { readMessage, type SessionMessage } from '../wires/scan-json.ts'
 
 /** Whose work a transcription is. */
 interface Transcriber {
@@ -26,7 +26,7 @@ export interface Transcriptions {
   /** An item of sound is complete, and is transcribed from now on where the session has that. */
   begin(item: string | null): void
   /** A piece of its text. */
-  goOn(item: string | null, event: Uint8Array): void
+  goOn(item: string | null, event: SessionMessage): void
   /** It is done, or has failed. By the model that the session had when it began. */
   end(item: string | null): Transcriber
   readonly underWay: boolean
@@ -147,8 +147,9 @@ export function createTranscriptions(): Transcriptions {
     goOn(item, event) {
       const known = find(item)
       if (known === null) return
-      const { value } = scanJson(event, DELTA)
-      known.textBytes += Buffer.byteLength(textIn(member({ value }, 'value')?.delta) ?? '')
+      const delta = objectIn(readMessage(event, DELTA).value)?.delta
+      // Of an event that was too large to be kept, only the length is known.
+      known.textBytes += typeof delta === 'number' ? delta : Buffer.byteLength(textIn(delta) ?? '')
     },
     end(item) {
       const ended = items.get(item ?? '') ?? transcriber()

@@ -6,7 +6,7 @@ import { observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createSessionSum } from '../reading/session-sum.ts'
 import { compileProjection } from '../wires/json.ts'
-import { scanJson } from '../wires/scan-json.ts'
+import { readMessage } from '../wires/scan-json.ts'
 import { responsesUsage } from './openai-usage.ts'
 import {
   bytesPerSecond,
@@ -37,12 +37,11 @@ const REALTIME_FIELDS: Fields = {
     },
   },
 }
-const PROJECTION = compileProjection(REALTIME_FIELDS)
+const PROJECTION = compileProjection({ ...REALTIME_FIELDS, delta: 'length' })
 
 /** https://platform.openai.com/docs/guides/realtime-costs: sound that is generated is a token for every 50 ms. */
 const SOUND_TOKENS_PER_SECOND = 20
-/** `{"type":"response.audio.delta","delta":""}`: all else of such an event is its sound, in base64. */
-const SHORTEST_SOUND_EVENT_BYTES = 42
+const QUOTES_BYTES = 2
 
 const COMMITTED = 'input_audio_buffer.committed'
 const TRANSCRIBING = 'conversation.item.input_audio_transcription.delta'
@@ -119,19 +118,19 @@ function createRealtimeReader(): MessageReader {
 
   return {
     projection: PROJECTION,
-    message(bytes) {
-      const { value, raw } = scanJson(bytes, PROJECTION)
+    message(message) {
+      const { value, raw } = readMessage(message, PROJECTION)
       const event = objectIn(value)
       const type = textIn(event?.type)
       if (event === null || type === null) return
-      if (type.endsWith('audio.delta')) soundBytes += bytes.length - SHORTEST_SOUND_EVENT_BYTES
+      if (type.endsWith('audio.delta')) soundBytes += soundIn(event)
       else if (type === 'response.created') {
         asked = Math.max(0, asked - 1)
         open += 1
       } else if (type === WRITING) open = Math.max(1, open)
       else if (type === 'response.done' || type === WRITTEN) addResponse(event, raw)
       else if (type === COMMITTED) transcriptions.begin(textIn(event.item_id))
-      else if (type === TRANSCRIBING) transcriptions.goOn(textIn(event.item_id), bytes)
+      else if (type === TRANSCRIBING) transcriptions.goOn(textIn(event.item_id), message)
       else if (type === TRANSCRIBED) addTranscription(event, raw)
       else if (type === NOT_TRANSCRIBED) transcriptions.end(textIn(event.item_id))
       else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
@@ -176,6 +175,11 @@ function createRealtimeReader(): MessageReader {
       return contextTokens
     },
   }
+}
+
+/** Bytes of an event's sound, in base64. */
+function soundIn({ delta }: JsonObject): number {
+  return typeof delta === 'number' ? delta - QUOTES_BYTES : 0
 }
 
 /** Tells whether a usage object has counts: xAI's `response.usage` is empty. */

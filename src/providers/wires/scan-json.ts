@@ -3,6 +3,13 @@ import { JsonScanner } from './json.ts'
 import { readPlainJson } from './plain-json.ts'
 import type { Extracted, Projection } from './plans/json-projection.ts'
 
+/** A message of a session: its bytes, or what is wanted of one that is too large to be kept. */
+export type SessionMessage = Uint8Array | Extracted
+
+export function readMessage(message: SessionMessage, projection: Projection): Extracted {
+  return message instanceof Uint8Array ? scanJson(message, projection) : message
+}
+
 /** Scans one whole document. */
 export function scanJson(chunk: Uint8Array, projection: Projection): Extracted {
   const bytes = asBuffer(chunk)

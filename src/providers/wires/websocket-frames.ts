@@ -1,12 +1,13 @@
 import { asBuffer, ChunkBuffer } from './elements.ts'
 import { compileProjection, JsonScanner, type Projection } from './json.ts'
+import type { SessionMessage } from './scan-json.ts'
 
 export interface FrameReaderOptions {
   /**
    * One whole text or binary message, unmasked. Borrowed: only valid during the call. Of a larger one than
-   * `maxMessageBytes` it is a JSON document of what `projection` keeps. Absent: messages are not kept.
+   * `maxMessageBytes` it is what `projection` keeps. Absent: messages are not kept.
    */
-  onMessage?(bytes: Uint8Array): void
+  onMessage?(message: SessionMessage): void
   readonly maxMessageBytes?: number
   /** Absent: nothing is kept of a message that is too large. */
   readonly projection?: Projection
@@ -142,9 +143,11 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
 
   function finishMessage(rest: number): void {
     inMessage = false
+    const large = scanner
     const whole = chunks.take()
-    onMessage?.(scanner === null ? whole : keptBy(scanner))
     scanner = null
+    large?.end()
+    onMessage?.(large === null ? whole : large.extracted)
     onEnd?.(rest)
   }
 
@@ -206,12 +209,6 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
       return frame === null && pending.length === 0
     },
   }
-}
-
-/** Keeps the wanted part of a document, as JSON. */
-function keptBy(scanner: JsonScanner): Buffer {
-  scanner.end()
-  return Buffer.from(JSON.stringify(scanner.extracted.value ?? null))
 }
 
 /** `from`: how much of the frame came before these bytes. */

@@ -38,7 +38,12 @@ const COMPRESSED = 0x40
 function read(chunks: readonly Uint8Array[], options: Partial<FrameReaderOptions> = {}) {
   const messages: string[] = []
   const reader = createFrameReader({
-    onMessage: (bytes) => messages.push(Buffer.from(bytes).toString()),
+    onMessage: (message) => {
+      const isKept = message instanceof Uint8Array
+      messages.push(
+        isKept ? Buffer.from(message).toString() : `${JSON.stringify(message.value)} of ${message.raw}`,
+      )
+    },
     ...options,
   })
   for (const chunk of chunks) lend(chunk, (borrowed) => reader.push(borrowed))
@@ -71,7 +76,7 @@ test('lengths of 64 KiB and more are read', () => {
 
 test('of a message that is too large what is wanted is kept, however it is cut or packed', () => {
   const projection = compileProjection({ type: 'value', response: { usage: 'usage' }, turn: {} })
-  const [x, usage] = ['x'.repeat(60), '{"n":1}']
+  const [x, usage] = ['x'.repeat(60), '{ "n": 1e400 }']
   const bytes = Buffer.concat([
     frame(FINAL | TEXT, `{"type":"a","x":"${x}${x}","response":{"x":"${x}","usage":${usage}}}`),
     frame(TEXT, `{"x":"${x}`),
@@ -82,7 +87,12 @@ test('of a message that is too large what is wanted is kept, however it is cut o
   ])
   for (const chunks of cuts(bytes)) {
     expect(read(chunks, { maxMessageBytes: 110, projection })).toEqual({
-      messages: [`{"type":"a","response":{"usage":${usage}}}`, '{"turn":{}}', 'null', 'small'],
+      messages: [
+        `{"type":"a","response":{"usage":{"n":null}}} of ${usage}`,
+        '{"turn":{}} of null',
+        'undefined of null',
+        'small',
+      ],
       finished: false,
     })
   }
