@@ -209,7 +209,7 @@ export class ClientMessages {
     const isSetup = this.#dialect.setupNamesModel === true
     if (isSetup && model === null && this.#model === null) return 'names no model'
     if (model === null || !(isSetup || fixesModel)) return null
-    const known = isSetup ? this.#model : (this.#model ?? this.#events.model)
+    const known = isSetup ? this.#model : (this.#events.model ?? this.#model)
     const isSame = known === model || (fixesModel && cleanModel(model) === cleanModel(known))
     return known === null || isSame ? null : 'names another model'
   }

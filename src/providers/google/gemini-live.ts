@@ -8,7 +8,7 @@ import { observe } from '../reading/counts.ts'
 import { arrayIn, type JsonObject, member, objectIn, objectsIn, textIn } from '../reading/json-value.ts'
 import { createSessionSum } from '../reading/session-sum.ts'
 import { compileProjection } from '../wires/json.ts'
-import { readMessage } from '../wires/scan-json.ts'
+import { isTooLong, readMessage } from '../wires/scan-json.ts'
 import { textOfPart } from './gemini.ts'
 import { createGrounding, GROUNDING, geminiUsage } from './gemini-usage.ts'
 import { googleModelInPath } from './google-path.ts'
@@ -121,7 +121,11 @@ const QUOTES_BYTES = 2
 /** A turn may also end before anything was generated. */
 function endsTurn(message: unknown): boolean {
   const content = member(message, 'serverContent')
-  return (content?.turnComplete ?? content?.interrupted ?? member(message, 'usageMetadata')) !== null
+  const usage = objectIn(message)?.usageMetadata
+  return (
+    (content?.turnComplete ?? content?.interrupted ?? member(message, 'usageMetadata')) !== null ||
+    isTooLong(usage)
+  )
 }
 
 /** Bytes of the sound in what was generated, in base64. */
@@ -162,15 +166,19 @@ function createMessageReader(): MessageReader {
       }
       const metadata = member(value, 'usageMetadata')
       const usage = metadata === null ? null : geminiUsage(metadata)
-      if (usage === null) return
-      sum.add({ ...usage, model: null, raw })
+      if (usage === null && !isTooLong(objectIn(value)?.usageMetadata)) return
       units = withTurn()
       grounding = createGrounding()
       underWay = false
       soundBytes = 0
+      revision += 1
+      if (usage === null) {
+        sum.unread(null)
+        return
+      }
+      sum.add({ ...usage, model: null, raw })
       contextTokens = (usage.usage.inputTokens ?? 0) + (usage.usage.outputTokens ?? 0)
       serviceTier = usage.serviceTier ?? serviceTier
-      revision += 1
     },
     asked() {
       // Amid a turn, what the client says belongs to that, or is the next one's once that has ended.

@@ -8,7 +8,7 @@ import { createSessionSum } from '../reading/session-sum.ts'
 import { asBuffer } from '../wires/elements.ts'
 import { compileProjection } from '../wires/json.ts'
 import { findMembers, mayContainUsage } from '../wires/prefilter.ts'
-import { readMessage } from '../wires/scan-json.ts'
+import { isTooLong, readMessage } from '../wires/scan-json.ts'
 import type { OpenAiOverrides } from './openai-overrides.ts'
 import { responsesText } from './openai-text.ts'
 import { RESPONSE_FIELDS, ResponsesAccumulator } from './responses-accumulator.ts'
@@ -49,6 +49,11 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       model = observed.model ?? model
       serviceTier = observed.serviceTier ?? serviceTier
       failed ||= observed.failed
+      if (observed.usageSource === 'none' && isTooLong(member(event, 'response')?.usage)) {
+        sum.unread(model)
+        current = new ResponsesAccumulator(overrides)
+        return
+      }
       if (observed.usageSource === 'none') {
         // It is about no response; the next error is another one.
         if (event?.type === 'error' && !current.isRunning) current = new ResponsesAccumulator(overrides)

@@ -6,7 +6,7 @@ import { observe, saysTokens, totalDisagrees } from '../reading/counts.ts'
 import { type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createSessionSum } from '../reading/session-sum.ts'
 import { compileProjection } from '../wires/json.ts'
-import { readMessage } from '../wires/scan-json.ts'
+import { isTooLong, readMessage } from '../wires/scan-json.ts'
 import { responsesUsage } from './openai-usage.ts'
 import {
   bytesPerSecond,
@@ -86,7 +86,9 @@ function createRealtimeReader(): MessageReader {
     model = textIn(response?.model) ?? model
     const usage = [member(response, 'usage'), member(event, 'usage')].find(saysCounts)
     if (usage === undefined || usage === null) {
-      if (event.type === WRITTEN) sum.unread(model)
+      if (event.type !== WRITTEN && !isTooLong(response?.usage) && !isTooLong(event.usage)) return
+      sum.unread(model)
+      revision += 1
       return
     }
     const { usage: counted, invalid, total } = responsesUsage(usage)

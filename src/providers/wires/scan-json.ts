@@ -20,3 +20,8 @@ export function scanJson(chunk: Uint8Array, projection: Projection): Extracted {
   scanner.end()
   return scanner.extracted
 }
+
+/** Whether a value stood there that was too long to be kept; see {@link Extracted}. */
+export function isTooLong(value: unknown): boolean {
+  return value === true
+}

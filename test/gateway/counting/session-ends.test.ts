@@ -117,7 +117,7 @@ const COUNTED = {
   cost_pico: '405000000000',
 }
 /** 1.25 s of sound are 25 tokens, with what its events have around it 26; the words are three. */
-const ESTIMATED = { status: 101, usage_source: 'estimated', output_tokens: '29', audio_output_tokens: '26' }
+const ESTIMATED = { status: 101, usage_source: 'estimated', output_tokens: '28', audio_output_tokens: '25' }
 
 test.each([
   'end',

@@ -90,6 +90,8 @@ test('a message of vLLM’s form names the one model of its session, whatever th
   expect(said('dear', 'dear')).toEqual([['dear'], 0])
   expect(said('cheap', 'dear')).toEqual([[], 1])
   expect(said(null, 'cheap', 'dear')).toEqual([['cheap'], 1])
+  const decoy = message({ type: 'x', session: { model: 'dear' } })
+  expect(readAll(realtime, [decoy, update('dear')], 'cheap').refused).toHaveLength(1)
 })
 
 /** Blanks, or a long text, of more than 1 MiB before what a message says, or behind it. */

@@ -49,3 +49,22 @@ test.each([
   const session = readSession(endpoint, '{"type":"response.created"}', JSON.stringify(message))
   expect(session).toMatchObject({ underWay: true, soundTokens: tokens })
 })
+
+const RESPONSES = ['openai', '/v1/responses'] as const
+const LONG = { input_tokens: 10, output_tokens: 20, note: 'z'.repeat(140_000) }
+const FINE = { input_tokens: 10, output_tokens: 20 }
+
+test.each([
+  ['realtime', REALTIME, (usage: object) => ({ type: 'response.done', response: { usage } })],
+  [
+    'Responses',
+    RESPONSES,
+    (usage: object) => ({ type: 'response.completed', response: { model: 'm', status: 'completed', usage } }),
+  ],
+  ['Live', LIVE, ({ note }: Partial<typeof LONG>) => ({ usageMetadata: { promptTokenCount: 10, note } })],
+])('figures that are too long to be kept leave a session in part without a price: %s', (_, endpoint, done) => {
+  const session = readSession(endpoint, JSON.stringify(done(FINE)), JSON.stringify(done(LONG)))
+  expect(session.underWay).toBe(false)
+  expect(session.peek().usage).toMatchObject({ inputTokens: 10 })
+  expect(session.peek().parts?.map(({ isUnread }) => isUnread)).toContain(true)
+})
