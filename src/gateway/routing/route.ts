@@ -254,7 +254,7 @@ function routeTo(upstream: Upstream, shape: CallShape, asked: CallTarget): Route
     modelInPath: dialect?.modelInPath(target.canonicalPath) ?? null,
     needsModel: false,
     choice: null,
-    isRefused: isRefusedAt(upstream, shape, target.canonicalPath),
+    isRefused: isRefusedAt(upstream, shape, target.canonicalPath, reading),
   }
 }
 
@@ -270,11 +270,25 @@ function isRefusedAt(
   { provider, basePath }: Upstream,
   { method, hasBody, webSocket }: CallShape,
   path: string,
+  reading: Route['reading'],
 ): boolean {
-  const whole = `${canonicalPath(basePath) ?? ''}${path}`
+  const whole = wholePath(canonicalPath(basePath) ?? '', path, reading)
   const isListed = (as: string) =>
     REFUSED_PATHS.find(provider, as, path) !== null || REFUSED_WHOLE_PATHS.find(provider, as, whole) !== null
   return isListed(method) || ((webSocket || changesSomething(method, hasBody)) && isListed('POST'))
+}
+
+/** The id of an account. What stands behind one may be called like an endpoint. */
+const ACCOUNT = /^\/v\d+\/[\da-f]{32}\//
+
+/**
+ * Where a path leads at the host itself: a proxy before it may have put a path of its own in front of the version. What
+ * is read by a path without one is an endpoint of the proxy's, whose own address leads further.
+ */
+function wholePath(base: string, path: string, reading: Route['reading']): string {
+  const version = /\/v\d+(?=\/|$)/.exec(base)
+  if (version !== null) return `${base.slice(version.index)}${path}`
+  return reading === 'unknown' || ACCOUNT.test(path) ? path : ''
 }
 
 /**

@@ -11,7 +11,7 @@ import type { SessionNames } from './session-names.ts'
 const MAX_HELD_BYTES = 2 * 1024 * 1024
 
 export interface ClientEvents {
-  /** As the handshake names it, or a message by now; `null`: none did. */
+  /** As the handshake names it, whatever messages say; `null`: it does not. */
   readonly model: string | null
   /** The client has named its model, for the first time. */
   onModel(model: string): void

@@ -72,11 +72,13 @@ export function namesInBody(
 ): NamesFound | Promise<NamesFound> {
   if (body.length === 0) return NO_NAMES
   const paths = namedPaths(canonicalPath)
-  if (!isForm && !wantsModels && isPlain(paths, body, top)) return NO_NAMES
+  // Endpoints that are known take JSON, whatever it is said to be: clients leave the type of their forms by mistake.
+  const asForm = isForm && !paths.isKnown
+  if (!asForm && !wantsModels && isPlain(paths, body, top)) return NO_NAMES
   const names = new NameCollector(paths.walk)
   // Endpoints of which nothing is known take anything: sound, pictures, a form. What stands in front of the fault counts.
   const takesOnlyJson = paths.isKnown || isWide(body)
-  if (!isForm && body.length <= PIECE_BYTES) {
+  if (!asForm && body.length <= PIECE_BYTES) {
     names.push(body)
     const isJson = !names.isMalformed && names.isDone && isUtf8(body)
     if (names.namesTooMuch || (!isJson && takesOnlyJson)) return 'unreadable'
@@ -84,7 +86,7 @@ export function namesInBody(
   }
   return new Promise((resolve) => {
     let at = 0
-    let fields = isForm || body.length > PIECE_BYTES ? null : fieldsOf(body, names)
+    let fields = asForm || body.length > PIECE_BYTES ? null : fieldsOf(body, names)
     slicedWork.run(clientId, (deadline) => {
       const end = (found: NamesFound) => {
         resolve(found)
@@ -103,7 +105,7 @@ export function namesInBody(
         at += piece.length
         const isJson = !names.isMalformed && isUtf8(piece) && (at < body.length || names.isDone)
         if (names.namesTooMuch || (!isJson && takesOnlyJson)) return end('unreadable')
-        if (!isJson || (isForm && at >= body.length)) fields = fieldsOf(body, names)
+        if (!isJson || (asForm && at >= body.length)) fields = fieldsOf(body, names)
         else if (at >= body.length) return end(names.found)
       } while (performance.now() < deadline)
       return false
@@ -205,7 +207,9 @@ export class NameCollector {
       if (part !== '' && !/^\d+$/.test(part) && place !== null)
         place = walkToName(place, part) as NameWalk | null
     }
-    if (place !== null) this.#takeAt(place, value)
+    if (place === null) return
+    // A text that can be JSON, too, must not take a doubt away as a form.
+    for (const tag of place.tags) if (tag !== 'tool_model') this.#take(tag, value)
   }
 
   #takeAt(place: NameWalk, text: string): void {

@@ -51,6 +51,7 @@ function createSessionReader(overrides: OpenAiOverrides): MessageReader {
       failed ||= observed.failed
       if (observed.usageSource === 'none' && isTooLong(member(event, 'response')?.usage)) {
         sum.unread(model)
+        units = addUnits(units, observed.units)
         current = new ResponsesAccumulator(overrides)
         return
       }

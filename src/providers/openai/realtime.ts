@@ -105,7 +105,7 @@ function createRealtimeReader(): MessageReader {
     const usage = member(event, 'usage')
     if (usage === null) {
       // A session whose model has no name (xAI's) has nothing billed apart.
-      if (!part.isNamed) return
+      if (!part.isNamed && !isTooLong(event.usage)) return
       sum.unread(part.model, part.isBeside)
       revision += 1
       return

@@ -80,6 +80,10 @@ test('a tool that draws by a model of the provider’s choice is refused, and on
   expect(await respond([{ ...draws, model: 'gpt-image-1' }])).toEqual(NOT_ALLOWED)
   expect(await respond([{ ...draws, model: 'o3' }, draws])).toEqual(NOT_ALLOWED)
   expect(await respond([draws], deployment('gpt-image-1'))).toEqual(NOT_ALLOWED)
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const input = 'draw &tools.model=gpt-4o-mini& a cat'
+  const asForm = JSON.stringify({ model: 'gpt-4o-mini', tools: [draws], input })
+  expect(await send(asForm, { path: '/v1/responses', headers: form })).toEqual(NOT_ALLOWED)
   expect(await respond([{ ...draws, model: 'o3' }], deployment('gpt-image-1'))).toEqual(NOT_ALLOWED)
   expect(upstream.requests).toEqual([])
   expect(

@@ -32,6 +32,8 @@ beforeAll(async () => {
   - { name: cloudflare, url: '${upstream.url}', provider: cloudflare, path_prefix: /cloudflare }
   - { name: cloudflares, url: '${upstream.url}/v1/a/b', provider: cloudflare, path_prefix: /cloudflares }
   - { name: account, url: '${upstream.url}/v1/a/', provider: cloudflare, path_prefix: /account }
+  - { name: behind, url: '${upstream.url}/cf/v1/a/b', provider: cloudflare, path_prefix: /behind }
+  - { name: proxied, url: '${upstream.url}/proxy', provider: cloudflare, path_prefix: /proxied }
   - { name: maker, url: '${upstream.url}/v1/a/b/openai', provider: cloudflare, path_prefix: /maker }
   - name: lifted
     url: '${upstream.url}/v1/a/b'
@@ -102,8 +104,9 @@ test("Cloudflare's endpoint for requests to any path of any maker is refused, wh
   for (const target of [
     ...['/cloudflare/v1/a/b', '/cloudflare/v1/a/b/', '/cloudflares', '/cloudflares/'],
     ...['/account/b', '/account/b/', '/account/%62', `/account/${'./'.repeat(2_000)}b`],
+    ...['/behind', '/behind/', '/proxied/v1/a/b'],
     // A gateway may have the name of an endpoint.
-    ...['/account/responses', '/cloudflare/v1/a/embeddings'],
+    ...['/account/responses', `/cloudflare/v1/${'0a'.repeat(16)}/embeddings`],
   ])
     for (const method of ['POST', 'PUT'])
       expect([target, await ask(plain, method, target, body)]).toEqual([target, REFUSED])
@@ -126,6 +129,12 @@ test("a maker's paths behind Cloudflare's gateway pass, which look like its own 
         REFUSED,
       ])
   expect(await statusOfSession('/maker?model=gpt-realtime')).not.toBe(403)
+  // A Worker of one's own.
+  for (const prefix of ['/cloudflare', '/proxied'])
+    expect([prefix, await ask(plain, 'POST', `${prefix}/v1/chat/completions`, '{}')]).toEqual([
+      prefix,
+      PASSES,
+    ])
   expect(await ask(plain, 'POST', '/maker/v1/realtime/client_secrets', '{}')).toEqual(REFUSED)
 })
 

@@ -52,10 +52,16 @@ test.each([
 
 const RESPONSES = ['openai', '/v1/responses'] as const
 const LONG = { input_tokens: 10, output_tokens: 20, note: 'z'.repeat(140_000) }
+const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 const FINE = { input_tokens: 10, output_tokens: 20 }
 
 test.each([
   ['realtime', REALTIME, (usage: object) => ({ type: 'response.done', response: { usage } })],
+  [
+    'a transcription by a model without a name',
+    REALTIME,
+    (usage: object) => ({ type: usage === FINE ? 'response.done' : TRANSCRIBED, usage }),
+  ],
   [
     'Responses',
     RESPONSES,
