@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { stop } from 'esbuild'
+import { afterAll, expect, test } from 'vitest'
 import { buildPages, PAGES_FOLDER } from '../../scripts/pages/build.ts'
 
 const read = (name: string) => readFileSync(join(PAGES_FOLDER, name), 'utf8')
@@ -11,6 +12,9 @@ const HTML = FILES.filter((name) => name.endsWith('.html'))
 const SOURCES = readdirSync('pages', { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.tsx?$/.test(name))
   .map((name) => ({ name, text: readFileSync(join('pages', name), 'utf8') }))
+
+// The next file of the process that builds something starts a service of its own.
+afterAll(() => stop())
 
 test('the committed bundles are what their sources make: npm run pages writes them again', async () => {
   const built = await buildPages()

@@ -1,8 +1,8 @@
 // @seconds: esbuild reads all that our programs load
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
-import { expect, test } from 'vitest'
+import { build, stop } from 'esbuild'
+import { afterAll, expect, test } from 'vitest'
 import { lockfileOf } from '../../scripts/pack/lockfile.ts'
 import { stripTypes } from '../../scripts/pack/strip-types.ts'
 import { isUnread } from '../../scripts/pack/unread.ts'
@@ -10,6 +10,9 @@ import { serversFolder } from '../../src/standalone/servers/servers-folder.ts'
 
 const files = new Set(['src/a/one.ts', 'src/a/two.ts', 'workers/main.ts', 'packages/b/src/c.ts'])
 const strip = (text: string) => stripTypes('src/a/one.ts', text, files)
+
+// The next file of the process that builds something starts a service of its own.
+afterAll(() => stop())
 
 test('the package’s files have lines and columns of the source, and name each other as they are called there', () => {
   const text = [
