@@ -267,19 +267,30 @@ export function changesSomething(method: string, hasBody: boolean): boolean {
 }
 
 function isRefusedAt(
-  { provider, basePath }: Upstream,
+  upstream: Upstream,
   { method, hasBody, webSocket }: CallShape,
   path: string,
   reading: Route['reading'],
 ): boolean {
+  const isRefused = (as: string) =>
+    REFUSED_PATHS.find(upstream.provider, as, path) !== null || isWholeRefused(upstream, as, path, reading)
+  return isRefused(method) || ((webSocket || changesSomething(method, hasBody)) && isRefused('POST'))
+}
+
+/** Few providers have such paths, and each call asks. */
+function isWholeRefused(
+  { provider, basePath }: Upstream,
+  method: string,
+  path: string,
+  reading: Route['reading'],
+): boolean {
+  if (entryOf(provider).refusedWholePaths === undefined) return false
   const whole = wholePath(canonicalPath(basePath) ?? '', path, reading)
-  const isListed = (as: string) =>
-    REFUSED_PATHS.find(provider, as, path) !== null || REFUSED_WHOLE_PATHS.find(provider, as, whole) !== null
-  return isListed(method) || ((webSocket || changesSomething(method, hasBody)) && isListed('POST'))
+  return REFUSED_WHOLE_PATHS.find(provider, method, whole) !== null
 }
 
 /** The id of an account. What stands behind one may be called like an endpoint. */
-const ACCOUNT = /^\/v\d+\/[\da-f]{32}\//
+const ACCOUNT = /^\/v\d+\/[\da-f]{32}\//i
 
 /**
  * Where a path leads at the host itself: a proxy before it may have put a path of its own in front of the version. What

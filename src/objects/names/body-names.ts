@@ -72,7 +72,7 @@ export function namesInBody(
 ): NamesFound | Promise<NamesFound> {
   if (body.length === 0) return NO_NAMES
   const paths = namedPaths(canonicalPath)
-  // Endpoints that are known take JSON, whatever it is said to be: clients leave the type of their forms by mistake.
+  // Endpoints that are known take JSON alone, which curl sends with the type of a form unless another is given.
   const asForm = isForm && !paths.isKnown
   if (!asForm && !wantsModels && isPlain(paths, body, top)) return NO_NAMES
   const names = new NameCollector(paths.walk)
