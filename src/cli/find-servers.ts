@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { Environment } from '../config/config.ts'
 import { readVariable } from '../config/environment.ts'
+import { parsedJson } from '../domain/json.ts'
 import { Failure } from '../operations/failure.ts'
 
 /** The addresses and secrets of the servers that a command works on. */
@@ -73,16 +74,8 @@ export function findRunning(env: Environment): z.output<typeof runningShape> | n
   } catch {
     return null
   }
-  const parsed = runningShape.safeParse(parseJson(text))
+  const parsed = runningShape.safeParse(parsedJson(text))
   return parsed.success && isAlive(parsed.data.pid) ? parsed.data : null
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 /** A file left behind by a killed run names servers that are gone, or servers of another run. */

@@ -51,10 +51,10 @@ export function canonicalPath(path: string): string | null {
 }
 
 function fullyDecoded(path: string): string | null {
-  let decoded = decodedOnce(path)
+  let decoded = percentDecoded(path)
   for (let times = 1; decoded?.includes('%'); times += 1) {
     // From the second time on, a percent sign may itself have been encoded.
-    const next: string = decoded.replace(ENCODED, (encoded) => decodedOnce(encoded) ?? encoded)
+    const next: string = decoded.replace(ENCODED, (encoded) => percentDecoded(encoded) ?? encoded)
     if (next === decoded) return decoded
     if (times === MAX_DECODINGS) return null
     decoded = next
@@ -62,9 +62,10 @@ function fullyDecoded(path: string): string | null {
   return decoded
 }
 
-function decodedOnce(path: string): string | null {
+/** Text with its %-sequences decoded; `null`: not UTF-8, or not two hex digits. */
+export function percentDecoded(text: string): string | null {
   try {
-    return decodeURIComponent(path)
+    return decodeURIComponent(text)
   } catch {
     return null
   }

@@ -1,3 +1,4 @@
+import { fitsPattern } from './model-name.ts'
 /** What members of one group may do for themselves. */
 export interface MemberPolicy {
   /** The name or the id of the group. */
@@ -26,7 +27,6 @@ export function policyOf(
 /** Whether every model that `asked` lets through is one of `allowed`: names or `prefix*`; `null`: every model. */
 export function isWithinModels(asked: readonly string[] | null, allowed: readonly string[] | null): boolean {
   if (allowed === null) return true
-  const isAllowed = (model: string) =>
-    allowed.some((one) => one === model || (one.endsWith('*') && model.startsWith(one.slice(0, -1))))
+  const isAllowed = (model: string) => allowed.some((pattern) => fitsPattern(pattern, model))
   return asked?.every(isAllowed) === true
 }

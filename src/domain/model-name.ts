@@ -52,6 +52,11 @@ export function readModelName(name: string): ModelName | null {
   return { text, bareLength: bareLength || text.length, sureLength: sureLength || text.length }
 }
 
+/** Tells whether a pattern, which is a name or `prefix*`, is about a model. */
+export function fitsPattern(pattern: string, model: string): boolean {
+  return pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : model === pattern
+}
+
 /** The version a name ends in (`-v2:0`: `2`); `null`: none. */
 export function versionOf(name: string): string | null {
   return /-v([0-9]{1,2})(?::[0-9]{1,2})?$/.exec(name)?.[1] ?? null

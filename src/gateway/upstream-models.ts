@@ -1,4 +1,5 @@
 import { fetchWhole } from '#http-client/fetch-answer.ts'
+import { isObject } from '../domain/json.ts'
 import { type CallLater, callLater } from '../lib/call-later.ts'
 import { entryOf } from '../providers/registry.ts'
 import { proofOf } from './credentials/fetched-credential.ts'
@@ -65,10 +66,6 @@ function nextQueryOf(answer: unknown): string | null {
     return `pageToken=${encodeURIComponent(answer.nextPageToken)}`
   }
   return null
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function toListed(id: string, ownedBy: string, created: number | undefined): ShownModel {

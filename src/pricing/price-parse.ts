@@ -1,3 +1,4 @@
+import { isObject, type JsonObject, parsedJson } from '../domain/json.ts'
 import {
   buildLinearPrice,
   buildPartsPrice,
@@ -13,8 +14,8 @@ import { RATE_CLASSES, type RateClass, type Rates } from './price-rates.ts'
  * the same as before if the text is. `null` when the text is not a price.
  */
 export function parsePrice(json: string): Price | null {
-  const fields = parseObject(json)
-  if (fields === null) return null
+  const fields = parsedJson(json)
+  if (!isObject(fields)) return null
   switch (fields.basis) {
     case 'linear':
       return parseLinear(fields)
@@ -39,7 +40,7 @@ export function parsePrice(json: string): Price | null {
   }
 }
 
-function parseLinear(fields: Fields): Price | null {
+function parseLinear(fields: JsonObject): Price | null {
   const { source, provider, model, from, hours, serviceTier, serviceTierPriced, factor } = fields
   const context = parseContext(fields.context)
   const variant = fields.variant === null ? null : PRICE_VARIANTS.find((name) => name === fields.variant)
@@ -76,21 +77,6 @@ function parseGaps(value: unknown): readonly RateClass[] | null | undefined {
   return known.length === value.length ? known : undefined
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-function parseObject(json: string): Fields | null {
-  try {
-    const value: unknown = JSON.parse(json)
-    return isFields(value) ? value : null
-  } catch {
-    return null
-  }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function isTextOrNull(value: unknown): value is string | null {
   return value === null || typeof value === 'string'
 }
@@ -98,7 +84,7 @@ function isTextOrNull(value: unknown): value is string | null {
 /** `undefined`: not a context tier. */
 function parseContext(value: unknown): ContextTier | null | undefined {
   if (value === null) return null
-  if (!isFields(value)) return undefined
+  if (!isObject(value)) return undefined
   const { above, upTo } = value
   if (typeof above !== 'number' || !Number.isSafeInteger(above)) return undefined
   if (upTo !== null && (typeof upTo !== 'number' || !Number.isSafeInteger(upTo))) return undefined
@@ -106,7 +92,7 @@ function parseContext(value: unknown): ContextTier | null | undefined {
 }
 
 function parseRates(value: unknown): Rates | null {
-  if (!isFields(value)) return null
+  if (!isObject(value)) return null
   const rates: Partial<Record<RateClass, bigint>> = {}
   for (const [name, text] of Object.entries(value)) {
     const known = RATE_CLASSES.find((candidate) => candidate === name)

@@ -1,5 +1,6 @@
 import type { CallRecord, CountedCall } from '../call/call-record.ts'
 import { addEntries } from '../corrections/adjustments.ts'
+import { parsedJson } from '../domain/json.ts'
 import { type UtcDay, utcDayOf } from '../domain/utc-day.ts'
 import type { UtcMonth } from '../domain/utc-month.ts'
 import { addCharges } from '../limits/spent/charges.ts'
@@ -156,7 +157,9 @@ async function addDefinitions(session: PostgresSession, records: readonly CallRe
 }
 
 function definitionOf(priceId: string | null, price: string | null): readonly NamedDefinition[] {
-  return priceId !== null && price !== null && isJson(price) ? [{ priceId, definition: price }] : NONE
+  return priceId !== null && price !== null && parsedJson(price) !== undefined
+    ? [{ priceId, definition: price }]
+    : NONE
 }
 
 interface NamedDefinition {
@@ -165,12 +168,3 @@ interface NamedDefinition {
 }
 
 const NONE: readonly never[] = []
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}

@@ -1,13 +1,13 @@
 // Checks of values in a record's JSON. Each returns its value or throws `RefusedValue`, so that a reader is one
 // literal in which every field has one line.
 
+import { isObject, type JsonObject, parsedJson } from '../../domain/json.ts'
+
 /** A value that no gateway writes. Readers turn it into `null`: it never leaves the codec. */
 export class RefusedValue extends Error {}
 
 // One for all: damaged bodies come in large numbers, and a stack for each would be the larger part of their cost.
 const REFUSED = new RefusedValue('a value that no gateway writes')
-
-export type JsonFields = { readonly [key: string]: unknown }
 
 const TRACE = /^[0-9a-f]{32}$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -18,18 +18,9 @@ export function throwMalformed(): never {
   throw REFUSED
 }
 
-export function isObject(value: unknown): value is JsonFields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** The object that `text` is the JSON of. */
-export function objectFrom(text: string): JsonFields {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return throwMalformed()
-  }
+export function objectFrom(text: string): JsonObject {
+  const value = parsedJson(text)
   return isObject(value) ? value : throwMalformed()
 }
 

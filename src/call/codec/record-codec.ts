@@ -1,3 +1,4 @@
+import { isObject, type JsonObject } from '../../domain/json.ts'
 import {
   type AttemptPlace,
   type CallRecord,
@@ -22,8 +23,6 @@ import {
   integerFrom,
   integerOrAbsent,
   integerOrNull,
-  isObject,
-  type JsonFields,
   objectFrom,
   picoFrom,
   picoOrAbsent,
@@ -162,7 +161,7 @@ export function parseOpenCall(text: string): OpenCall | null {
   }
 }
 
-function openCallFrom(json: JsonFields): Required<OpenCall> {
+function openCallFrom(json: JsonObject): Required<OpenCall> {
   return {
     callId: uuidFrom(json.callId),
     arrivedAtMs: integerFrom(json.arrivedAtMs, arrivedAtMs.highest),
@@ -180,7 +179,7 @@ function openCallFrom(json: JsonFields): Required<OpenCall> {
   }
 }
 
-function recordFrom(open: OpenCall, json: JsonFields): Required<CallRecord> {
+function recordFrom(open: OpenCall, json: JsonObject): Required<CallRecord> {
   return {
     ...open,
     traceId: open.traceId,

@@ -1,3 +1,4 @@
+import { fitsPattern } from '../../domain/model-name.ts'
 import { NO_PATH_RULES } from '../../domain/path-patterns.ts'
 import { isPlaceAsked, placeOfUpstream } from '../../pricing/places/upstream-places.ts'
 import { entryOf, modelListPathOf } from '../../providers/registry.ts'
@@ -131,7 +132,7 @@ function shownModels(
   if (file.models === null) return null
   return file.models.map(({ id, owned_by, created }) => {
     const source =
-      upstreams.find(({ models }) => models?.some((pattern) => matches(pattern, id))) ??
+      upstreams.find(({ models }) => models?.some((pattern) => fitsPattern(pattern, id))) ??
       upstreams.find(({ name }) => name === defaultUpstream)
     return {
       id,
@@ -139,8 +140,4 @@ function shownModels(
       ...(created === undefined ? {} : { created }),
     }
   })
-}
-
-function matches(pattern: string, model: string): boolean {
-  return pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : model === pattern
 }

@@ -1,4 +1,5 @@
 import { countsBy, TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../../call/usage.ts'
+import { fitsPattern } from '../../domain/model-name.ts'
 import type { Catalog } from '../../pricing/catalog/catalog.ts'
 import { serviceTierOf } from '../../pricing/catalog/catalog-service-tiers.ts'
 import { splitPlace, tierAt } from '../../pricing/places/place-tiers.ts'
@@ -65,7 +66,7 @@ export type SupposedUse =
 
 /** What a use would have been. */
 export function supposeUse(supposed: Supposed, use: SupposedCall): SupposedUse {
-  const swap = supposed.models.find(({ from }) => covers(from, use.model))
+  const swap = supposed.models.find(({ from }) => fitsPattern(from, use.model))
   const serviceTier = otherTier(supposed.tier, use)
   const isOtherTier = serviceTier !== use.serviceTier
   const share = (use.usage.inputTokens ?? 0) > 0 ? supposed.cachedShare : null
@@ -98,10 +99,6 @@ export function supposeUse(supposed: Supposed, use: SupposedCall): SupposedUse {
     isSwapped: swap !== undefined,
     isOtherTier,
   }
-}
-
-function covers(pattern: string, model: string): boolean {
-  return pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : model === pattern
 }
 
 /** The place where a call was served stays. */

@@ -1,3 +1,4 @@
+import { percentDecoded } from '../canonical-path.ts'
 /** Which servers of several will do, in libpq's words. */
 export const SESSION_ATTRS = [
   'any',
@@ -84,8 +85,8 @@ export function readParameters(
   for (const part of query.split('&')) {
     if (part === '') continue
     const [, key = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(part) ?? []
-    const name = decodePart(key)
-    const text = decodePart(value)
+    const name = percentDecoded(key)
+    const text = percentDecoded(value)
     if (name === null || text === null) return { problem: 'has a % that is not followed by two hex digits' }
     const instead = IMPOSSIBLE[name]
     if (instead !== undefined) return { problem: `cannot have the parameter ${name}: ${instead}` }
@@ -95,13 +96,4 @@ export function readParameters(
       return { problem: `has the parameter "${name}", which no PostgreSQL URL has` }
   }
   return { values }
-}
-
-/** Text with its %-sequences decoded; `null`: not UTF-8, or not two hex digits. */
-export function decodePart(text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
 }

@@ -1,5 +1,5 @@
+import { percentDecoded } from '../canonical-path.ts'
 import {
-  decodePart,
   readParameters,
   SESSION_ATTRS,
   type SessionAttrs,
@@ -63,7 +63,7 @@ export function parsePostgresUrl(text: string): Parsed<PostgresUrl> {
 
   const at = authority.lastIndexOf('@')
   const [user = '', ...password] = at < 0 ? [] : authority.slice(0, at).split(':')
-  const named = [user, password.join(':'), path.slice(1)].map(decodePart)
+  const named = [user, password.join(':'), path.slice(1)].map(percentDecoded)
   const [userName, userPassword, pathName] = named
   if (userName === null || userPassword === null || pathName === null)
     return { problem: 'has a % that is not followed by two hex digits' }
@@ -134,7 +134,7 @@ function readHosts(
     const isFolder = !encoded && name.startsWith('/')
     if (bracketed === undefined && plain === undefined && !isFolder)
       return { problem: 'has a host that is none: write name, name:port or [IPv6 address]:port' }
-    const host = isFolder ? name : (bracketed ?? (encoded ? decodePart(plain ?? '') : plain))
+    const host = isFolder ? name : (bracketed ?? (encoded ? percentDecoded(plain ?? '') : plain))
     if (host === null) return { problem: 'has a % that is not followed by two hex digits' }
     const port = (isFolder ? '' : own) || apart[apart.length === 1 ? 0 : index] || ''
     if (port !== '' && !(/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535))

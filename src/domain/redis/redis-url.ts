@@ -1,3 +1,4 @@
+import { percentDecoded } from '../canonical-path.ts'
 export interface RedisHost {
   /** A name or an address, IPv6 without brackets. */
   readonly host: string
@@ -129,12 +130,10 @@ class RedisUrlParser {
   }
 
   #decoded(text: string): string {
-    try {
-      return decodeURIComponent(text)
-    } catch {
+    const decoded = percentDecoded(text)
+    if (decoded === null)
       this.#wrong('has a % that begins no percent-encoding: in a user or password it is written %25')
-      return ''
-    }
+    return decoded ?? ''
   }
 
   #singleHost(): readonly RedisHost[] {

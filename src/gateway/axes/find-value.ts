@@ -1,5 +1,6 @@
 import type { AxisConfig } from '../../config/yaml/axes.ts'
 import type { AxisSource } from '../../config/yaml/axis-presets.ts'
+import { percentDecoded } from '../../domain/canonical-path.ts'
 import { idText, parseExactly } from '../../domain/claims.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import type { Admission } from '../admission/admission.ts'
@@ -68,11 +69,7 @@ function inBaggage(header: string | null, name: string): string | null {
     const at = pair.indexOf('=')
     if (at === -1 || pair.slice(0, at).trim() !== name) continue
     const value = pair.slice(at + 1).trim()
-    try {
-      return decodeURIComponent(value)
-    } catch {
-      return value
-    }
+    return percentDecoded(value) ?? value
   }
   return null
 }

@@ -1,3 +1,5 @@
+import { parsedJson } from '../../domain/json.ts'
+
 const SPACE = 0x20
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -67,12 +69,8 @@ function isPlainText(body: Buffer, start: number, end: number): boolean {
 }
 
 function parsedString(body: Buffer, start: number, end: number): string | null {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8', start, end))
-    return typeof value === 'string' ? value : null
-  } catch {
-    return null
-  }
+  const value = parsedJson(body.toString('utf8', start, end))
+  return typeof value === 'string' ? value : null
 }
 
 /** The value between `start` and `end`. */

@@ -1,3 +1,4 @@
+import { parsedJson } from '../../domain/json.ts'
 import type { Fetched } from '../../lib/credential-keeper.ts'
 
 const TIMEOUT_MS = 10_000
@@ -62,12 +63,8 @@ export async function askForToken(request: TokenRequest, nowMs: number): Promise
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null) return { ...value }
-  } catch {
-    // The parser's message quotes the answer, which may be a credential.
-  }
+  const value = parsedJson(text)
+  if (typeof value === 'object' && value !== null) return { ...value }
   throw new Error('the answer of the endpoint for credentials is not JSON')
 }
 

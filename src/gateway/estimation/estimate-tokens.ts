@@ -1,3 +1,4 @@
+import { parsedJson } from '../../domain/json.ts'
 import type { PromptFormat } from '../../providers/dialect.ts'
 import { familyOf, type ModelFamily } from '../../providers/model-family.ts'
 import { countJsonValues } from '../../providers/wires/json-bytes.ts'
@@ -154,12 +155,8 @@ export async function estimatePromptTokens(
 ): Promise<number | null> {
   if (body.length > MAX_PARSED_BYTES) return null
   if (countJsonValues(body, MAX_PARSED_VALUES) > MAX_PARSED_VALUES) return null
-  let request: unknown
-  try {
-    request = JSON.parse(body.toString('utf8').replace(/^\ufeff/, ''))
-  } catch {
-    return null
-  }
+  const request = parsedJson(body.toString('utf8').replace(/^\ufeff/, ''))
+  if (request === undefined) return null
   const prompt = readPrompt(request)
   if (isEmpty(prompt)) return null
   const usual = familyOf(model, format)

@@ -1,3 +1,4 @@
+import { parsedJson } from '../../domain/json.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { calledTools } from '../../providers/reading/called-tools.ts'
 import { nestedEnd } from '../../providers/wires/json-bytes.ts'
@@ -37,7 +38,7 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
   let brace = bytes.indexOf(OPEN_BRACE)
   while (brace >= 0 && misses < MAX_MISSES) {
     const objectEnd = nestedEnd(bytes, brace)
-    const json = objectEnd < 0 ? undefined : parsed(bytes.toString('utf8', brace, objectEnd))
+    const json = objectEnd < 0 ? undefined : parsedJson(bytes.toString('utf8', brace, objectEnd))
     if (json === undefined) {
       misses++
       brace = bytes.indexOf(OPEN_BRACE, brace + 1)
@@ -58,7 +59,7 @@ export function generatedTextIn(bytes: Buffer, dialect: Dialect): GeneratedText 
 /** The text in the beginning of a JSON body that was cut anywhere; '' when it cannot be read. */
 export function textInCutJson(bytes: Buffer, dialect: Dialect): Generated {
   for (const closed of endingsOfCut(bytes.toString('utf8'))) {
-    const json = parsed(closed)
+    const json = parsedJson(closed)
     if (json !== undefined) return generatedIn(json, dialect)
   }
   return NOTHING
@@ -112,14 +113,7 @@ function generatedIn(json: unknown, dialect: Dialect): Generated {
 /** Bedrock wraps the events of its invoke streams as `{"bytes": base64}`. */
 function wrappedJson(json: unknown): unknown {
   if (typeof json !== 'object' || json === null || !('bytes' in json)) return null
-  return typeof json.bytes === 'string' ? parsed(Buffer.from(json.bytes, 'base64').toString('utf8')) : null
-}
-
-/** `undefined` when `text` is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return typeof json.bytes === 'string'
+    ? parsedJson(Buffer.from(json.bytes, 'base64').toString('utf8'))
+    : null
 }

@@ -1,5 +1,6 @@
 import { type CryptoKey, importJWK } from 'jose'
 import { z } from 'zod'
+import { parsedJson } from '../../domain/json.ts'
 import type { CallLater } from '../../lib/call-later.ts'
 import { CredentialKeeper, type Fetched, type KeptState } from '../../lib/credential-keeper.ts'
 import { atMostEvery } from '../../lib/repeat.ts'
@@ -153,14 +154,6 @@ async function readKeySet(
   }
   if (keys.length === 0) throw new Error('no key at jwks_url is for one of the algorithms')
   return keys
-}
-
-function parsedJson(content: string): unknown {
-  try {
-    return JSON.parse(content)
-  } catch {
-    return null
-  }
 }
 
 function isForSignatures({ use = 'sig', key_ops: uses = ['verify'] }: Jwk): boolean {

@@ -1,6 +1,7 @@
 import { errors, jwtVerify } from 'jose'
 import type { TokenIssuer } from '../../config/yaml/identity-config.ts'
-import { claimAt, idText, isMembers, parseExactly } from '../../domain/claims.ts'
+import { claimAt, idText, parseExactly } from '../../domain/claims.ts'
+import { isObject } from '../../domain/json.ts'
 import type { IssuerKeys } from './key-set.ts'
 
 /** Longer tokens are refused unread. */
@@ -138,7 +139,7 @@ function membersOf(part: string): Readonly<Record<string, unknown>> | null {
   if (!Buffer.from(json, 'utf8').equals(bytes)) return null
   try {
     const value: unknown = parseExactly(json)
-    return isMembers(value) && countMembers(value) === colonsIn(json) ? value : null
+    return isObject(value) && countMembers(value) === colonsIn(json) ? value : null
   } catch {
     return null
   }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { AnswerHandler } from '#http-client/answer-handler.ts'
+import { parsedJson } from '../../domain/json.ts'
 import { compilePathPatterns } from '../../domain/path-patterns.ts'
 import { ListedAnswer } from '../../objects/lists/listed-answer.ts'
 import { entryOf, type Provider } from '../../providers/registry.ts'
@@ -70,20 +71,11 @@ function mapInJson(body: Buffer, names: readonly string[], map: MapAddress): Buf
   const text = body.toString('latin1')
   const members = new RegExp(`("(?:${names.join('|')})"\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*")`, 'g')
   const mapped = text.replace(members, (whole, key: string, value: string) => {
-    const address = parsed(value)
-    const found = address === null ? null : map(address)
+    const address = parsedJson(value)
+    const found = typeof address === 'string' ? map(address) : null
     return found === null || found === address ? whole : key + JSON.stringify(found)
   })
   return mapped === text ? body : Buffer.from(mapped, 'latin1')
-}
-
-function parsed(text: string): string | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'string' ? value : null
-  } catch {
-    return null
-  }
 }
 
 type FindNames = (method: string, path: string) => readonly string[] | null

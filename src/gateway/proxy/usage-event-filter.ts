@@ -1,3 +1,4 @@
+import { isObject, parsedJson } from '../../domain/json.ts'
 import { spaceEnd } from '../../providers/wires/json-bytes.ts'
 
 const LF = 0x0a
@@ -213,17 +214,9 @@ function part(chunk: Buffer, start: number, end: number): Buffer {
 function isUsageAlone(event: Buffer): boolean {
   // The bytes of most events show that they are others; the few that may be the one are parsed.
   if (usageObject(event, 0) < 0 || !holdsEmptyChoices(event)) return false
-  let json: unknown
-  try {
-    json = JSON.parse(dataOf(event))
-  } catch {
-    return false
-  }
-  if (typeof json !== 'object' || json === null) return false
-  const { choices, usage, error }: { choices?: unknown; usage?: unknown; error?: unknown } = json
-  if (error !== undefined && error !== null) return false
-  if (!Array.isArray(choices) || choices.length > 0) return false
-  return typeof usage === 'object' && usage !== null && !Array.isArray(usage)
+  const json = parsedJson(dataOf(event))
+  if (!isObject(json) || (json.error !== undefined && json.error !== null)) return false
+  return Array.isArray(json.choices) && json.choices.length === 0 && isObject(json.usage)
 }
 
 /** Where a member begins, at or behind `from`, that is named `usage` and an object; -1: none does. */

@@ -1,9 +1,9 @@
 import type { CallLedger } from '../../call/call-ports.ts'
 import type { OpenCall, ResponseUse } from '../../call/call-record.ts'
-import { isObject } from '../../call/codec/json-checks.ts'
 import { serialiseJobUses } from '../../call/codec/record-codec.ts'
 import type { Observation, PromptLengths, UsagePart } from '../../call/observation.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
+import { isObject, parsedJson } from '../../domain/json.ts'
 import type { UsageReader } from '../../providers/dialect.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import type { CallContext } from './call-result.ts'
@@ -166,12 +166,7 @@ export function encodeUsageSnapshot({
 
 /** What {@link encodeUsageSnapshot} wrote; `null`: another version wrote the text in another form. */
 export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch {
-    return null
-  }
+  const json = parsedJson(text)
   // Values are not refused but skipped: whatever is known of the call is better than nothing.
   if (!isObject(json) || !isObject(json.usage) || !isObject(json.units)) return null
   const source = json.usageSource

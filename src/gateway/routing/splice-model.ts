@@ -1,3 +1,4 @@
+import { percentDecoded } from '../../domain/canonical-path.ts'
 import { type CallTarget, targetOf } from './call-target.ts'
 
 /** One parameter with the model of a session, up to the next one. */
@@ -11,12 +12,12 @@ export function withModelInPath(target: CallTarget, asked: string, model: string
   const { path, pathAndQuery } = target
   let found = 0
   const segments = path.split('/').map((segment) => {
-    if (decoded(segment) === asked) {
+    if (percentDecoded(segment) === asked) {
       found += 1
       return encodeURIComponent(model)
     }
     const colon = segment.indexOf(':')
-    if (colon < 0 || decoded(segment.slice(0, colon)) !== asked) return segment
+    if (colon < 0 || percentDecoded(segment.slice(0, colon)) !== asked) return segment
     found += 1
     return encodeURIComponent(model) + segment.slice(colon)
   })
@@ -30,12 +31,4 @@ export function withModelInQuery(target: CallTarget, model: string): CallTarget 
   const query = pathAndQuery.slice(path.length)
   if ([...query.matchAll(IN_QUERY)].length !== 1) return null
   return targetOf(path + query.replace(IN_QUERY, (_whole, name: string) => name + encodeURIComponent(model)))
-}
-
-function decoded(segment: string): string | null {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return null
-  }
 }

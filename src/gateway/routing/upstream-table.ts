@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ConnectionPool } from '#http-client/connection-pool.ts'
 import type { RouteConfig } from '../../config/yaml/routes.ts'
+import { fitsPattern } from '../../domain/model-name.ts'
 import { ownFamily, speaks } from '../../providers/paths/family.ts'
 import type { ApiFamily } from '../../providers/provider.ts'
 import { entryOf, type Provider } from '../../providers/registry.ts'
@@ -49,9 +50,7 @@ export interface UpstreamTable {
 
 /** Whether `model` is one of `patterns`: exact names or `prefix*`. */
 export function matchesModel(patterns: readonly string[], model: string): boolean {
-  for (const pattern of patterns) {
-    if (pattern.endsWith('*') ? model.startsWith(pattern.slice(0, -1)) : model === pattern) return true
-  }
+  for (const pattern of patterns) if (fitsPattern(pattern, model)) return true
   return false
 }
 

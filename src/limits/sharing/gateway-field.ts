@@ -1,4 +1,4 @@
-import { isObject } from '../../call/codec/json-checks.ts'
+import { isObject, parsedJson } from '../../domain/json.ts'
 import { AGE_STEPS } from '../engine/sliding-window.ts'
 
 /** What a gateway reports of one budget's period. Integer pico-USD. */
@@ -97,8 +97,8 @@ export function serialiseField({ counter, producers, accounts, rates }: GatewayF
  * @returns `null`: nothing in it can be used.
  */
 export function parseField(text: string): GatewayField | null {
-  const read = parseObject(text)
-  if (read === null || !isCount(read.c) || typeof read.p !== 'string') return null
+  const read = parsedJson(text)
+  if (!isObject(read) || !isCount(read.c) || typeof read.p !== 'string') return null
   const producers = read.p.split(AND)
   const accounts = new Map<string, AccountShare>()
   for (const [key, value] of entriesOf(read.a)) {
@@ -142,16 +142,6 @@ function rateFrom(value: unknown): RateShare | null {
   // A gateway of a release before this one does not say what is pending.
   const pending = isCount(value.p) ? value.p : 0
   return used.every(isCount) ? { ceiling: value.l, used, pending, wants: value.w === 1 } : null
-}
-
-/** Parses a JSON object; `null`: it is none. */
-export function parseObject(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const read: unknown = JSON.parse(text)
-    return isObject(read) ? read : null
-  } catch {
-    return null
-  }
 }
 
 export function entriesOf(value: unknown): readonly [string, unknown][] {

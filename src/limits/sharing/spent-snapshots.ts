@@ -1,4 +1,4 @@
-import { isObject } from '../../call/codec/json-checks.ts'
+import { isObject, parsedJson } from '../../domain/json.ts'
 import { entriesOf, isCount } from './gateway-field.ts'
 
 /** What Postgres had of a client's budgets at one moment. */
@@ -35,12 +35,7 @@ export function serialiseSnapshots(snapshots: readonly SharedSnapshot[]): string
 
 /** Reads what another gateway has written. What is not as it should be is left out. */
 export function parseSnapshots(text: string): readonly SharedSnapshot[] {
-  let read: unknown
-  try {
-    read = JSON.parse(text)
-  } catch {
-    return []
-  }
+  const read = parsedJson(text)
   return Array.isArray(read) ? read.flatMap((one) => snapshotFrom(one) ?? []).sort(byAge) : []
 }
 

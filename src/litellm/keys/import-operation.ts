@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parsedJson } from '../../domain/json.ts'
 import type { KeyPorts } from '../../keys/operations/keys.ts'
 import { describeSort, renderAmount } from '../../limits/limit-document.ts'
 import {
@@ -141,18 +142,12 @@ export const importKeysOperation = renderedOperation({
 })
 
 function readWritten(json: string): LiteLlmTables {
-  const read = TABLES.safeParse(parseJson(json))
+  const written = parsedJson(json)
+  if (written === undefined) throw new Failure('the file is not JSON')
+  const read = TABLES.safeParse(written)
   if (read.success) return read.data
   const [issue] = read.error.issues
   throw new Failure(`in the file, ${String(issue?.path[0] ?? 'the JSON')} ${issue?.message}`)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Failure('the file is not JSON')
-  }
 }
 
 const ONE_SOURCE = 'must be the one place where the rows are: a database, a file or keys'

@@ -1,3 +1,4 @@
+import { fitsPattern } from '../../domain/model-name.ts'
 import { isModelPattern, isName } from '../../domain/names.ts'
 import { type MappedLimit, mapLimits, shown } from './map-limits.ts'
 import {
@@ -250,12 +251,8 @@ function allowedByBoth(
   if (other === null) return one
   return [
     ...new Set([
-      ...one.filter((name) => other.some((pattern) => covers(pattern, name))),
-      ...other.filter((name) => one.some((pattern) => covers(pattern, name))),
+      ...one.filter((name) => other.some((pattern) => fitsPattern(pattern, name))),
+      ...other.filter((name) => one.some((pattern) => fitsPattern(pattern, name))),
     ]),
   ]
-}
-
-function covers(pattern: string, name: string): boolean {
-  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : pattern === name
 }

@@ -1,5 +1,6 @@
 // The part of a list that its client may see, page by page: one that is all others' is followed by the next.
 import { foldObjectId } from '../../call/object-event.ts'
+import { parsedJson } from '../../domain/json.ts'
 import { objectIn, textIn } from '../../providers/reading/json-value.ts'
 import type { Provider } from '../../providers/registry.ts'
 import { nestedEnd, spaceEnd, stringEnd } from '../../providers/wires/json-bytes.ts'
@@ -160,11 +161,7 @@ function valueEnd(body: Buffer, at: number): number {
 }
 
 function parse(body: Buffer, from: number, to: number): unknown {
-  try {
-    return JSON.parse(body.toString('utf8', from, to))
-  } catch {
-    return null
-  }
+  return parsedJson(body.toString('utf8', from, to))
 }
 
 function textAt(body: Buffer, from: number, to: number): string | null {

@@ -1,4 +1,4 @@
-import { type Decimal, decimalOfText, multiply, scaleToInteger } from '#prices/decimal.ts'
+import { type Decimal, decimalOfText, decimalText, multiply, scaleToInteger } from '#prices/decimal.ts'
 import type { AddedRate } from '../corrections/added-rate.ts'
 import type { RateClass, Rates } from '../price-rates.ts'
 import type { CatalogRate, DatedPrices } from './catalog-entries.ts'
@@ -54,6 +54,12 @@ const RATE_KEYS: ReadonlyMap<string, RateKey> = new Map([
 /** What a key of the catalog is the price of; `null`: nothing that we count. */
 export function rateOfKey(key: string): RateClass | null {
   return RATE_KEYS.get(key)?.rate ?? null
+}
+
+/** Whether a key of the catalog is the price of one of these classes. */
+export function isKeyOfAny(classes: ReadonlySet<RateClass>, key: string): boolean {
+  const rate = rateOfKey(key)
+  return rate !== null && classes.has(rate)
 }
 
 /** Whether a key of the catalog is a price of tokens. */
@@ -124,4 +130,10 @@ function priceAbove({ base, tiers }: CatalogRate, above: number): Decimal {
 /** Prices in the catalog for what no upstream's answer lets us count, so that calls cost more than we can say. */
 export function unmeteredKeys(prices: Pick<DatedPrices, 'byKey'>): string[] {
   return [...prices.byKey.keys()].filter((key) => !RATE_KEYS.has(key))
+}
+
+/** A price in the catalog's own words. */
+export function rateText({ base, tiers }: CatalogRate): string {
+  const above = tiers.map((tier) => `${decimalText(tier.price)} over ${tier.above}`)
+  return [decimalText(base), ...above].join(', ')
 }

@@ -4,7 +4,7 @@ import type { RateClass } from '../price-rates.ts'
 import { byClass, wholeTier } from '../sources/catalog-agreement.ts'
 import type { MergedPrices, TierListing } from '../sources/catalog-merge.ts'
 import type { CatalogRate } from './catalog-entries.ts'
-import { rateOfKey } from './catalog-rates.ts'
+import { isKeyOfAny, rateOfKey } from './catalog-rates.ts'
 import { combineFactors, LIST_PRICE, serviceTierFactor, type TierFactor } from './catalog-service-tiers.ts'
 
 /** A model's prices at a service tier: what is listed, and by how much each class of it is multiplied. */
@@ -70,7 +70,7 @@ function filled(
   const usual = byClass(standard)
   const said = new Map([...listed].filter(([key, rate]) => hasSizesOf(usual, key, rate)))
   const classes = new Set<RateClass>([...byClass(said).keys()])
-  const byKey = new Map([...standard].filter(([key]) => !isOneOf(classes, key)))
+  const byKey = new Map([...standard].filter(([key]) => !isKeyOfAny(classes, key)))
   for (const [key, rate] of said) byKey.set(key, rate)
   const both = combineFactors([own, rest])
   return {
@@ -90,9 +90,4 @@ function hasSizesOf(usual: ReturnType<typeof byClass>, key: string, { tiers }: C
   const name = rateOfKey(key)
   const sizes = name === null ? [] : (usual.get(name)?.tiers ?? [])
   return name !== null && sizes.every(({ above }) => tiers.some((size) => size.above === above))
-}
-
-function isOneOf(classes: ReadonlySet<RateClass>, key: string): boolean {
-  const rate = rateOfKey(key)
-  return rate !== null && classes.has(rate)
 }

@@ -1,6 +1,6 @@
-import { decimalText } from '#prices/decimal.ts'
-import type { CatalogEntries, CatalogModel, CatalogRate, DatedPrices } from '../catalog/catalog-entries.ts'
+import type { CatalogEntries, CatalogModel, DatedPrices } from '../catalog/catalog-entries.ts'
 import { CATALOG_PROVIDER_IDS } from '../catalog/catalog-providers.ts'
+import { rateText } from '../catalog/catalog-rates.ts'
 
 /** A price of a model that differs between two catalogs, in the catalog's own words; `null`: it has none. */
 export interface CatalogChange {
@@ -59,10 +59,4 @@ function whenText({ constraint }: DatedPrices): string {
   const clock = (ms: number) => new Date(ms).toISOString().slice(11, 16)
   const from = constraint.day === undefined ? '' : ` from ${constraint.day}`
   return ` ${clock(constraint.startMs)}-${clock(constraint.endMs)}${from}`
-}
-
-function rateText({ base, tiers }: CatalogRate): string {
-  return [decimalText(base), ...tiers.map(({ above, price }) => `${decimalText(price)} over ${above}`)].join(
-    ', ',
-  )
 }

@@ -1,3 +1,4 @@
+import { fitsPattern } from '../../domain/model-name.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { buildCatalog, type Catalog } from '../catalog/catalog.ts'
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
@@ -70,5 +71,5 @@ export function isInScope(
 ): boolean {
   const { model, provider, since } = scope
   if (totals.day < since || (provider !== null && totals.provider !== provider)) return false
-  return model.endsWith('*') ? totals.model.startsWith(model.slice(0, -1)) : totals.model === model
+  return fitsPattern(model, totals.model)
 }

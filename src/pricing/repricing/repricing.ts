@@ -7,6 +7,7 @@ import {
   type TokenUsage,
   type UsageSource,
 } from '../../call/usage.ts'
+import { isObject, parsedJson } from '../../domain/json.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { CallToPrice } from '../catalog/catalog-call.ts'
 import type { Price } from '../price.ts'
@@ -148,11 +149,6 @@ export const UNPRICED_NOW = {
 
 function tierInUsage(usageRaw: string | null): string | null {
   if (usageRaw === null || !usageRaw.includes('"service_tier"')) return null
-  try {
-    const usage: unknown = JSON.parse(usageRaw)
-    if (typeof usage !== 'object' || usage === null || !('service_tier' in usage)) return null
-    return typeof usage.service_tier === 'string' ? usage.service_tier : null
-  } catch {
-    return null
-  }
+  const usage = parsedJson(usageRaw)
+  return isObject(usage) && typeof usage.service_tier === 'string' ? usage.service_tier : null
 }

@@ -1,7 +1,7 @@
-import { decimalText } from '#prices/decimal.ts'
 import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import type { CatalogEntries, CatalogRate } from '../catalog/catalog-entries.ts'
 import { findListed, layersOf } from '../catalog/catalog-find.ts'
+import { rateText } from '../catalog/catalog-rates.ts'
 import { MS_PER_DAY, pricesAt } from '../catalog/catalog-schedule.ts'
 import { MODEL_CORRECTIONS, type ModelCorrection } from '../corrections/models.ts'
 import { findSettled } from '../corrections/settled.ts'
@@ -47,7 +47,7 @@ export function contradictionsOf(
       if (isSame) continue
       const entry = found.get(rate) ?? { taken: one, others: [] }
       found.set(rate, entry)
-      entry.others.push({ source: layer.source, price: priceText(other) })
+      entry.others.push({ source: layer.source, price: rateText(other) })
     }
   }
   const [first = ''] = merged.source.split('+')
@@ -55,7 +55,7 @@ export function contradictionsOf(
     provider: merged.provider.id,
     model: place.name,
     rate,
-    taken: { source: first, price: priceText(taken) },
+    taken: { source: first, price: rateText(taken) },
     others: sourcePrices,
     why: whyTaken(merged.provider.id, merged.model.id, place.name, first),
   }))
@@ -118,11 +118,5 @@ function evesOf(prices: ModelCorrection['prices']): readonly number[] {
   const dated = Array.isArray(prices) ? prices : []
   return dated.flatMap(({ constraint }: { constraint?: { start_date?: string } }) =>
     constraint?.start_date === undefined ? [] : [Date.parse(constraint.start_date) - MS_PER_DAY / 2],
-  )
-}
-
-function priceText({ base, tiers }: CatalogRate): string {
-  return [decimalText(base), ...tiers.map(({ above, price }) => `${decimalText(price)} over ${above}`)].join(
-    ', ',
   )
 }

@@ -7,7 +7,7 @@ import type {
   DatedPrices,
 } from '../catalog/catalog-entries.ts'
 import { type CatalogListing, findListed } from '../catalog/catalog-find.ts'
-import { rateOfKey } from '../catalog/catalog-rates.ts'
+import { isKeyOfAny } from '../catalog/catalog-rates.ts'
 import { isKnownOn, type PricesNow, pricesAt, tierPricesOn } from '../catalog/catalog-schedule.ts'
 import type { RateClass } from '../price-rates.ts'
 import { agree, agreeOnSmallPrompts, fillable } from './catalog-agreement.ts'
@@ -124,7 +124,7 @@ function build(
   const sources = [base.layer.source]
   const isFirst = isCorrections(base.layer) || base.layer.providers === providers
   // Our own data comes before every source but the first one.
-  const byKey = new Map([...base.now.prices.byKey].filter(([key]) => isFirst || !isOneOf(ours, key)))
+  const byKey = new Map([...base.now.prices.byKey].filter(([key]) => isFirst || !isKeyOfAny(ours, key)))
   const agreeing: Pricing[] = []
   for (const other of others) {
     if (!agree(byKey, other.now.prices.byKey)) continue
@@ -151,9 +151,4 @@ function build(
       return null
     },
   }
-}
-
-function isOneOf(classes: ReadonlySet<RateClass>, key: string): boolean {
-  const rate = rateOfKey(key)
-  return rate !== null && classes.has(rate)
 }

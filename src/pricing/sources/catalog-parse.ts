@@ -1,5 +1,6 @@
 import { tierOfWhen } from '#prices/catalog-document.ts'
 import { decimalOf } from '#prices/decimal.ts'
+import { isObject, type JsonObject } from '../../domain/json.ts'
 import { isDay, type UtcDay } from '../../domain/utc-day.ts'
 import type {
   CatalogEntries,
@@ -100,12 +101,12 @@ function parseModel(
  * of a tier, is how releases before kept those of LiteLLM.
  */
 function parseVariants(
-  { price_variants: variants = [], service_tiers: tiers = {} }: Fields,
+  { price_variants: variants = [], service_tiers: tiers = {} }: JsonObject,
   place: string,
   report: Report,
 ): readonly TierVariant[] {
   if (!Array.isArray(variants)) report(place, 'price_variants is not a list')
-  if (!isFields(tiers)) report(place, 'service_tiers is not an object')
+  if (!isObject(tiers)) report(place, 'service_tiers is not an object')
   const byName = Object.entries(fieldsOf(tiers)).map(([tier, prices]) => ({
     when: { service_tier: tier },
     prices,
@@ -131,7 +132,7 @@ function parseDatedPrices(
   const { constraint: written, prices } = fieldsOf(value)
   const constraint = written === undefined ? null : parseConstraint(written)
   if (constraint === undefined) report(place, `no such constraint: ${JSON.stringify(written)}`)
-  if (!isFields(prices)) {
+  if (!isObject(prices)) {
     report(place, 'has no prices')
     return null
   }
@@ -211,15 +212,9 @@ function parseTimeMs(value: unknown): number | null {
   return Number.isNaN(ms) ? null : ms % MS_PER_DAY
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** The fields of an object; of anything else, none. */
-function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {}
+function fieldsOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
 }
 
 function isPrice(value: unknown): value is number {

@@ -1,3 +1,4 @@
+import { percentDecoded } from '../../domain/canonical-path.ts'
 import { bedrockConverse, bedrockGuardrail } from '../bedrock/bedrock-converse.ts'
 import { bedrockInvoke } from '../bedrock/bedrock-invoke.ts'
 import {
@@ -74,16 +75,7 @@ function regionElsewhere(host: string): string | null {
 
 /** Model ids and inference profiles, also as ARNs, percent-encoded where they come from a path. */
 function placesOf(model: string): readonly CatalogPlace[] {
-  const name = decoded(model)
+  const name = percentDecoded(model) ?? model
   const bare = name.startsWith('arn:') ? (MODEL_IN_ARN.exec(name)?.[1] ?? null) : name
   return bare === null ? [] : [{ providerId: 'aws', name: bare }]
-}
-
-function decoded(text: string): string {
-  if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -1,5 +1,6 @@
-/** A JSON object whose members are not known yet. */
-export type JsonObject = { readonly [key: string]: unknown }
+import { isObject, type JsonObject } from '../../domain/json.ts'
+
+export type { JsonObject } from '../../domain/json.ts'
 
 /** `value` if it is a JSON object, else `null`: arrays, strings, numbers and `null` have no members to read. */
 export function objectIn(value: unknown): JsonObject | null {
@@ -24,8 +25,4 @@ export function textIn(value: unknown): string | null {
 /** The object under `key`, or `null` where `parent` is none or has none there. */
 export function member(parent: unknown, key: string): JsonObject | null {
   return isObject(parent) ? objectIn(parent[key]) : null
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -75,13 +75,11 @@ export class TextCapture {
   }
 }
 
-/** `undefined` when `text` is not JSON. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** Tells whether backslashes, of which none is before `from`, make the quote at `quote` one of the text. */
+export function isEscaped(text: string, from: number, quote: number): boolean {
+  let at = quote
+  while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at -= 1
+  return (quote - at) % 2 === 1
 }
 
 export function includesBackslash(bytes: Buffer, from: number, to: number): boolean {

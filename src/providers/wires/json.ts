@@ -1,3 +1,4 @@
+import { parsedJson } from '../../domain/json.ts'
 import { asBuffer } from './elements.ts'
 import {
   CLOSE_BRACE,
@@ -11,7 +12,7 @@ import {
   SCALAR as SCALAR_BYTE,
   StructureSearch,
 } from './json-bytes.ts'
-import { isDelimiter, isSpace, parsed, StringEnd, TextCapture } from './json-text.ts'
+import { isDelimiter, isSpace, StringEnd, TextCapture } from './json-text.ts'
 import {
   MAX_TEXT_BYTES,
   MAX_WALKED_DEPTH,
@@ -355,7 +356,7 @@ export class JsonScanner {
 
   #passOn(walk: PathWalk, bytes: Buffer, from: number, to: number): void {
     const text = this.#capture.finish(bytes, from, to)
-    const value = text === null ? null : parsed(text)
+    const value = text === null ? null : parsedJson(text)
     if (value === undefined) this.#doubt()
     else if (value === null || typeof value === 'string') this.#onText?.(walk, value)
   }
@@ -368,7 +369,7 @@ export class JsonScanner {
     } else if (this.#capturing) {
       this.#capturing = false
       const text = this.#capture.finish(bytes, from, to)
-      const value = text === null ? true : parsed(text)
+      const value = text === null ? true : parsedJson(text)
       this.#documentBytes += text?.length ?? 0
       if (value !== undefined) this.#keep(value)
       const isUsage = this.#projection?.kind === 'keep' && this.#projection.isUsage

@@ -1,4 +1,6 @@
+import { parsedJson } from '../../domain/json.ts'
 import { StructureSearch } from './json-bytes.ts'
+import { isEscaped } from './json-text.ts'
 import {
   type Extracted,
   MAX_DOCUMENT_BYTES,
@@ -206,7 +208,7 @@ class PlainDocument implements PlainJson {
     }
     const written = this.#bytes.toString('utf8', at, end)
     this.#keptLength += written.length
-    const value = parsed(written)
+    const value = parsedJson(written)
     if (isUsage && value !== undefined && value !== null) this.#raw = written
     return value
   }
@@ -267,12 +269,6 @@ function isStructure(byte: number): boolean {
   return byte === QUOTE || brace === OPEN_BRACE || brace === CLOSE_BRACE
 }
 
-function isEscaped(text: string, from: number, quote: number): boolean {
-  let at = quote
-  while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at -= 1
-  return (quote - at) % 2 === 1
-}
-
 /** The wanted member whose key stands in `text` from `from` to `to`. Names of members are ASCII. */
 function memberNamed(
   { byLength }: MembersProjection,
@@ -318,13 +314,4 @@ function isShortText(text: string, from: number, to: number): boolean {
     if (byte < SPACE || byte >= DELETE || byte === BACKSLASH) return false
   }
   return true
-}
-
-/** `undefined` when `text` is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -11,7 +11,6 @@ export const LAGO: Mouth = {
   remembersMs: null,
   oldestDays: null,
   takesFractions: true,
-  needsSubscription: true,
   request: (events, receiver) => ({
     path: '/api/v1/events/batch',
     headers: { authorization: `Bearer ${receiver.secret}`, 'content-type': 'application/json' },

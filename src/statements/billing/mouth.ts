@@ -58,8 +58,6 @@ export interface Mouth {
   /** How old the time of an event may be; `null`: as old as may be. */
   readonly oldestDays: number | null
   readonly takesFractions: boolean
-  /** An event needs the id of a subscription beside that of a customer. */
-  readonly needsSubscription: boolean
   /** @param nowMs Milliseconds since 1970. */
   readonly request: (
     events: readonly BillingEvent[],

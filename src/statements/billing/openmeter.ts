@@ -13,7 +13,6 @@ export const OPENMETER: Mouth = {
   remembersMs: 31 * DAY_MS,
   oldestDays: null,
   takesFractions: true,
-  needsSubscription: false,
   request: (events, receiver) => ({
     path: '/api/v1/events',
     headers: {

@@ -13,7 +13,6 @@ export const STRIPE: Mouth = {
   remembersMs: 23 * HOUR_MS,
   oldestDays: 34,
   takesFractions: false,
-  needsSubscription: false,
   request(events, receiver) {
     const form = new URLSearchParams()
     for (const event of events) {

@@ -12,7 +12,6 @@ export const WEBHOOK: Mouth = {
   remembersMs: null,
   oldestDays: null,
   takesFractions: true,
-  needsSubscription: false,
   request(events, receiver, nowMs) {
     const body = JSON.stringify(events.map((event) => billedCloudEvent(event, receiver)))
     return {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parsedJson } from '../../domain/json.ts'
 import { BackupError } from './backup-error.ts'
 
 /** The first line of an archive. Names and bounds go into SQL, so their forms are checked. */
@@ -56,7 +57,7 @@ export const MANIFEST_START = { format: FORMAT, version: VERSION } as const
 
 /** @throws {BackupError} When it is another text, or a manifest of a format that this release does not read. */
 export function parseManifest(text: string): Manifest {
-  const json = parseJson(text)
+  const json = parsedJson(text)
   const start = z.object({ format: z.literal(FORMAT), version: z.int() }).safeParse(json)
   if (!start.success) throw new BackupError('the file is not a backup of tallygate; nothing was changed')
   if (start.data.version !== VERSION)
@@ -71,18 +72,10 @@ export function parseManifest(text: string): Manifest {
 
 /** `null`: another line. */
 export function parseLine(text: string): z.output<typeof lineShape> | null {
-  return lineShape.safeParse(parseJson(text)).data ?? null
+  return lineShape.safeParse(parsedJson(text)).data ?? null
 }
 
 /** `null`: another line. */
 export function parseEnd(text: string): z.output<typeof endShape> | null {
-  return endShape.safeParse(parseJson(text)).data ?? null
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
+  return endShape.safeParse(parsedJson(text)).data ?? null
 }

@@ -1,3 +1,4 @@
+import { parsedJson } from '../../domain/json.ts'
 import { isDay } from '../../domain/utc-day.ts'
 import { GROUP_DIMENSIONS, type GroupField, type UsageGroup } from '../dimensions.ts'
 import type { UsageTotals } from './usage-figures.ts'
@@ -64,10 +65,6 @@ export function parseUsageCursor(
 }
 
 function textsFrom(cursor: string): readonly string[] {
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    return Array.isArray(parts) && parts.every((part) => typeof part === 'string') ? parts : []
-  } catch {
-    return []
-  }
+  const parts = parsedJson(Buffer.from(cursor, 'base64url').toString())
+  return Array.isArray(parts) && parts.every((part) => typeof part === 'string') ? parts : []
 }

@@ -1,3 +1,4 @@
+import { parsedJson } from '../../domain/json.ts'
 import type { Period } from '../../domain/period.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
 import { DIMENSIONS, type DimensionField, type NamedDimension } from '../dimensions.ts'
@@ -211,10 +212,6 @@ export function parseReportCursor(
 }
 
 function partsOf(cursor: string): readonly unknown[] {
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    return Array.isArray(parts) ? parts : []
-  } catch {
-    return []
-  }
+  const parts = parsedJson(Buffer.from(cursor, 'base64url').toString())
+  return Array.isArray(parts) ? parts : []
 }

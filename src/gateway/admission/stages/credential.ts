@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CallerLookup, KeyOwner } from '../../../call/call-ports.ts'
+import { percentDecoded } from '../../../domain/canonical-path.ts'
 import type { CallRefusal } from '../../../http/errors.ts'
 import type { Admission, AdmissionOptions } from '../admission.ts'
 import { takeUploadTicket } from '../upload-ticket.ts'
@@ -28,8 +29,6 @@ const OUR_FORM = /^tg_[0-9A-Za-z]{36}$/
 const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key', 'x-tallygate-key'] as const
 const SUBPROTOCOL_KEY = /(?:^|,)\s*openai-insecure-api-key\.(tg_[0-9A-Za-z]{36})\s*(?=,|$)/
 
-const OUR_KEY = /^tg_[0-9A-Za-z]{36}$/
-
 /**
  * Takes our keys out of a raw URL's query: each parameter `key` or `api-key` whose value has our form,
  * together with one `&`, or with the `?` when nothing is left. No other byte changes.
@@ -51,23 +50,14 @@ export function takeQueryKey(url: string): { readonly url: string; readonly key:
   return { url: others.length === 0 ? path : `${path}?${others.join('&')}`, key }
 }
 
+/** An upstream would undo percent-encoding, so a key that is written with it is a key. */
 function keyIn(parameter: string): string | null {
   const equals = parameter.indexOf('=')
   if (equals < 0) return null
   const name = percentDecoded(parameter.slice(0, equals))
   if (name !== 'key' && name !== 'api-key') return null
   const value = percentDecoded(parameter.slice(equals + 1))
-  return OUR_KEY.test(value) ? value : null
-}
-
-/** An upstream would undo percent-encoding, so a key that is written with it is a key. */
-function percentDecoded(text: string): string {
-  if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return value !== null && OUR_FORM.test(value) ? value : null
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { AnswerHeaders } from '#http-client/answer-handler.ts'
-import { isObject } from '../../../call/codec/json-checks.ts'
 import type { RetryCause } from '../../../config/yaml/routes.ts'
+import { isObject, parsedJson } from '../../../domain/json.ts'
 import { decodedStart, isDecodable } from '../../../http/codings/decoded-start.ts'
 import { createEventStreamReader } from '../../../providers/wires/eventstream.ts'
 
@@ -168,7 +168,7 @@ function verdictOnEvent(event: string): StartVerdict {
 
 /** @param event Its name, where it is one; '' without. */
 function verdictOnJson(text: string, event: string): StartVerdict {
-  const json = parsed(text)
+  const json = parsedJson(text)
   const error = isObject(json) ? errorIn(json, event) : null
   return error === null ? 'fine' : verdictOnError(error)
 }
@@ -189,12 +189,4 @@ function errorIn(json: Record<string, unknown>, name: string): Record<string, un
     return typeof json.error === 'string' ? { ...json, type: json.error } : json
   }
   return null
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

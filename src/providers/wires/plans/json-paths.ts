@@ -1,6 +1,7 @@
+import { parsedJson } from '../../../domain/json.ts'
 // Texts of a JSON document by their paths, as the document passes: nothing of it is built or kept.
 
-import { isPlainKey, parsed, type TextCapture } from '../json-text.ts'
+import { isPlainKey, type TextCapture } from '../json-text.ts'
 
 /** A path whose text is wanted, such as `tools.container` or `**.file_id`. Arrays on the way do not count. */
 export interface WantedPath<Tag extends string> {
@@ -55,7 +56,7 @@ export function placeOfKey(
   if (from > 0 && isPlainKey(bytes, from, to)) return walkTo(walk, bytes, from, to)
   const text = capture.finish(bytes, from, to)
   if (text === null) return walk.others
-  const key = parsed(`"${text}"`)
+  const key = parsedJson(`"${text}"`)
   return typeof key === 'string' ? walkToName(walk, key) : 'malformed'
 }
 

@@ -1,4 +1,5 @@
-import { includesBackslash, parsed, type TextCapture } from '../json-text.ts'
+import { parsedJson } from '../../../domain/json.ts'
+import { includesBackslash, type TextCapture } from '../json-text.ts'
 import { fold, type PathWalk } from './json-paths.ts'
 
 /**
@@ -114,13 +115,13 @@ export function memberOfKey(
   const plain = isWhole ? memberNamed(projection, bytes, from, to) : null
   if (plain !== null || (isWhole && !includesBackslash(bytes, from, to))) return plain
   const text = capture.finish(bytes, from, to)
-  const key = text === null ? null : parsed(`"${text}"`)
+  const key = text === null ? null : parsedJson(`"${text}"`)
   return projection.members.find((member) => member.key === key) ?? null
 }
 
 /** Whether a key that names none of the members, as JSON has it between quotes, does so to servers that ignore case. */
 export function namesInOtherLetters({ members }: MembersProjection, written: string | null): boolean {
-  const key = written === null ? null : parsed(`"${written}"`)
+  const key = written === null ? null : parsedJson(`"${written}"`)
   if (typeof key !== 'string') return false
   const folded = fold(key)
   return members.some((member) => fold(member.key) === folded)

@@ -1,3 +1,4 @@
+import { isEscaped } from '../json-text.ts'
 import type { Projection } from '../plans/json-projection.ts'
 
 const LF = 0x0a
@@ -234,12 +235,6 @@ function textEnd(text: string, from: number): number {
     quote = text.indexOf('"', quote + 1)
   }
   return quote
-}
-
-function isEscaped(text: string, from: number, quote: number): boolean {
-  let at = quote
-  while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at -= 1
-  return (quote - at) % 2 === 1
 }
 
 /** End of the count that begins at `from`, as any parser of counts takes it; -1: zero, or no such number. */
