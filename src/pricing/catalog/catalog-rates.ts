@@ -1,5 +1,5 @@
 import { type Decimal, decimalOfText, decimalText, multiply, scaleToInteger } from '#prices/decimal.ts'
-import type { AddedRate } from '../corrections/added-rate.ts'
+import type { AddedRate } from '../corrections/added-rates.ts'
 import type { RateClass, Rates } from '../price-rates.ts'
 import type { CatalogRate, DatedPrices } from './catalog-entries.ts'
 import type { TierFactor } from './catalog-service-tiers.ts'

@@ -4,9 +4,9 @@ import { isSameModel } from '../../domain/model-name.ts'
 import { type UtcDay, utcDayOf } from '../../domain/utc-day.ts'
 import type { CatalogPlace } from '../../providers/catalog-lists.ts'
 import type { BillingRules } from '../billing-rules.ts'
-import type { AddedRate } from '../corrections/added-rate.ts'
-import { addedRatesFor } from '../corrections/added-rates.ts'
+import { type AddedRate, addedRatesFor } from '../corrections/added-rates.ts'
 import { MEDIA_PRICES, type MediaPrice } from '../corrections/media-price-list.ts'
+import { isPriceOf } from '../corrections/price-page.ts'
 import { findOverride, overrideRates } from '../overrides/price-override-match.ts'
 import type { PriceOverride } from '../overrides/price-overrides.ts'
 import { PLACE_UNKNOWN, placePriceOf, splitPlace } from '../places/place-tiers.ts'
@@ -285,10 +285,7 @@ export function findMediaPrice(
   day: UtcDay,
 ): MediaPrice | 'unknown_tier' | null {
   const lower = name.toLowerCase()
-  const listed = MEDIA_PRICES.filter(
-    ({ providers, models, from }) =>
-      providers.includes(seller) && (from === undefined || from <= day) && models.test(lower),
-  )
+  const listed = MEDIA_PRICES.filter((price) => isPriceOf(price, seller, lower, day))
   if (listed.length === 0) return null
   return listed.find(({ tier }) => (tier ?? null) === serviceTier) ?? 'unknown_tier'
 }

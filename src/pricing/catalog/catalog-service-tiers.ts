@@ -2,6 +2,7 @@ import { type Decimal, decimalOfText, multiply, ONE } from '#prices/decimal.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { findEntry } from '../../providers/registry.ts'
 import { MEDIA_PRICES } from '../corrections/media-price-list.ts'
+import { isPriceOf } from '../corrections/price-page.ts'
 import { TIER_PRICES } from '../corrections/service-tiers.ts'
 import type { TierPrice } from '../corrections/tier-price.ts'
 import { PLACE_PRICES } from '../places/place-prices.ts'
@@ -127,14 +128,7 @@ function feeOf(rate: RateClass, usd: string | undefined): TierFactor['fees'] {
 }
 
 function findTierPrice(provider: string, model: string, tier: string, day: UtcDay): TierPrice | null {
-  const found = TIER_PRICES.find(
-    (price) =>
-      price.tier === tier &&
-      price.providers.includes(provider) &&
-      (price.from === undefined || price.from <= day) &&
-      price.models.test(model),
-  )
-  return found ?? null
+  return TIER_PRICES.find((one) => one.tier === tier && isPriceOf(one, provider, model, day)) ?? null
 }
 
 const LISTED_TIERS: ReadonlySet<string> = new Set([

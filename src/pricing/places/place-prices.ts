@@ -1,3 +1,4 @@
+import { pageOf } from '../corrections/price-page.ts'
 import type { TierPrice } from '../corrections/tier-price.ts'
 
 /**
@@ -6,23 +7,19 @@ import type { TierPrice } from '../corrections/tier-price.ts'
  */
 
 // Taken from the price list of LiteLLM 1.109.1, Azure's also from its own meters of 2026-08-11.
-const seen = '2026-11-25'
-const OPENAI = {
-  providers: ['openai'],
-  source: 'https://developers.openai.com/api/docs/models/gpt-5.4',
-  seen,
-}
-const AZURE = {
-  providers: ['azure-openai', 'azure-ai'],
-  source: 'https://azure.microsoft.com/pricing/details/azure-openai',
-  seen,
-}
-const VERTEX = {
-  providers: ['vertex'],
-  source: 'https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing',
-  seen,
-}
-const BEDROCK = { providers: ['bedrock'], source: 'https://aws.amazon.com/bedrock/pricing', seen }
+const SEEN = '2026-11-25'
+const OPENAI = pageOf(['openai'], 'https://developers.openai.com/api/docs/models/gpt-5.4', SEEN)
+const AZURE = pageOf(
+  ['azure-openai', 'azure-ai'],
+  'https://azure.microsoft.com/pricing/details/azure-openai',
+  SEEN,
+)
+const VERTEX = pageOf(
+  ['vertex'],
+  'https://cloud.google.com/gemini-enterprise-agent-platform/generative-ai/pricing',
+  SEEN,
+)
+const BEDROCK = pageOf(['bedrock'], 'https://aws.amazon.com/bedrock/pricing', SEEN)
 
 /** The regions that hosts of OpenAI name: `eu.api.openai.com`. */
 const OPENAI_REGIONS = ['eu', 'us', 'au', 'ca', 'jp', 'in', 'sg', 'kr', 'gb', 'ae']

@@ -1,5 +1,6 @@
 import { joinParts, joinPlace } from '#prices/tier-names.ts'
 import type { UtcDay } from '../../domain/utc-day.ts'
+import { isPriceOf } from '../corrections/price-page.ts'
 import type { TierPrice } from '../corrections/tier-price.ts'
 import { PLACE_PRICES } from './place-prices.ts'
 
@@ -72,10 +73,7 @@ export function placePriceOf(
 ): PlacePrice | null {
   if (place === null) return null
   const lower = model.toLowerCase()
-  const ofModel = PLACE_PRICES.filter(
-    ({ providers, models, from }) =>
-      providers.includes(provider) && (from === undefined || from <= day) && models.test(lower),
-  )
+  const ofModel = PLACE_PRICES.filter((one) => isPriceOf(one, provider, lower, day))
   if (ofModel.length === 0) return null
   const price = ofModel.find(({ tier }) => tier === place) ?? null
   return { word: price === null ? PLACE_UNKNOWN : place, price }
