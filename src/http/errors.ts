@@ -12,208 +12,181 @@ export interface ErrorDefinition {
  * Every error that the gateway itself answers with. Each one is sent by some code and described in
  * /openapi.json.
  */
-export const ERRORS = {
+const TEXTS = {
   invalid_request: {
     status: 400,
     type: 'invalid_request_error',
-    code: null,
     message: 'The request could not be understood.',
   },
   invalid_api_key: {
     status: 401,
     type: 'authentication_error',
-    code: 'invalid_api_key',
     message: 'No API key, or not one of this gateway. Send it as "Authorization: Bearer tg_...".',
   },
   signature_does_not_match: {
     status: 403,
     type: 'authentication_error',
-    code: 'signature_does_not_match',
     message:
       'The signature is not that of this request and of the secret of this access key id. See that nothing between changes it.',
   },
   request_time_too_skewed: {
     status: 403,
     type: 'authentication_error',
-    code: 'request_time_too_skewed',
     message: 'The request was signed more than 5 minutes from now: correct the clock, and sign it again.',
   },
   key_inactive: {
     status: 403,
     type: 'permission_error',
-    code: 'key_inactive',
     message: 'This API key was revoked or has expired.',
   },
   client_disabled: {
     status: 403,
     type: 'permission_error',
-    code: 'client_disabled',
     message: 'The client that this API key belongs to is disabled.',
   },
   model_not_allowed: {
     status: 403,
     type: 'permission_error',
-    code: 'model_not_allowed',
     message: 'This API key may not use that model.',
   },
   model_unpriced: {
     status: 403,
     type: 'permission_error',
-    code: 'model_unpriced',
     message:
       'What this call costs cannot be said, as there is no price for it. A budget that holds for it takes priced calls only.',
   },
   role_required: {
     status: 403,
     type: 'permission_error',
-    code: 'role_required',
     message: 'The role of this token does not allow that.',
   },
   too_many_guesses: {
     status: 429,
     type: 'rate_limit_error',
-    code: 'too_many_guesses',
     message: 'Too many wrong tokens or keys came from this address. Try again after the time in retry-after.',
   },
   path_not_allowed: {
     status: 403,
     type: 'permission_error',
-    code: 'path_not_allowed',
     message: 'This path may not be used through this gateway.',
   },
   model_not_found: {
     status: 404,
     type: 'invalid_request_error',
-    code: 'model_not_found',
     message: 'No upstream of this gateway serves that model.',
   },
   not_found: {
     status: 404,
     type: 'invalid_request_error',
-    code: 'not_found',
     message: 'There is nothing here.',
   },
   method_not_allowed: {
     status: 405,
     type: 'invalid_request_error',
-    code: 'method_not_allowed',
     message: 'This path does not take that method. The header allow names those that it takes.',
   },
   request_timeout: {
     status: 408,
     type: 'invalid_request_error',
-    code: 'request_timeout',
     message: 'The request took too long to arrive.',
   },
   conflict: {
     status: 409,
     type: 'invalid_request_error',
-    code: 'conflict',
     message: 'What was asked for does not go with what is there.',
   },
   still_running: {
     status: 409,
     type: 'invalid_request_error',
-    code: 'still_running',
     message: 'This still runs, and what it used is not known yet. Cancel it, or delete it once it has ended.',
   },
   body_too_large: {
     status: 413,
     type: 'invalid_request_error',
-    code: 'body_too_large',
     message: 'The request body is over the limit.',
   },
   unsupported_encoding: {
     status: 415,
     type: 'invalid_request_error',
-    code: 'unsupported_encoding',
     message:
       'The request body has a content coding that cannot be read here. Send it without content-encoding.',
   },
   rate_limit_exceeded: {
     status: 429,
     type: 'rate_limit_error',
-    code: 'rate_limit_exceeded',
     message: 'A limit of this client is reached for now. Try again after the time in the retry-after header.',
   },
   concurrency: {
     status: 429,
     type: 'rate_limit_error',
-    code: 'concurrency',
     message:
       'Too many calls that this client left run on. Try again when some of them have ended: none of them is cut.',
   },
   budget_exceeded: {
     status: 429,
     type: 'rate_limit_error',
-    code: 'budget_exceeded',
     message: 'A budget of this client is spent. To try again does not help before its period ends.',
   },
   headers_too_large: {
     status: 431,
     type: 'invalid_request_error',
-    code: 'headers_too_large',
     message: 'The request headers are over the limit.',
   },
   internal_error: {
     status: 500,
     type: 'internal_error',
-    code: 'internal_error',
     message: 'The gateway failed. The call id in the x-tallygate-call-id header helps to find out why.',
   },
   upstream_unreachable: {
     status: 502,
     type: 'upstream_error',
-    code: 'upstream_unreachable',
     message: 'The upstream could not be reached, or broke off before it answered.',
   },
   upstream_credential_refused: {
     status: 502,
     type: 'upstream_error',
-    code: 'upstream_credential_refused',
     message: "The gateway's own credential for this upstream was refused; tell the operator.",
   },
   upstream_credential_missing: {
     status: 502,
     type: 'upstream_error',
-    code: 'upstream_credential_missing',
     message: 'The gateway has no valid credential of its own for this upstream now; tell the operator.',
   },
   upstream_timeout: {
     status: 504,
     type: 'upstream_error',
-    code: 'upstream_timeout',
     message: 'The upstream did not answer in time.',
   },
   metering_unavailable: {
     status: 503,
     type: 'service_unavailable',
-    code: 'metering_unavailable',
     message: 'Calls cannot be metered right now, so none is taken. Try again later.',
   },
   storage_unavailable: {
     status: 503,
     type: 'service_unavailable',
-    code: 'storage_unavailable',
     message: 'A store that this answer needs cannot be reached. Try again later.',
   },
   query_timeout: {
     status: 504,
     type: 'service_unavailable',
-    code: 'query_timeout',
     message: 'The answer took too long to work out. Ask for less: fewer days, or fewer groups.',
   },
   overloaded: {
     status: 503,
     type: 'service_unavailable',
-    code: 'overloaded',
     message: 'Too many large requests at once. Try again later.',
   },
-} as const satisfies Readonly<Record<string, ErrorDefinition>>
+} as const satisfies Readonly<Record<string, Omit<ErrorDefinition, 'code'>>>
 
-export type ErrorName = keyof typeof ERRORS
+export type ErrorName = keyof typeof TEXTS
 
-export const ERROR_NAMES = Object.keys(ERRORS) as readonly ErrorName[]
+export const ERROR_NAMES = Object.keys(TEXTS) as readonly ErrorName[]
+
+/** The same with their codes, which are their names. */
+export const ERRORS = Object.fromEntries(
+  ERROR_NAMES.map((name) => [name, { ...TEXTS[name], code: name === 'invalid_request' ? null : name }]),
+) as Readonly<Record<ErrorName, ErrorDefinition>>
 
 /** Errors of the operator's and of the clients' page's listener, which no call is answered with. */
 const OPERATORS_ONLY: readonly ErrorName[] = [
