@@ -1,24 +1,6 @@
 import { keyChannel } from '../../domain/redis/redis-names.ts'
 import type { Redis } from '../connection/redis.ts'
 
-/**
- * The commands that gateways and workers give, those in BullMQ's scripts included. A user of Redis needs these and no
- * others: docs/operations.md has them as a line for `ACL SETUSER`.
- */
-export const REDIS_COMMANDS = [
-  ...['auth', 'hello', 'select', 'client|setname', 'time'],
-  ...['eval', 'evalsha', 'publish', 'subscribe'],
-  ...['get', 'set', 'del', 'exists', 'incr', 'persist', 'pexpire', 'pttl'],
-  ...['hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hmset', 'hset'],
-  ...['llen', 'lpos', 'lpush', 'lrange', 'lrem', 'ltrim', 'rpoplpush', 'sadd', 'scard', 'smembers', 'srem'],
-  ...['xadd', 'xdel', 'xlen', 'xrange', 'xread', 'xtrim'],
-  ...['bzpopmin', 'zadd', 'zcard', 'zpopmin', 'zrange', 'zrangebyscore', 'zrem', 'zscore'],
-  ...['zremrangebyrank', 'zremrangebyscore', 'zrevrange', 'zrevrangebyscore'],
-]
-
-/** A cluster needs these beside. */
-export const CLUSTER_COMMANDS = ['cluster|slots', 'cluster|info', 'readonly', 'readwrite']
-
 /** Why commands were refused, and which: `NOPERM`, `READONLY`, `OOM`, `MISCONF`. */
 export type Refusals = ReadonlyMap<string, readonly string[]>
 
