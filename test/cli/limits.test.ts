@@ -5,7 +5,7 @@ import { addDays, utcDayOf } from '../../src/domain/utc-day.ts'
 import { TRIED_LIMITS } from '../../src/limits/conditions/tried-limits.ts'
 import type { Postgres } from '../../src/store/connection/postgres.ts'
 import { addDailyUsage } from '../operator/support/daily-usage.ts'
-import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, dropDays, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { json, run } from './command-line.ts'
 
 let database: TestDatabase
@@ -16,6 +16,7 @@ beforeAll(async () => {
   database = await createTestDatabase()
   env = { DATABASE_URL: database.url, KEY_PEPPER: 'pepper' }
   pool = openTestPool(database.url)
+  await dropDays(pool)
 })
 
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { createRollUp } from '../../src/rollup/roll-up.ts'
 import type { RollUp } from '../../src/rollup/rolled-up.ts'
 import { openPostgres, type Postgres } from '../../src/store/connection/postgres.ts'
 import { TEST_TIMEOUT_MS } from '../support/patience.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, RETENTION_DAYS, type TestDatabase } from '../support/servers/database.ts'
 import { quiet } from './records.ts'
 
 /** For `summarise`: a test sums up all there is, however slow the machine. */
@@ -27,7 +27,10 @@ export interface LedgerDatabase {
   drop(): Promise<void>
 }
 
-export async function openLedgerDatabase(retentionDays = 3, made?: TestDatabase): Promise<LedgerDatabase> {
+export async function openLedgerDatabase(
+  retentionDays = RETENTION_DAYS,
+  made?: TestDatabase,
+): Promise<LedgerDatabase> {
   const database = made ?? (await createTestDatabase())
   const pool = openPostgres(database.url, {
     max: 8,

@@ -9,7 +9,7 @@ import { prune } from '../../workers/prune.ts'
 import { startWorkers } from '../../workers/workers.ts'
 import { CLOCK_OFFSET_MS } from '../clock/clock.ts'
 import { aRecord } from '../rollup/records.ts'
-import { createTestDatabase, openTestPool, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase, dropDays, openTestPool, type TestDatabase } from '../support/servers/database.ts'
 import { testRedisPrefix } from '../support/servers/redis.ts'
 
 let database: TestDatabase
@@ -20,6 +20,7 @@ beforeEach(async () => {
   database = await createTestDatabase()
   pool = openTestPool(database.url, { max: 4 })
   today = await selectToday(pool)
+  await dropDays(pool)
 })
 afterEach(async () => {
   await pool.end()

@@ -4,6 +4,7 @@ import { Client } from 'pg'
 import { inject } from 'vitest'
 import { SILENT_LOG } from '../../../src/lib/logger.ts'
 import { bundledCatalog, mergedText } from '../../../src/pricing/sources/catalog-sources.ts'
+import { addCallDays } from '../../../src/rollup/call-days.ts'
 import { migrate } from '../../../src/store/connection/migrate.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import { moveClock, moveDefaults } from './database-clock.ts'
@@ -14,6 +15,9 @@ export interface TestDatabase {
   /** Also ends the connections that are still open. */
   drop(): Promise<void>
 }
+
+/** Days whose calls are kept, unless a test says otherwise. */
+export const RETENTION_DAYS = 3
 
 /** A migrated, empty database, copied from the run's template in some 20 ms. */
 export async function createTestDatabase(): Promise<TestDatabase> {
@@ -36,15 +40,25 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
 }
 
 /**
- * Makes the database that the others are copied from; once a run. It has the bundled catalog, as if a gateway had run there
- * before. Each stack's gateway would store that megabyte first: a quarter of what a stack takes.
+ * Makes the database that the others are copied from; once a run. It has the bundled catalog and a table for each day, as if
+ * a gateway and a worker had run there before. Each stack would make these first: a quarter of what a stack takes.
  */
 export async function makeTemplate(adminUrl: string): Promise<{ name: string; drop(): Promise<void> }> {
   const database = await createDatabase(adminUrl, 'template', 'template0')
   await migrate(database.url, { info() {}, warn() {}, error() {} })
   await moveDefaults(database.url)
+  await moveClock(database.url)
   await storeBundledCatalog(database.url)
+  await addDays(database.url)
   return { name: new URL(database.url).pathname.slice(1), drop: database.drop }
+}
+
+/** Leaves the database as one has it that keeps no calls. */
+export async function dropDays(pool: Postgres): Promise<void> {
+  const { rows } = await pool.query<{ table: string }>(
+    `select inhrelid::regclass as table from pg_inherits where inhparent = 'tallygate.call_rows'::regclass`,
+  )
+  await pool.query(`drop table ${rows.map(({ table }) => table).join(', ')}`)
 }
 
 async function storeBundledCatalog(url: string): Promise<void> {
@@ -58,6 +72,16 @@ async function storeBundledCatalog(url: string): Promise<void> {
     ])
   } finally {
     await client.end()
+  }
+}
+
+/** Each day is a table with its indexes: 60 ms of the server for all of them. */
+async function addDays(url: string): Promise<void> {
+  const pool = openTestPool(url)
+  try {
+    await addCallDays(pool, RETENTION_DAYS)
+  } finally {
+    await pool.end()
   }
 }
 

@@ -11,7 +11,7 @@ import { openPostgres, type Postgres } from '../../../src/store/connection/postg
 import type { StoreClock } from '../../../src/store/processes/store-clock.ts'
 import { startWorkers, type Workers } from '../../../workers/workers.ts'
 import { patienceMs } from '../patience.ts'
-import { createTestDatabase } from './database.ts'
+import { createTestDatabase, RETENTION_DAYS } from './database.ts'
 import { testRedisPrefix } from './redis.ts'
 
 /** One client with one key. */
@@ -82,7 +82,7 @@ export async function startStack(upstreamUrl: string, options: StackOptions = {}
     REDIS_PREFIX: prefix.prefix,
     KEY_PEPPER: PEPPER,
     JOURNAL_DIR: journalDir,
-    CALL_RETENTION_DAYS: '2', // each day is a table to make
+    CALL_RETENTION_DAYS: `${RETENTION_DAYS}`,
     LOG_LEVEL: 'silent',
     ...options.env,
   }
