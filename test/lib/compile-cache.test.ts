@@ -27,7 +27,7 @@ console.log(word, kept === null ? 'without' : 'with')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function run(cache: string): string {
-  return execFileSync(process.execPath, [program, cache], { encoding: 'utf8' }).trim()
+  return execFileSync(process.execPath, [program, cache], { encoding: 'utf8', env: {} }).trim()
 }
 
 function filesOf(cache: string): string[] {

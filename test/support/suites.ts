@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
+import { COMPILED_FOLDER } from '../../src/lib/compile-cache.ts'
 import { findMemoryFolder } from './temporary-folder.ts'
 
 /** What a test imports when it needs more than this process: the run's servers, or a program of its own. */
@@ -76,6 +77,8 @@ export function pathsOf(files: readonly TestFile[], belongs: (file: TestFile) =>
 // The processes of the tests, and the servers that they start, have this one's environment.
 const memoryFolder = findMemoryFolder()
 if (memoryFolder !== null) process.env.TMPDIR ??= memoryFolder
+// A process that loads all of the product takes 1.1 s of CPU for it in place of 2, from the second run on.
+process.env.NODE_COMPILE_CACHE ??= COMPILED_FOLDER
 
 const setupFiles: string[] = ['test/support/set-up-file.ts']
 
