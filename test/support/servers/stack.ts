@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { loadGatewayConfig } from '../../../src/config/config.ts'
 import { type RunningGateway, runGateway } from '../../../src/gateway/run-gateway.ts'
 import { createClient } from '../../../src/keys/clients.ts'
 import { createClientKey } from '../../../src/keys/keys.ts'
 import { createLog } from '../../../src/lib/log.ts'
+import { until } from '../../../src/lib/repeat.ts'
 import { openPostgres, type Postgres } from '../../../src/store/connection/postgres.ts'
 import type { StoreClock } from '../../../src/store/processes/store-clock.ts'
 import { startWorkers, type Workers } from '../../../workers/workers.ts'
@@ -93,6 +93,19 @@ export async function startStack(upstreamUrl: string, options: StackOptions = {}
   const pool = openPostgres(databaseUrl, { max: 4, statementTimeoutMs: 10_000, applicationName: 'test', log })
   const url = `${config.tls === null ? 'http' : 'https'}://127.0.0.1:${gateway.address.port}${config.basePath}`
 
+  const countedOf = async ({ id }: TestClient): Promise<string> => {
+    const { rows } = await pool.query<{ counted: string }>(
+      'select coalesce(sum(requests), 0) as counted from tallygate.daily_usage where client_id = $1',
+      [id],
+    )
+    return rows[0]?.counted ?? ''
+  }
+  /** Until another number is counted, a second at most. To ask the database is a tenth of what an answer takes. */
+  const untilCounted = async (client: TestClient, before: string) => {
+    const isOther = async () => ((await countedOf(client)) === before ? null : true)
+    await until(isOther, { timeoutMs: 1_000, everyMs: 50 })
+  }
+
   const stack: TestStack = {
     url,
     pool,
@@ -118,13 +131,14 @@ export async function startStack(upstreamUrl: string, options: StackOptions = {}
       return (await answer.json()) as Summary
     },
     async usageOf(client, requests) {
-      const until = performance.now() + patienceMs()
+      const deadline = performance.now() + patienceMs()
       while (true) {
+        const counted = await countedOf(client)
         const summary = await stack.usage(client)
         if (summary.requests === requests) return summary
-        if (performance.now() > until)
+        if (performance.now() > deadline)
           throw new Error(`wanted ${requests} requests: ${JSON.stringify(summary)}`)
-        await delay(50)
+        await untilCounted(client, counted)
       }
     },
     async calls(client) {
