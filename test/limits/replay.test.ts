@@ -5,7 +5,7 @@ import { rounds } from '../support/rounds.ts'
 import { limitOf } from './engine/fakes.ts'
 import { enforced, randomLimit, randomMonth } from './simulated-months.ts'
 
-const MONTHS = rounds({ short: 25, long: 100 })
+const MONTHS = rounds({ short: 12, long: 100 })
 
 test('on simulated months a replay refuses the calls that a gateway refuses', async () => {
   let refusals = 0

@@ -22,9 +22,9 @@ import {
   SORTS,
 } from './price-oracle.ts'
 
-const CALLS = rounds({ short: 4_000, long: 1_000_000 })
+const CALLS = rounds({ short: 2_000, long: 1_000_000 })
 /** Their calculator is slow. */
-const COMPARED = rounds({ short: 3_000, long: 20_000 })
+const COMPARED = rounds({ short: 1_500, long: 20_000 })
 
 /** Ours, and the catalog's: providers whose models have their names in the catalog as they come. */
 const PROVIDERS = {

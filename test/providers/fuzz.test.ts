@@ -11,7 +11,7 @@ import { loadRecordings } from './recordings/recordings.ts'
 /** However slow the machine is. */
 const LEAST_RUNS = 200
 /** `FUZZ_SECONDS` makes it run longer, with a seed of its own each time (`FUZZ_SEED` repeats one). */
-const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 0.4, long: 30 }))
+const SECONDS = Number(process.env.FUZZ_SECONDS ?? rounds({ short: 0.2, long: 30 }))
 const SEED = Number(
   process.env.FUZZ_SEED ?? (process.env.FUZZ_SECONDS === undefined ? 20_261_121 : Date.now()),
 )

@@ -55,7 +55,7 @@ test('the windows of a body are its first and its last 32 KiB, however it comes 
       windows.release()
       expect(windows.kept().head).toHaveLength(0)
     }),
-    { numRuns: rounds({ short: 25, long: 100 }), seed: 20_261_122 },
+    { numRuns: rounds({ short: 12, long: 100 }), seed: 20_261_122 },
   )
 })
 

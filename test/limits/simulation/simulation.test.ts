@@ -7,7 +7,7 @@ import { playSessions, SESSION_FAULTS, sayOver } from './sessions.ts'
 import { RULES, type Rule } from './world.ts'
 
 /** Schedules of each kind; `LIMIT_SCHEDULES` asks for more, from `LIMIT_SEED` on. */
-const SCHEDULES = Number(process.env.LIMIT_SCHEDULES ?? rounds({ short: 2, long: 12 }))
+const SCHEDULES = Number(process.env.LIMIT_SCHEDULES ?? rounds({ short: 1, long: 12 }))
 const FIRST_SEED = Number(process.env.LIMIT_SEED ?? 1)
 /** A rule that so many schedules do not miss is not shown to be needed. */
 const MAX_WITHOUT_RULE = 60

@@ -72,7 +72,7 @@ export function sameReading(one: Observation, other: Observation): boolean {
 /** How many seeded places a body is cut at that is too large for all. */
 const CUT_PLACES = 500
 /** All of a body is read for each place. Of a large one so much is read in all. */
-const READ_BYTES = rounds({ short: 5e6, long: 200e6 })
+const READ_BYTES = rounds({ short: 2e6, long: 200e6 })
 const FEWEST_PLACES = 25
 
 /**

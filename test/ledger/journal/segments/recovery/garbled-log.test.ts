@@ -49,7 +49,7 @@ function framesOf(disk: MemoryDisk): { path: string; frame: Frame }[] {
 }
 
 /** Bytes from one attacked place to the next. */
-const STEP = rounds({ short: 3, long: 1 })
+const STEP = rounds({ short: 7, long: 1 })
 
 /** For positions all over every segment, a copy of the disk that `attack` has changed there. */
 async function attackEverywhere(
