@@ -155,12 +155,14 @@ test('what the command line can do, HTTP can, unless a server cannot do it for i
   expect(standIns.filter((name) => !NAMES.includes(name))).toEqual([])
 })
 
-test('commands against HTTP', () => {
+test('commands against HTTP, and what a command takes beside', () => {
   const lines = CHAPTERS.flatMap(({ operations }) =>
     operations.map(({ http, command, name }) => {
       const words = 'words' in command ? command.words : `(${[command.none].flat().join(', ')})`
       const route = 'path' in http ? `${http.method} /admin/v1${http.path}` : [http.none].flat().join(', ')
-      return `${name}: ${words} = ${route}`
+      const without =
+        'path' in http && http.without !== undefined ? `, without ${http.without.join(' and ')}` : ''
+      return `${name}: ${words} = ${route}${without}`
     }),
   )
   expect(lines.join('\n')).toMatchSnapshot()
