@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { InOrder } from './test/support/order.ts'
 import { DEFAULTS, findTestFiles, pathsOf, SHARED } from './test/support/suites.ts'
-import { UnitsLast } from './test/support/units-last.ts'
 
 const files = findTestFiles().filter(({ isLong }) => !isLong)
 
@@ -11,7 +11,7 @@ export default defineConfig({
     ...DEFAULTS,
     // Two thirds of the time a test waits: for a timer, another process, or one of the servers.
     maxWorkers: 3 * availableParallelism(),
-    sequence: { sequencer: UnitsLast },
+    sequence: { sequencer: InOrder },
     globalSetup: ['test/support/servers/global-setup.ts'],
     projects: [
       {

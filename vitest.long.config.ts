@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { InOrder } from './test/support/order.ts'
 import { DEFAULTS, findTestFiles, pathsOf, SHARED } from './test/support/suites.ts'
 
 const files = findTestFiles().filter(({ isLong, isScaled }) => isLong || isScaled)
@@ -13,10 +15,21 @@ export default defineConfig({
     env: { TEST_LONG: '1' },
     globalSetup: ['test/support/servers/global-setup.ts'],
     testTimeout: 1_200_000,
+    // Half of the time they wait for servers and for processes that start.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
+    sequence: { sequencer: InOrder },
     projects: [
       {
         extends: true,
-        test: { name: 'long', include: pathsOf(files, ({ isLong, isAlone }) => isLong || isAlone) },
+        test: { name: 'alone', include: pathsOf(files, ({ isAlone }) => isAlone) },
+      },
+      {
+        extends: true,
+        test: {
+          experimental: SHARED.experimental,
+          name: 'long',
+          include: pathsOf(files, ({ isLong, isAlone }) => isLong && !isAlone),
+        },
       },
       {
         extends: true,
