@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { COMPILED_FOLDER } from '../../src/lib/compile-cache.ts'
 import { clockEnvironment } from '../clock/clock.ts'
 import { OFFLINE } from './offline.ts'
 import { patienceMs } from './patience.ts'
@@ -42,7 +43,15 @@ export function testProcess(
     },
     async start() {
       const started = fork(script, {
-        env: { PATH: process.env.PATH, ...clockEnvironment(), ...OFFLINE, ...env },
+        // Started as in production, not with the options of the tests' own process.
+        execArgv: [],
+        env: {
+          PATH: process.env.PATH,
+          NODE_COMPILE_CACHE: COMPILED_FOLDER,
+          ...clockEnvironment(),
+          ...OFFLINE,
+          ...env,
+        },
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       })
       child = started
