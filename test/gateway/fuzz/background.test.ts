@@ -16,7 +16,7 @@ import { startStack, type TestClient, type TestStack } from '../../support/serve
 import { type BackgroundUpstream, startBackgroundUpstream } from '../counting/background-upstream.ts'
 import { numbers } from './numbers.ts'
 
-const JOBS = rounds({ short: 20, long: 300 })
+const JOBS = rounds({ short: 10, long: 300 })
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_125)
 
 let folder: string

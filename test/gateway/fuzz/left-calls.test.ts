@@ -11,7 +11,7 @@ import { numbers } from './numbers.ts'
 import { anOrder } from './orders.ts'
 import { type Attempt, type Coding, type Leaving, type Provider, startProvider } from './provider.ts'
 
-const ATTEMPTS = rounds({ short: 60, long: 1_000 })
+const ATTEMPTS = rounds({ short: 30, long: 1_000 })
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_125)
 const AT_A_TIME = 16
 

@@ -22,7 +22,7 @@ import { addRecords, client, DAYS, day, FIRST_DAY, record, step, take } from './
 
 /** Fixed in the usual run; another one repeats a failure or looks further. */
 const SEED = Number(process.env.SUMMARIES_SEED ?? 4_711)
-const RUNS = rounds({ short: 4, long: 12 })
+const RUNS = rounds({ short: 2, long: 12 })
 /** Of a seed that is given a smaller failure is looked for: that takes minutes, and goes on when its test has timed out. */
 const endOnFailure = process.env.SUMMARIES_SEED === undefined
 
