@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorDetail, type ErrorName } from './errors.ts'
+import { ERRORS, type ErrorDetail, type ErrorName, type ErrorStatus } from './errors.ts'
 
 /**
  * How an error is written: as the API does that the client library is made for. `message` is Mistral's and Cohere's,
@@ -31,12 +31,14 @@ export function errorHeadersIn(
   }
 }
 
-const AWS_TYPES: Readonly<Record<number, string>> = {
+const AWS_TYPES: Readonly<Record<ErrorStatus, string>> = {
   400: 'ValidationException',
   401: 'UnrecognizedClientException',
   403: 'AccessDeniedException',
   404: 'ResourceNotFoundException',
+  405: 'ValidationException',
   408: 'ValidationException',
+  409: 'ConflictException',
   413: 'ValidationException',
   415: 'ValidationException',
   429: 'ThrottlingException',
@@ -56,7 +58,7 @@ const AWS_NAMES: Partial<Record<ErrorName, string>> = {
 
 /** The exception by which Bedrock's libraries know an error. */
 export function awsTypeOf(name: ErrorName): string {
-  return AWS_NAMES[name] ?? AWS_TYPES[ERRORS[name].status] ?? 'InternalServerException'
+  return AWS_NAMES[name] ?? AWS_TYPES[ERRORS[name].status]
 }
 
 /** The JSON body of an error, as plain data, in the shape that the client library reads. */
@@ -88,12 +90,14 @@ export function errorBody(shape: ErrorShape, name: ErrorName, detail: ErrorDetai
   }
 }
 
-const GOOGLE_STATUSES: Readonly<Record<number, string>> = {
+const GOOGLE_STATUSES: Readonly<Record<ErrorStatus, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
   403: 'PERMISSION_DENIED',
   404: 'NOT_FOUND',
+  405: 'UNIMPLEMENTED',
   408: 'DEADLINE_EXCEEDED',
+  409: 'ABORTED',
   413: 'INVALID_ARGUMENT',
   415: 'INVALID_ARGUMENT',
   429: 'RESOURCE_EXHAUSTED',
@@ -113,7 +117,7 @@ function googleBody(name: ErrorName, message: string, detail: ErrorDetail): obje
     error: {
       code: status,
       message,
-      status: GOOGLE_STATUSES[status] ?? 'UNKNOWN',
+      status: GOOGLE_STATUSES[status],
       details: [
         { '@type': `${GOOGLE_RPC}.ErrorInfo`, reason, domain: 'tallygate' },
         ...(field === undefined

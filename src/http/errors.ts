@@ -181,12 +181,14 @@ const TEXTS = {
 
 export type ErrorName = keyof typeof TEXTS
 
+export type ErrorStatus = (typeof TEXTS)[ErrorName]['status']
+
 export const ERROR_NAMES = Object.keys(TEXTS) as readonly ErrorName[]
 
 /** The same with their codes, which are their names. */
 export const ERRORS = Object.fromEntries(
   ERROR_NAMES.map((name) => [name, { ...TEXTS[name], code: name === 'invalid_request' ? null : name }]),
-) as Readonly<Record<ErrorName, ErrorDefinition>>
+) as Readonly<Record<ErrorName, ErrorDefinition & { readonly status: ErrorStatus }>>
 
 /** Errors of the operator's and of the clients' page's listener, which no call is answered with. */
 const OPERATORS_ONLY: readonly ErrorName[] = [
