@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { ChunkWriter } from '../../src/gateway/proxy/delivery.ts'
+import { ChunkWriter } from '../../src/gateway/proxy/chunk-writer.ts'
 
 const ending: (() => void)[] = []
 afterEach(() => {
@@ -57,6 +57,56 @@ test('pieces have the frames that Node writes, whatever their bytes and length, 
   })
   expect(ours).toBe(nodes)
   expect(ours).toContain(`12c\r\n${'ÿ'.repeat(300)}\r\n`)
+})
+
+test('the head goes out with the first piece, the end with the last one, each in one write', async () => {
+  const written: string[] = []
+  const record = ({ socket }: ServerResponse) => {
+    if (socket === null) throw new Error('the answer has its turn')
+    const { write } = socket
+    socket.write = ((...given: unknown[]) => {
+      written.push(String(given[0]))
+      return Reflect.apply(write, socket, given)
+    }) as typeof write
+  }
+  const ours = await exchange(LAST, (response) => {
+    record(response)
+    response.writeHead(200, ['content-type', 'text/event-stream'])
+    const writer = ChunkWriter.of(response)
+    writer?.write(Buffer.from('first'))
+    writer?.write(Buffer.from('second'))
+    writer?.end(Buffer.from('last'))
+  })
+  expect(written).toEqual([
+    expect.stringMatching(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\n5\r\nfirst\r\n$/),
+    '6\r\nsecond\r\n',
+    '4\r\nlast\r\n0\r\n\r\n',
+  ])
+  expect(ours).toBe(written.join(''))
+})
+
+test.each(['', 'x'.repeat(40_000)])('an end of any length is as Node writes it: %#', async (text) => {
+  const last = Buffer.from(text)
+  const ours = await exchange(LAST, (response) => {
+    response.writeHead(200, ['content-type', 'text/event-stream'])
+    ChunkWriter.of(response)?.end(last)
+  })
+  const nodes = await exchange(LAST, (response) => {
+    response.writeHead(200, ['content-type', 'text/event-stream'])
+    response.flushHeaders()
+    response.end(last)
+  })
+  expect(ours).toBe(nodes)
+})
+
+test('the connection carries the next answer behind one that a writer has ended', async () => {
+  const got = await exchange(GET + LAST, (response, index) => {
+    response.writeHead(200, ['content-type', 'text/event-stream'])
+    const writer = ChunkWriter.of(response)
+    if (writer === null) response.end(Buffer.from(`${index}`))
+    else setImmediate(() => writer.end(Buffer.from(`${index}`)))
+  })
+  expect(got.match(/1\r\n\d\r\n0\r\n\r\n/g)).toEqual(['1\r\n0\r\n0\r\n\r\n', '1\r\n1\r\n0\r\n\r\n'])
 })
 
 test('bodies without chunks have no writer: a length, HTTP/1.0, and no body at all', async () => {

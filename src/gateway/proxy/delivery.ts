@@ -1,5 +1,4 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
 import type { AnswerController, AnswerHeaders } from '#http-client/answer-handler.ts'
 import { cutAnswer } from '../../http/answer-error.ts'
 import type { ErrorShape } from '../../http/error-shape.ts'
@@ -10,6 +9,7 @@ import type { AnswerRates } from '../admission/rate-headers.ts'
 import { addAttemptHeaders } from '../recording/attempt-state.ts'
 import type { CallContext } from '../recording/call-result.ts'
 import type { HoldableDelivery } from '../recording/snapshot-saver.ts'
+import { ChunkWriter } from './chunk-writer.ts'
 import { CostComment } from './cost-comment.ts'
 import { answerFailure } from './failures.ts'
 import { forwardableResponseHeaders, forwardableTrailers } from './headers/answer-headers.ts'
@@ -44,50 +44,6 @@ export interface DeliveredCall extends CallContext {
   readonly showsCost?: boolean | undefined
   /** Whether the client asked for that as a comment of a stream, too. */
   readonly commentsCost?: boolean
-}
-
-/** Longer pieces are written by Node: copying them would cost more than it saves. */
-const MAX_PIECE_BYTES = 16 * 1024
-
-/**
- * Writes pieces of an answer in chunks (RFC 9112, 7.1), each in one piece with its frame: Node writes four pieces
- * for each, at twice the cost. For answers whose head was written with `transfer-encoding: chunked`; Node writes
- * their ends.
- */
-export class ChunkWriter {
-  readonly #response: ServerResponse
-  readonly #socket: Socket
-
-  private constructor(response: ServerResponse, socket: Socket) {
-    this.#response = response
-    this.#socket = socket
-  }
-
-  /**
-   * `null`: the body has no chunks, or the connection still carries an earlier answer. Only once the head was
-   * sent, so that nothing of the answer waits in `response` itself.
-   */
-  static of(response: ServerResponse): ChunkWriter | null {
-    const { socket } = response
-    if (!response.headersSent || !response.chunkedEncoding || socket === null) return null
-    return new ChunkWriter(response, socket)
-  }
-
-  /** Emits `drain` once `write` may be called again. */
-  get drains(): Socket {
-    return this.#socket
-  }
-
-  /** Whether more may be written at once; else after `drain` of {@link drains}. */
-  write(piece: Buffer): boolean {
-    const socket = this.#socket
-    // An empty chunk would end the body.
-    if (piece.length === 0) return !socket.writableNeedDrain
-    if (piece.length <= MAX_PIECE_BYTES)
-      return socket.write(`${piece.length.toString(16)}\r\n${piece.toString('latin1')}\r\n`, 'latin1')
-    this.#response.write(piece)
-    return !socket.writableNeedDrain
-  }
 }
 
 /**
@@ -259,7 +215,8 @@ export class Delivery implements HoldableDelivery {
       else answerFailure(response, this.#context, upstreamError)
       return
     }
-    this.#writeLast()
+    if (this.#last !== null && !this.#headWritten) this.#writeHead()
+    this.#keepLast()
     const comment = this.#comment?.of(call) ?? null
     if (comment !== null) this.#held.push(comment)
     const isWhole = !this.#headWritten
@@ -276,8 +233,11 @@ export class Delivery implements HoldableDelivery {
         ...costFields(call).map(([name, value]): [string, string] => [name, value]),
       ]
     }
-    if (this.#trailers.length > 0 && this.#announcedBytes === null) response.addTrailers(this.#trailers)
+    const hasTrailers = this.#trailers.length > 0 && this.#announcedBytes === null
+    if (hasTrailers) response.addTrailers(this.#trailers)
+    const chunks = isWhole || hasTrailers ? null : this.#chunkWriter()
     if (last === undefined || last.length === 0) response.end()
+    else if (chunks !== null) chunks.end(last)
     else if (isWhole && last.length <= JOINED_ANSWER_BYTES) response.end(last.toString('latin1'), 'latin1')
     else response.end(last)
     if (response.writableLength > 0) setWriteIdleTimeout(response, 'finish')
@@ -312,19 +272,15 @@ export class Delivery implements HoldableDelivery {
       this.#send(piece)
       return
     }
-    this.goOn()
-    this.#last = piece
+    this.#last = this.#last === null ? piece : Buffer.concat([this.#last, piece])
   }
 
   #send(piece: Buffer): void {
     const response = this.#response
     const controller = this.#controller
-    // One write for the head and the first piece.
-    const corked = this.#headWritten ? null : response.socket
-    corked?.cork()
-    const chunks = this.#chunksOnceBegun()
+    if (!this.#headWritten) this.#writeHead()
+    const chunks = this.#chunkWriter()
     const takesMore = chunks === null ? response.write(piece) : chunks.write(piece)
-    corked?.uncork()
     if (takesMore || controller === null) return
     const emitter = chunks === null ? response : chunks.drains
     controller.pause()
@@ -332,23 +288,14 @@ export class Delivery implements HoldableDelivery {
     emitter.once('drain', () => controller.resume())
   }
 
-  /** One write for it and the end. */
-  #writeLast(): void {
-    const last = this.#last
-    if (last === null) return
+  /** It goes out before all that is held, and with the end. */
+  #keepLast(): void {
+    if (this.#last !== null) this.#held.unshift(this.#last)
     this.#last = null
-    // Until `end`, which uncorks.
-    this.#response.socket?.cork()
-    const chunks = this.#chunksOnceBegun()
-    if (chunks === null) this.#response.write(last)
-    else chunks.write(last)
   }
 
-  #chunksOnceBegun(): ChunkWriter | null {
-    if (!this.#headWritten) {
-      this.#writeHead()
-      this.#response.flushHeaders()
-    }
+  /** Behind `#writeHead`. */
+  #chunkWriter(): ChunkWriter | null {
     if (this.#chunks === undefined) this.#chunks = ChunkWriter.of(this.#response)
     return this.#chunks
   }
