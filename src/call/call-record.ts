@@ -119,6 +119,11 @@ export interface CallRecord extends OpenCall, CallUse {
    * above 0. Absent where there is a cost, where a job of the call reserves on, and where limits did not hold.
    */
   readonly chargedPico?: string | undefined
+  /**
+   * The costs of models that a session ran beside its own, each once. Its own cost has them too: they say of which budgets
+   * it is spent beyond those for its own model.
+   */
+  readonly beside?: readonly ModelCost[] | undefined
   /** A success status, but the body carried an error. */
   readonly failedInBody: boolean
   /** The length of the request's body, of calls of tools: as the client sent it. */
@@ -133,6 +138,16 @@ export interface CallRecord extends OpenCall, CallUse {
    */
   readonly jobs?: readonly JobUse[] | undefined
 }
+
+/** The cost of one model in a session. */
+export interface ModelCost {
+  readonly model: string
+  /** Integer pico-USD in decimal, above 0. */
+  readonly costPico: string
+}
+
+/** More than a session keeps apart. */
+export const MAX_BESIDE_MODELS = 64
 
 /** The use of one model in a job; a job of several models has one for each, under one id. */
 export interface JobUse extends CallUse {

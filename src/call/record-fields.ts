@@ -113,6 +113,8 @@ export const RECORD_FIELDS = {
   responseUse: { part: 'call', form: 'word', absent: 'undefined', column: null, words: RESPONSE_USES },
   // In `budget_charges`, summed up.
   chargedPico: { part: 'call', form: 'pico', absent: 'undefined', column: null },
+  // In `route_spending`, summed up.
+  beside: { part: 'call', form: 'list', absent: 'undefined', column: null },
   failedInBody: { part: 'call', form: 'flag', absent: 'false', column: 'failed_in_body' },
   requestBytes: {
     part: 'call',

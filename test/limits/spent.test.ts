@@ -65,6 +65,12 @@ const record = fc
     costPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 20n })),
     charged: fc.option(fc.bigInt({ min: 1n, max: 10n ** 20n })),
     route: fc.option(fc.constantFrom('smart', 'GPT-4o'), { nil: undefined }),
+    beside: fc.option(
+      fc.tuple(
+        fc.record({ model: fc.constantFrom('gpt-4o', 'claude'), costPico: fc.constantFrom('5', '7') }),
+      ),
+      { nil: undefined },
+    ),
   })
   .map(({ day, key, costPico, charged, ...rest }) =>
     aRecord({
@@ -115,7 +121,7 @@ const account: fc.Arbitrary<SpendAccount> = fc
     toDay: other === null || one < other ? other : one,
   }))
 
-/** From the rows of `daily_usage` and of `budget_charges` alone, and of calls by routes from what was added. */
+/** From the rows of `daily_usage` and of `budget_charges` alone, and by other names from what was added. */
 async function spentByRows({ clientId, keyId, model, fromDay, toDay }: SpendAccount): Promise<bigint> {
   const { rows } = await ledger.pool.query<{ model: string; pico: string }>(
     `select model, pico from (
@@ -134,10 +140,13 @@ async function spentByRows({ clientId, keyId, model, fromDay, toDay }: SpendAcco
       const on = utcDayOf(call.arrivedAtMs)
       return on >= fromDay && (toDay === null || on <= toDay)
     })
-    .filter(
-      ({ route, model: of }) => route !== undefined && coversModel(model, route) && !coversModel(model, of),
-    )
-    .reduce((sum, { costPico, chargedPico }) => sum + BigInt(costPico ?? chargedPico ?? 0), ofModel)
+    .filter((call) => !coversModel(model, call.model))
+    .flatMap(({ route, costPico, chargedPico, beside = [] }) => [
+      ...(route === undefined ? [] : [{ model: route, costPico: costPico ?? chargedPico ?? '0' }]),
+      ...beside,
+    ])
+    .filter((part) => coversModel(model, part.model))
+    .reduce((sum, { costPico }) => sum + BigInt(costPico), ofModel)
 }
 
 test('what was spent is the sum of the rows, whatever is summed up, reopened and credited in between', async () => {

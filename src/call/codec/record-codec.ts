@@ -4,7 +4,9 @@ import {
   type CallRecord,
   type CallUse,
   type JobUse,
+  MAX_BESIDE_MODELS,
   MAX_JOB_USES,
+  type ModelCost,
   type OpenCall,
   OUTCOMES,
   RESPONSE_USES,
@@ -63,6 +65,7 @@ export function serialiseRecord(record: CallRecord, openText: string | null = nu
   if (record.answerId !== undefined) text += `,"answerId":${quote(record.answerId)}`
   if (record.responseUse !== undefined) text += `,"responseUse":"${record.responseUse}"`
   if (record.chargedPico !== undefined) text += `,"chargedPico":"${record.chargedPico}"`
+  if (record.beside !== undefined) text += `,"beside":[${record.beside.map(modelCostFields).join(',')}]`
   if (record.failedInBody) text += ',"failedInBody":true'
   if (record.requestBytes !== undefined) text += `,"requestBytes":${record.requestBytes}`
   if (record.answerBytes !== undefined) text += `,"answerBytes":${record.answerBytes}`
@@ -120,6 +123,10 @@ function jobFields(job: JobUse): string {
 function attemptFields({ upstream, provider, requestedModel }: AttemptPlace): string {
   const requested = requestedModel === null ? '' : `,"requestedModel":${quote(requestedModel)}`
   return `{"upstream":${quote(upstream)},"provider":${quote(provider)}${requested}}`
+}
+
+function modelCostFields({ model, costPico }: ModelCost): string {
+  return `{"model":${quote(model)},"costPico":"${costPico}"}`
 }
 
 /** Uses that a record will list, as JSON. */
@@ -209,6 +216,7 @@ function recordFrom(open: OpenCall, json: JsonObject): Required<CallRecord> {
     answerId: textOrAbsent(json.answerId),
     responseUse: json.responseUse === undefined ? undefined : wordFrom(RESPONSE_USES, json.responseUse),
     chargedPico: picoOrAbsent(json.chargedPico),
+    beside: json.beside === undefined ? undefined : modelCostsFrom(json.beside),
     failedInBody: flagFrom(json.failedInBody),
     requestBytes: integerOrAbsent(json.requestBytes, MAX_COUNT),
     answerBytes: integerOrAbsent(json.answerBytes, MAX_COUNT),
@@ -231,6 +239,13 @@ function jobsFrom(open: OpenCall, value: unknown): readonly JobUse[] {
       ...(job.attempt === undefined ? {} : { attempt: attemptFrom(job.attempt) }),
     }
   })
+}
+
+function modelCostsFrom(value: unknown): readonly ModelCost[] {
+  if (!Array.isArray(value) || value.length > MAX_BESIDE_MODELS) return throwMalformed()
+  return value.map((cost: unknown) =>
+    isObject(cost) ? { model: textFrom(cost.model), costPico: picoFrom(cost.costPico) } : throwMalformed(),
+  )
 }
 
 function attemptFrom(value: unknown): AttemptPlace {

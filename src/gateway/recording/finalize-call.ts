@@ -2,6 +2,8 @@ import {
   type CallRecord,
   firstJobs,
   type JobUse,
+  MAX_BESIDE_MODELS,
+  type ModelCost,
   type OpenCall,
   responseUseOf,
 } from '../../call/call-record.ts'
@@ -98,11 +100,24 @@ function buildCallRecord(
     responseUse: responseId === null ? undefined : result.endpoint.responseUse,
     unpricedReason: isSane ? (priced.kind === 'unpriced' ? priced.reason : undefined) : 'invalid_usage',
     suspect: isAbove(costPico, pricing.alertAbovePico) ? true : undefined,
+    beside: isSane ? besideCosts(priced) : undefined,
     failedInBody: observed.failed,
     requestBytes: result.bytes?.request,
     answerBytes: result.bytes?.answer,
     jobs: observed.jobs === undefined ? undefined : jobUses(result, observed.jobs, pricing),
   }
+}
+
+/** Under the names that limits are asked by. */
+function besideCosts({ beside }: PricedCall): readonly ModelCost[] | undefined {
+  if (beside === undefined) return undefined
+  const costs = new Map<string, bigint>()
+  for (const { model, costPico } of beside) {
+    const name = cleanModel(model)
+    if (name !== null) costs.set(name, (costs.get(name) ?? 0n) + costPico)
+  }
+  const list = [...costs].map(([model, costPico]) => ({ model, costPico: `${costPico}` }))
+  return list.length === 0 ? undefined : list.slice(0, MAX_BESIDE_MODELS)
 }
 
 /** Jobs beyond what a record takes are not priced: their prices' definitions would be lost with them. */

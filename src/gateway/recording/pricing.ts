@@ -1,11 +1,14 @@
 import type { OpenCall } from '../../call/call-record.ts'
 import type { UnpricedReason } from '../../call/unpriced-reason.ts'
 import type { Catalog } from '../../pricing/catalog/catalog.ts'
-import type { BesideReported, CallToPrice } from '../../pricing/catalog/catalog-call.ts'
+import type { BesideCost, BesideReported, CallToPrice } from '../../pricing/catalog/catalog-call.ts'
 import { isPartly, type Price } from '../../pricing/price.ts'
 
 /** What a call costs, or why that cannot be said. */
-export type PricedCall =
+export type PricedCall = {
+  /** Of a session: what other models cost that it ran, by part. */
+  readonly beside?: readonly BesideCost[] | undefined
+} & (
   | {
       readonly kind: 'priced'
       readonly costPico: bigint
@@ -23,6 +26,7 @@ export type PricedCall =
       readonly definition?: string | null
       readonly reported?: BesideReported | undefined
     }
+)
 
 /** The prices of a process, as the end of a call asks for them. */
 export interface Pricing {
@@ -68,13 +72,20 @@ export function buildPricing(
 
   function price(call: CallToPrice, define: (price: Price | undefined) => string | null): PricedCall {
     const priced = catalog.priceCall(call)
-    const { reported } = priced
+    const { reported, beside } = priced
     if (priced.kind === 'unpriced') {
       if (priced.reason === 'nothing_used') return NOTHING_TO_PRICE
       const { tier } = priced
       // Only days that are over are asked for what is known of them.
       const reason = priced.reason === 'unknown_day' ? 'no_price' : priced.reason
-      return { kind: 'unpriced', reason, priceId: tier?.id ?? null, definition: define(tier), reported }
+      return {
+        kind: 'unpriced',
+        reason,
+        priceId: tier?.id ?? null,
+        definition: define(tier),
+        reported,
+        beside,
+      }
     }
     const { costPico, priceId, price: found } = priced
     return {
@@ -84,6 +95,7 @@ export function buildPricing(
       definition: define(found),
       isPartly: isPartly(found),
       reported,
+      beside,
     }
   }
 

@@ -1,8 +1,10 @@
+import type { Observation } from '../../call/observation.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import { ERRORS } from '../../http/errors.ts'
-import { awaitLimits, endingUncharged, isReservation } from '../../limits/engine/held-limits.ts'
-import { ANY_MODEL, modelBeside } from '../../limits/engine/limiter.ts'
-import type { Admission, AdmissionOptions, Held } from '../admission/admission.ts'
+import { awaitLimits, endUncharged, isReservation } from '../../limits/engine/held-limits.ts'
+import { ANY_MODEL, type LimitRefusal, modelBeside, type Reservation } from '../../limits/engine/limiter.ts'
+import type { BesideCost } from '../../pricing/catalog/catalog-call.ts'
+import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { runningModelOf } from '../admission/stages/limits.ts'
 import { refusesBeside } from '../admission/stages/model-access.ts'
 
@@ -12,12 +14,13 @@ interface SessionOfModels {
   readonly isOver: () => boolean
 }
 
-/** The model that a session runs beside its own: one at a time. */
+/** The models that a session runs beside its own: one at a time. */
 export class BesideModel {
   readonly #session: SessionOfModels
   readonly #options: Pick<AdmissionOptions, 'limits'>
-  /** A call of the limits that are for that model alone; `null`: there are none. */
-  #held: Held | null = null
+  /** By model: a call of the limits that are for it alone. All but the last one's rest, which keeps what they have cost. */
+  readonly #held = new Map<string, Reservation>()
+  #costs: ReadonlyMap<string, bigint> = new Map()
   #last: Promise<string | null> = Promise.resolve(null)
 
   constructor(session: SessionOfModels, options: Pick<AdmissionOptions, 'limits'>) {
@@ -26,42 +29,65 @@ export class BesideModel {
     session.admission.hold({ release: () => this.#release() })
   }
 
-  /**
-   * Why the session has to end that runs `model` from now on; `null`: it may go on. What it costs counts for the limits
-   * of the session's model.
-   */
-  run(model: string): Promise<string | null> {
+  /** Why the session has to end that runs `model` from now on; `null`: it may go on. @param model `null`: none any more */
+  run(model: string | null): Promise<string | null> {
     this.#last = this.#last.then(async () => {
       // A limit of one call at a time may be for both.
-      this.#release()
-      const found = await admitBeside(model, this.#session.admission, this.#options)
+      for (const reservation of this.#held.values()) reservation.rest()
+      const name = cleanModel(model)
+      if (model === null || name === null) return null
+      const found = await admitBeside(model, name, this.#session.admission, this.#options)
       if (found === null || typeof found === 'string') return found
-      this.#held = found
+      const earlier = this.#held.get(name)
+      this.#held.set(name, found)
+      if (earlier !== undefined) endUncharged(earlier)
+      const refusal = this.#reserve(name)
       if (this.#session.isOver()) this.#release()
-      return null
+      return refusal === null ? null : messageOf(refusal)
     })
     return this.#last
   }
 
-  #release(): void {
-    const held = this.#held
-    this.#held = null
-    held?.release()
+  /** Reserves what they have cost so far. Not `null`: a budget for one of them has no room. */
+  progress(costs: readonly BesideCost[]): LimitRefusal | null {
+    const sums = new Map<string, bigint>()
+    for (const { model, costPico } of costs) {
+      const name = cleanModel(model) ?? ''
+      sums.set(name, (sums.get(name) ?? 0n) + costPico)
+    }
+    this.#costs = sums
+    let refusal: LimitRefusal | null = null
+    for (const name of this.#held.keys()) refusal = this.#reserve(name) ?? refusal
+    return refusal
   }
+
+  #reserve(name: string): LimitRefusal | null {
+    const pico = this.#costs.get(name) ?? 0n
+    return pico === 0n ? null : (this.#held.get(name)?.progress(pico) ?? null)
+  }
+
+  #release(): void {
+    for (const reservation of this.#held.values()) endUncharged(reservation)
+    this.#held.clear()
+  }
+}
+
+function messageOf({ error, detail }: LimitRefusal): string {
+  return detail.message ?? ERRORS[error].message
 }
 
 /** Gives what is held for `model`, or why it may not run; `null`: it may, and no limit is for it alone. */
 async function admitBeside(
   model: string,
+  name: string,
   admission: Admission,
   { limits }: Pick<AdmissionOptions, 'limits'>,
-): Promise<Held | string | null> {
+): Promise<Reservation | string | null> {
   const { caller, client, axes, arrivedAtMs } = admission
   const { clientId, keyId, models } = caller
   const offList = models === null ? null : refusesBeside(models, model)
   if (offList !== null) return offList
-  const name = cleanModel(model)
-  if (limits === null || name === null) return null
+  if (limits === null) return null
   const { limiter } = limits
   const own = limiter.limits(clientId, keyId, axes) ? runningModelOf(admission) : ANY_MODEL
   if (own === ANY_MODEL) return null
@@ -69,5 +95,13 @@ async function admitBeside(
   const admitted = limiter.admit({ clientId, keyId, axes, arrivedAtMs, client, ...asked })
   const found = admitted instanceof Promise ? await awaitLimits(admitted, client) : admitted
   if (found === null || found === 'gone') return null
-  return isReservation(found) ? endingUncharged(found) : (found.detail.message ?? ERRORS[found.error].message)
+  return isReservation(found) ? found : messageOf(found)
+}
+
+/** The models that a session of `own` has run beside it, as limits are asked that are for those alone. */
+export function modelsBeside({ parts }: Observation, own: string | null): readonly string[] {
+  return (parts ?? []).flatMap(({ model, isBeside }) => {
+    const name = isBeside === true ? cleanModel(model) : null
+    return name === null || own === null ? [] : [modelBeside(name, own)]
+  })
 }

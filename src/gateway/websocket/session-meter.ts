@@ -50,8 +50,8 @@ export interface SessionMeterOptions {
   readonly onHeldClose: () => boolean
   /** The upstream asks whether anyone is there. */
   readonly onPing: (payload: Buffer) => void
-  /** Other work of the session runs this model from now on. */
-  readonly onBeside: (model: string) => void
+  /** Other work of the session runs this model from now on; `null`: none any more. */
+  readonly onBeside: (model: string | null) => void
   /** The upstream keeps an answer under this id. */
   readonly onMade: (id: string) => void
   /** There is more to see than before. */
@@ -210,7 +210,7 @@ export class SessionMeter {
   }
 
   #runsBeside(model: string | null | undefined): void {
-    if (model === null || model === undefined || model === this.#besideModel) return
+    if (model === undefined || model === this.#besideModel) return
     this.#besideModel = model
     this.#options.onBeside(model)
   }
@@ -246,8 +246,8 @@ export interface MeteredSession {
   closing(): boolean
   /** The upstream asks whether anyone is there. */
   pinged(payload: Buffer): void
-  /** Other work of the session runs this model from now on. */
-  runsBeside(model: string): void
+  /** Other work of the session runs this model from now on; `null`: none any more. */
+  runsBeside(model: string | null): void
   /** The upstream has reported more than before. */
   usageReported(observation: Observation): void
 }

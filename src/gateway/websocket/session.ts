@@ -16,7 +16,7 @@ import { priceResult } from '../recording/price-result.ts'
 import type { PricedCall, QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import type { AttemptSpan } from '../tracing/call-span.ts'
-import { BesideModel } from './beside-model.ts'
+import { BesideModel, modelsBeside } from './beside-model.ts'
 import {
   acceptanceText,
   type HandshakeEvents,
@@ -157,7 +157,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     this.#silence = null
   }
 
-  runsBeside(model: string): void {
+  runsBeside(model: string | null): void {
     const session = { admission: this.#admission, isOver: () => this.#finalized }
     this.#beside ??= new BesideModel(session, this.#options.admission)
     void this.#beside.run(model).then((reason) => {
@@ -169,7 +169,7 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
     const { services, admission } = this.#options
     if (this.#finalized) return
     const reported = { call: this.#call, admission: this.#admission, observation }
-    const reason = reserveSoFar(reported, services.pricing, admission)
+    const reason = reserveSoFar(reported, services.pricing, admission, this.#beside)
     // Behind the bytes that reported it, which are still on their way to the client.
     if (reason !== null) setImmediate(() => void this.close(POLICY_VIOLATION, reason))
   }
@@ -352,6 +352,7 @@ function reserveSoFar(
   { call, admission, observation }: SessionCost,
   pricing: QuotingPricing,
   { limits: process }: Pick<AdmissionOptions, 'limits'>,
+  beside: BesideModel | null,
 ): string | null {
   const { limits, caller, route } = admission
   if (limits === null || process === null) return null
@@ -370,18 +371,15 @@ function reserveSoFar(
     pricing,
   )
   if (cost === null) return null
-  if (cost.kind === 'priced') {
-    const refusal = limits.progress(cost.costPico)
-    if (refusal !== null) return refusal.detail.message ?? ERRORS[refusal.error].message
-    if (cost.isPartly !== true) return null
-  }
-  const model = observation.model ?? call.requestedModel
-  const isRefused = process.limiter.refusesUnpriced({
-    ...call,
-    clientId: caller.clientId,
-    keyId: caller.keyId,
-    model,
-  })
+  const ofBeside = beside?.progress(cost.beside ?? []) ?? null
+  const refusal = (cost.kind === 'priced' ? limits.progress(cost.costPico) : null) ?? ofBeside
+  if (refusal !== null) return refusal.detail.message ?? ERRORS[refusal.error].message
+  if (cost.kind === 'priced' && cost.isPartly !== true) return null
+  const own = observation.model ?? call.requestedModel
+  const { clientId, keyId } = caller
+  const isRefused = [own, ...modelsBeside(observation, own)].some((model) =>
+    process.limiter.refusesUnpriced({ ...call, clientId, keyId, model }),
+  )
   return isRefused ? ERRORS.model_unpriced.message : null
 }
 

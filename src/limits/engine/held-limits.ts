@@ -1,6 +1,12 @@
 import type { KeptReserve } from '../../call/call-ports.ts'
 import type { CallRecord, CallUse, JobUse } from '../../call/call-record.ts'
-import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from './limiter.ts'
+import {
+  type CallCharge,
+  type ExpectedUse,
+  type LimitRefusal,
+  modelBeside,
+  type Reservation,
+} from './limiter.ts'
 
 /** Learns from what calls used how much calls like them may use. */
 export interface ExpectedUses {
@@ -61,7 +67,8 @@ export class HeldLimits {
   ): void {
     if (sequence > 0) {
       const own = kept?.by === 'call' ? [this.#chargeWithoutCost(record, kept)] : chargesOf(record)
-      const charges = record.jobs === undefined ? own : [...own, ...record.jobs.flatMap(chargeOfAttempt)]
+      const ofAttempts = record.jobs?.flatMap(chargeOfAttempt) ?? NO_CHARGES
+      const charges = [...own, ...chargesBeside(record), ...ofAttempts]
       this.#reservation.settle(charges, sequence, kept?.by === 'job' ? kept.pico : 0n)
     }
     this.#uses.learn(this.#expected, record, prompt)
@@ -96,6 +103,16 @@ function chargesOf(record: CallRecord): readonly CallCharge[] {
   const cost = costPico === null ? 0n : BigInt(costPico)
   if (used.tokens === 0 && cost === 0n) return NO_CHARGES
   return [{ model, costPico: cost, ...used }]
+}
+
+/** Its cost is in that of the session, so it is spent of no budget that has that already. */
+function chargesBeside({ model, beside = [] }: CallRecord): readonly CallCharge[] {
+  return beside.map((part) => ({
+    model: modelBeside(part.model, model),
+    costPico: BigInt(part.costPico),
+    tokens: 0,
+    cachedTokens: 0,
+  }))
 }
 
 /** Fetched before the call ended it, and for the first time. Its tokens were used when it ran. */
@@ -149,14 +166,10 @@ export function awaitLimits(
   })
 }
 
-/** A reservation beside that of the call's record: its request is used, and no money. */
-export function endingUncharged(reservation: Reservation): { release(): void } {
-  return {
-    release() {
-      reservation.settle(NO_CHARGES, 0)
-      reservation.release()
-    },
-  }
+/** A reservation beside that of the call's record, which charges what it cost: its request is used, and no money. */
+export function endUncharged(reservation: Reservation): void {
+  reservation.settle(NO_CHARGES, 0)
+  reservation.release()
 }
 
 export function isReservation(found: Reservation | LimitRefusal | null): found is Reservation {

@@ -5,6 +5,7 @@ import {
   anyOfModels,
   type CallCharge,
   type CallToLimit,
+  isBeside,
   type LimitRefusal,
   type Reservation,
 } from './limiter.ts'
@@ -96,6 +97,7 @@ export class HeldReservation implements Reservation {
   readonly #bucket: number
   readonly #taken: readonly number[]
   #isSettled = false
+  #isResting = false
   #isReleased = false
 
   /** Takes what the call needs, whether it fits or not. */
@@ -161,6 +163,20 @@ export class HeldReservation implements Reservation {
     return hasRoom(short, 0n) ? refuseAlone(short) : refuseReserved(short)
   }
 
+  rest(): void {
+    if (this.#isReleased || this.#isResting) return
+    this.#isResting = true
+    const unused = this.#isSettled ? 0n : this.#pico - this.#progressed
+    if (unused > 0n) {
+      this.#pico -= unused
+      for (const account of this.#accounts) account.giveBack(unused)
+    }
+    const { rates } = this.#limits
+    for (let at = 0; at < rates.length; at += 1)
+      if (rates[at]?.window === null) rates[at]?.giveBack(this.#takenOf(at), this.#bucket)
+    this.#keeper.freed(this.#subject)
+  }
+
   /** Whether budgets may have room for so much more. */
   maySpend(costPico: bigint): boolean {
     const pico = picoOf(costPico)
@@ -192,7 +208,8 @@ export class HeldReservation implements Reservation {
       for (const { model, costPico } of charges) {
         const spentOf = route === undefined ? model : anyOfModels([model, route])
         if (costPico > 0n) this.#subject.charge(keyId, spentOf, arrivedAtMs, costPico, record)
-        if (model !== named) this.#subject.learnModel(named, model)
+        // What runs beside a call is no answer to its name.
+        if (model !== named && !isBeside(model)) this.#subject.learnModel(named, model)
       }
       if (jobPico > 0n) this.#subject.chargeJob(keyId, named, arrivedAtMs, jobPico, record)
     }
@@ -209,8 +226,8 @@ export class HeldReservation implements Reservation {
     for (let at = 0; at < rates.length; at += 1) {
       const holding = rates[at]
       // A call that was recorded has used its request and its tokens; a slot is free once the call is over.
-      if (holding !== undefined && (holding.window === null || !this.#isSettled))
-        holding.giveBack(this.#takenOf(at), this.#bucket)
+      const isHeld = holding?.window === null ? !this.#isResting : !this.#isSettled
+      if (isHeld) holding?.giveBack(this.#takenOf(at), this.#bucket)
     }
     this.#keeper.freed(this.#subject)
   }
@@ -271,6 +288,10 @@ export class JointReservation implements Reservation {
       refusal ??= found
     }
     return refusal
+  }
+
+  rest(): void {
+    for (const part of this.#parts) part.rest()
   }
 
   spend(costPico: bigint): boolean | Promise<boolean> {

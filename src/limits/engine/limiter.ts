@@ -117,6 +117,8 @@ export interface Reservation {
    * left. Not `null`: a hard budget is spent, sessions included, and this one has to end.
    */
   progress(costPico: bigint): LimitRefusal | null
+  /** It runs no longer, and what it has cost is still to be charged: only so much stays reserved. */
+  rest(): void
   /**
    * An attempt of the call may have cost `costPico`, and another one is to follow: it is reserved beside what the call
    * holds already. False: budgets have no room for that, so that none may follow. A promise only where this process

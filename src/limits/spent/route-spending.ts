@@ -88,11 +88,32 @@ const BY_ROUTE: NamedSpending = {
   key: `${ROW_KEY}, route`,
 }
 
-/** Adds what these calls cost and are charged, under the routes that they asked for: budgets may be for those. */
+/** A call under a name that its row of totals does not have, with what of its cost is spent of budgets for that name. */
+export interface NamedCall {
+  readonly call: CountedCall
+  readonly name: string
+}
+
+/**
+ * The route that a call asked for, and the models that a session ran beside its own: budgets may be for those. A budget for
+ * both has the cost of such a model twice.
+ */
+export function otherNamesOf(call: CountedCall): readonly NamedCall[] {
+  const { route, beside = [] } = call
+  return [
+    ...(route === undefined ? [] : [{ call, name: route }]),
+    ...beside.map(({ model, costPico }) => ({
+      call: { ...call, costPico, chargedPico: undefined },
+      name: model,
+    })),
+  ]
+}
+
+/** Adds what these calls cost and are charged under those names. */
 export async function addRouteSpending(
   session: PostgresSession,
   calls: readonly CountedCall[],
 ): Promise<void> {
-  const routed = calls.flatMap((call) => (call.route === undefined ? [] : [{ call, names: [call.route] }]))
-  await addNamedSpending(session, BY_ROUTE, routed)
+  const named = calls.flatMap(otherNamesOf).map(({ call, name }) => ({ call, names: [name] }))
+  await addNamedSpending(session, BY_ROUTE, named)
 }

@@ -2,7 +2,7 @@ import { NO_VALUE, parseAxes } from '../../call/axes.ts'
 import type { CountedCall } from '../../call/call-record.ts'
 import type { PostgresSession } from '../../store/connection/postgres.ts'
 import { SCHEMA } from '../../store/connection/schema.ts'
-import { addNamedSpending, type NamedSpending } from './route-spending.ts'
+import { addNamedSpending, type NamedSpending, otherNamesOf } from './route-spending.ts'
 
 const BY_VALUE: NamedSpending = {
   table: 'value_spending',
@@ -52,7 +52,7 @@ export async function addValueSpending(
   })
   await addNamedSpending(session, BY_VALUE, named)
   const routed = named.flatMap(({ call, names, isRouted }) =>
-    isRouted && call.route !== undefined ? [{ call, names: [...names, call.route] }] : [],
+    isRouted ? otherNamesOf(call).map((other) => ({ call: other.call, names: [...names, other.name] })) : [],
   )
   await addNamedSpending(session, BY_VALUE_AND_ROUTE, routed)
 }

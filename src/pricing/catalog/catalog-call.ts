@@ -34,6 +34,14 @@ export interface CallToPrice {
 export type PriceOfCall = (Priced | Unpriced) & {
   /** Where the upstream said what the call cost. */
   readonly reported?: BesideReported
+  /** What other models cost that a session ran beside its own, as far as they have a price. */
+  readonly beside?: readonly BesideCost[]
+}
+
+/** Also in the cost of its session. */
+export interface BesideCost {
+  readonly model: string
+  readonly costPico: bigint
 }
 
 /**

@@ -15,7 +15,7 @@ import { contradiction } from '../price-contradiction.ts'
 import { costOf } from '../price-cost.ts'
 import type { Factor } from '../price-markups.ts'
 import type { RateClass } from '../price-rates.ts'
-import type { CallToPrice, Priced, PriceOfCall, Unpriced } from './catalog-call.ts'
+import type { BesideCost, CallToPrice, Priced, PriceOfCall, Unpriced } from './catalog-call.ts'
 import { choosePrice, coversUse } from './catalog-price-set.ts'
 import type { PriceAnswer } from './catalog-resolve.ts'
 
@@ -95,6 +95,17 @@ function picoOf(cost: PartCost['cost']): bigint {
  * could not be read. `rest`: units that belong to no part; without a price they are a gap.
  */
 export function addUp(parts: readonly PartCost[], rest: PartCost | null, call: CallToPrice): PriceOfCall {
+  const beside = parts.flatMap(besideCostOf)
+  const sum = sumOf(parts, rest, call)
+  return beside.length === 0 ? sum : { ...sum, beside }
+}
+
+function besideCostOf({ part: { model, isBeside }, cost }: PartCost): readonly BesideCost[] {
+  const isCost = isBeside === true && model !== null && cost.kind === 'priced' && cost.costPico > 0n
+  return isCost ? [{ model, costPico: cost.costPico }] : []
+}
+
+function sumOf(parts: readonly PartCost[], rest: PartCost | null, call: CallToPrice): PriceOfCall {
   const priced: LinearCost[] = []
   const gaps = new Set<RateClass>()
   let missing: Unpriced | null = null

@@ -150,7 +150,7 @@ function settlementOf(
   index: number,
   making: ObjectMaking | undefined,
 ): CountedCall {
-  const { objects: _objects, ...fetch } = call
+  const { objects: _objects, beside: _beside, ...fetch } = call
   const { clientId, keyId } = call
   const settlement: CountedCall = {
     ...fetch,

@@ -249,6 +249,13 @@ export const GOLDEN_RECORDS: Readonly<Record<string, CallRecord>> = {
     unpricedReason: 'billed_later',
     objects: [{ id: 'batch_1', kind: 'batch', is: 'created', job: true, reservedPico: '1000000000000' }],
   },
+  'a session that ran other models': {
+    ...ENDED,
+    beside: [
+      { model: 'gpt-4o-transcribe', costPico: '80000000000' },
+      { model: HARD_TEXT, costPico: '1' },
+    ],
+  },
   'charged in place of a cost': {
     ...SPARSE,
     status: 200,

@@ -27,6 +27,7 @@ const NO_RATES: RateHeaders = { requests: null, tokens: null }
 export class MemoryLimiter implements Limiter {
   reserved = 0
   reservedPico = 0n
+  rested = 0
   readonly admitted: CallToLimit[] = []
   readonly settled: Settled[] = []
   readonly progressed: bigint[] = []
@@ -109,6 +110,9 @@ export class MemoryLimiter implements Limiter {
         this.reservedPico += costPico
         held += costPico
         return true
+      },
+      rest: () => {
+        this.rested += 1
       },
       settle: (charges, sequence) => {
         if (state !== 'held') throw new Error(`a call is settled that is ${state}`)
