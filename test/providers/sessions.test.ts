@@ -374,6 +374,17 @@ describe('a realtime session', () => {
     expect(session.underWay).toBe(false)
   })
 
+  test.each([
+    30, 4_000, 4_200, 900_000,
+  ])('a piece of a transcript under way counts by its length: %i bytes', (bytes) => {
+    const session = open()
+    const delta = 'hello '.repeat(bytes / 6)
+    const piece = { type: 'conversation.item.input_audio_transcription.delta', item_id: 'item_1', delta }
+    send(session, { type: 'session.created', session: { type: 'transcription' } }, piece)
+    const [under] = session.unfinished
+    expect(under?.usage.outputTokens).toBe(Math.ceil(delta.length / 3))
+  })
+
   test('a realtime session keeps a bounded part of ten thousand usages', () => {
     const session = open()
     for (let turn = 0; turn < 10_000; turn += 1) send(session, created, done(SPOKEN))

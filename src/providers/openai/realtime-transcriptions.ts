@@ -25,8 +25,8 @@ export interface Transcriptions {
   clientSent(byteCount: number): void
   /** An item of sound is complete, and is transcribed from now on where the session has that. */
   begin(item: string | null): void
-  /** A piece of its text. */
-  goOn(item: string | null, event: SessionMessage): void
+  /** A piece of its text, which takes `writtenBytes` as the event writes it. */
+  goOn(item: string | null, event: SessionMessage, writtenBytes: number): void
   /** It is done, or has failed. By the model that the session had when it began. */
   end(item: string | null): Transcriber
   readonly underWay: boolean
@@ -144,12 +144,12 @@ export function createTranscriptions(): Transcriptions {
       if (begun !== null) begun.soundBytes += clientBytes
       clientBytes = 0
     },
-    goOn(item, event) {
+    goOn(item, event, writtenBytes) {
       const known = find(item)
       if (known === null) return
       const delta = objectIn(readMessage(event, DELTA).value)?.delta
-      // Of an event that was too large to be kept, only the length is known.
-      known.textBytes += typeof delta === 'number' ? delta : Buffer.byteLength(textIn(delta) ?? '')
+      // Of one that was too long to be kept, only the length is known.
+      known.textBytes += typeof delta === 'string' ? Buffer.byteLength(delta) : writtenBytes
     },
     end(item) {
       const ended = items.get(item ?? '') ?? transcriber()

@@ -125,14 +125,14 @@ function createRealtimeReader(): MessageReader {
       const event = objectIn(value)
       const type = textIn(event?.type)
       if (event === null || type === null) return
-      if (type.endsWith('audio.delta')) soundBytes += soundIn(event)
+      if (type.endsWith('audio.delta')) soundBytes += deltaIn(event)
       else if (type === 'response.created') {
         asked = Math.max(0, asked - 1)
         open += 1
       } else if (type === WRITING) open = Math.max(1, open)
       else if (type === 'response.done' || type === WRITTEN) addResponse(event, raw)
       else if (type === COMMITTED) transcriptions.begin(textIn(event.item_id))
-      else if (type === TRANSCRIBING) transcriptions.goOn(textIn(event.item_id), message)
+      else if (type === TRANSCRIBING) transcriptions.goOn(textIn(event.item_id), message, deltaIn(event))
       else if (type === TRANSCRIBED) addTranscription(event, raw)
       else if (type === NOT_TRANSCRIBED) transcriptions.end(textIn(event.item_id))
       else if (/session\.(?:created|updated)$/.test(type)) readSession(member(event, 'session') ?? {})
@@ -179,8 +179,8 @@ function createRealtimeReader(): MessageReader {
   }
 }
 
-/** Bytes of an event's sound, in base64. */
-function soundIn({ delta }: JsonObject): number {
+/** Bytes of an event's text, or sound in base64, as they are written. */
+function deltaIn({ delta }: JsonObject): number {
   return typeof delta === 'number' ? delta - QUOTES_BYTES : 0
 }
 
