@@ -22,6 +22,11 @@ export class CallEvents {
     return true
   }
 
+  /** What a call has made of objects by now; `undefined`: nothing. */
+  of(callId: string): readonly ObjectEvent[] | undefined {
+    return this.#byCall.get(callId)
+  }
+
   /** Takes what a call has made of objects: once, for its record. */
   take(callId: string): readonly ObjectEvent[] | null {
     const taken = this.#byCall.get(callId)

@@ -207,9 +207,10 @@ export class Objects {
     }
   }
 
-  /** A session's upstream keeps an answer under this id. */
-  made(session: MakingCall, id: string): void {
+  /** A session's upstream keeps an answer under this id. @returns What the session has made by now. */
+  made(session: MakingCall, id: string): readonly ObjectEvent[] | undefined {
     this.#record(session, { id, kind: 'response', is: 'created', job: false })
+    return this.#events.of(session.callId)
   }
 
   /** Takes what a call has made of objects: once, for its record. */

@@ -308,6 +308,16 @@ function objectEventsFrom(value: unknown): readonly ObjectEvent[] {
   })
 }
 
+/** From the JSON of a list of them; `null`: not ours. */
+export function parseObjectEvents(value: unknown): readonly ObjectEvent[] | null {
+  try {
+    return objectEventsFrom(value)
+  } catch (error) {
+    if (error instanceof RefusedValue) return null
+    throw error
+  }
+}
+
 function objectIdFrom(value: unknown): string {
   const id = textFrom(value)
   return Buffer.byteLength(id) > MAX_OBJECT_ID_BYTES ? throwMalformed() : id

@@ -307,7 +307,7 @@ export function buildInterrupted(
   )
   const uses = attempt === undefined ? null : parseJobUses(call, attempt.uses)
   const record = uses === null || uses.length === 0 ? finalized : { ...finalized, jobs: uses }
-  const objects = objectsOfInterrupted(record)
+  const objects = snapshot?.objects ?? objectsOfInterrupted(record)
   return objects === null ? record : { ...record, objects }
 }
 

@@ -1,6 +1,7 @@
 import type { CallLedger } from '../../call/call-ports.ts'
 import type { OpenCall, ResponseUse } from '../../call/call-record.ts'
-import { serialiseJobUses } from '../../call/codec/record-codec.ts'
+import { parseObjectEvents, serialiseJobUses } from '../../call/codec/record-codec.ts'
+import type { ObjectEvent } from '../../call/object-event.ts'
 import type { Observation, PromptLengths, UsagePart } from '../../call/observation.ts'
 import { BILLED_UNITS, countsBy, TOKEN_CLASSES } from '../../call/usage.ts'
 import { isObject, parsedJson } from '../../domain/json.ts'
@@ -136,6 +137,8 @@ export interface UsageSnapshot {
   /** For prices that depend on the client. */
   readonly clientName: string | null
   readonly responseUse: ResponseUse
+  /** What a session has made of objects; absent: nothing, or only its figures say it. */
+  readonly objects?: readonly ObjectEvent[] | undefined
   /** The attempt under way; absent: it is the first, which the open call itself tells. */
   readonly attempt?: SnapshotAttempt | undefined
 }
@@ -157,11 +160,20 @@ export function encodeUsageSnapshot({
   status,
   clientName,
   responseUse,
+  objects,
   attempt,
 }: UsageSnapshot): string {
   const { reportedCostPico, ...rest } = observation
   const cost = reportedCostPico === null ? null : String(reportedCostPico)
-  return JSON.stringify({ ...rest, reportedCostPico: cost, status, clientName, responseUse, attempt })
+  return JSON.stringify({
+    ...rest,
+    reportedCostPico: cost,
+    status,
+    clientName,
+    responseUse,
+    objects,
+    attempt,
+  })
 }
 
 /** What {@link encodeUsageSnapshot} wrote; `null`: another version wrote the text in another form. */
@@ -193,11 +205,13 @@ export function decodeUsageSnapshot(text: string): UsageSnapshot | null {
     madeAtMs: numberOrNull(json.madeAtMs),
   }
   const attempt = attemptOf(json.attempt)
+  const objects = parseObjectEvents(json.objects)
   return {
     observation,
     status: typeof json.status === 'number' ? json.status : attempt === null ? 200 : null,
     clientName: textOrNull(json.clientName),
     responseUse: json.responseUse === 'fetched' ? 'fetched' : 'created',
+    ...(objects === null ? {} : { objects }),
     ...(attempt === null ? {} : { attempt }),
   }
 }

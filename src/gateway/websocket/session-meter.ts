@@ -1,4 +1,5 @@
 import type { CallRecord, OpenCall, Outcome } from '../../call/call-record.ts'
+import type { ObjectEvent } from '../../call/object-event.ts'
 import { NOTHING_OBSERVED, type Observation, type UsagePart } from '../../call/observation.ts'
 import { NO_USAGE } from '../../call/usage.ts'
 import type { Objects } from '../../objects/objects.ts'
@@ -272,7 +273,24 @@ export function openMeter(
   })
   if (dialect === null || reader === undefined) return null
   const isNaming = dialect.messagesNameObjects === true && route.upstream.objects === 'owned'
-  return new SessionMeter({
+  const observedBy = (observed: Observation): Observation => {
+    // The journal knows the call from before its client named the model.
+    const isNamedLater = requestedModel !== session.call.requestedModel
+    const model = observed.model ?? (isNamedLater ? session.call.requestedModel : null)
+    return model === observed.model ? observed : { ...observed, model }
+  }
+  let made: readonly ObjectEvent[] | undefined
+  const save = (observation: Observation) =>
+    ledger.saveSnapshot(session.call, () =>
+      encodeUsageSnapshot({
+        observation,
+        status: 101,
+        clientName: caller.clientName,
+        responseUse: 'created',
+        objects: made,
+      }),
+    )
+  const meter = new SessionMeter({
     dialect,
     reader,
     provider,
@@ -293,24 +311,17 @@ export function openMeter(
     onMade: (id) => {
       const { canonicalPath } = route.target
       const { callId } = session.call
-      objects.made({ callId, upstream: route.upstream, canonicalPath, owner: caller }, id)
+      made = objects.made({ callId, upstream: route.upstream, canonicalPath, owner: caller }, id)
+      save(observedBy(meter.observation))
     },
     onNews: (observed) => {
-      // The journal knows the call from before its client named the model.
-      const isNamedLater = requestedModel !== session.call.requestedModel
-      const model = observed.model ?? (isNamedLater ? session.call.requestedModel : null)
-      const observation = model === observed.model ? observed : { ...observed, model }
+      const observation = observedBy(observed)
       session.usageReported(observation)
-      const snapshot = {
-        observation,
-        status: 101,
-        clientName: caller.clientName,
-        responseUse: 'created',
-      } as const
-      ledger.saveSnapshot(session.call, () => encodeUsageSnapshot(snapshot))
+      save(observation)
     },
     onFailed: (error) => observer.readingFailed(provider, error),
   })
+  return meter
 }
 
 /** How a session ended. */
