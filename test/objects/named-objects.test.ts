@@ -136,6 +136,15 @@ describe('the file of a batch that is uploaded', () => {
     expect((await ask(beta, 'POST', '/v1/files', 'preamble\r\n--a\r\n', odd)).status).toBe(400)
   })
 
+  test('in a form of more than 1,000 parts is refused', async () => {
+    const type = { 'content-type': 'multipart/form-data; boundary=a' }
+    const form = (parts: number) =>
+      `${'--a\r\ncontent-disposition: form-data; name="x"\r\n\r\n\r\n'.repeat(parts)}--a--\r\n`
+    expect((await ask(beta, 'POST', '/v1/files', form(1_000), type)).status).toBe(200)
+    const refused = await ask(beta, 'POST', '/v1/files', form(1_001), type)
+    expect([refused.status, refused.text]).toEqual([400, expect.stringMatching(/at most 1000 parts/)])
+  })
+
   test('and any other file goes on, byte for byte, whatever it holds', async () => {
     const picture = Buffer.from(Array.from({ length: 500_000 }, (_, at) => (at * 7919) % 256))
     for (const content of [OWN_LINES, picture, '', '{', `%PDF {"file_id":"${file}"}`]) {

@@ -4,6 +4,8 @@ import { foldName } from '../bodies/scanned-values.ts'
 /** No model has a longer name. */
 const MAX_VALUE_BYTES = 1024
 const MAX_HEAD_BYTES = 8 * 1024
+/** Clients' libraries send some dozen. */
+export const MAX_PARTS = 1_000
 const CRLF = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')
@@ -95,6 +97,7 @@ export class MultipartFields {
   #part: PartHead = { name: '', isFile: false }
   #value: Buffer[] = []
   #valueBytes = 0
+  #parts = 0
   #models = 0
   #model: string | null = null
   #stream: string | null = null
@@ -119,6 +122,11 @@ export class MultipartFields {
   /** The form has ended, or the rest of it cannot be read. */
   get isOver(): boolean {
     return this.#state === 'epilogue' || this.#state === 'broken'
+  }
+
+  /** It is not read beyond `MAX_PARTS`: each costs time, however small it is. */
+  get hasTooManyParts(): boolean {
+    return this.#parts > MAX_PARTS
   }
 
   /** A file's part has begun. */
@@ -202,7 +210,8 @@ export class MultipartFields {
     const end = data.indexOf(HEAD_END)
     if (end < 0) return data.length > MAX_HEAD_BYTES ? this.#break() : this.#wait(data)
     const part = end > MAX_HEAD_BYTES ? null : readPartHead(data.toString('latin1', 0, end))
-    if (part === null) return this.#break()
+    this.#parts += 1
+    if (part === null || this.hasTooManyParts) return this.#break()
     this.#part = part
     this.#value = []
     this.#valueBytes = 0

@@ -75,6 +75,21 @@ test.each([
   expect(read(`${form}--x-y--`)).toMatchObject({ model: null, duplicateModel: true })
 })
 
+test('a form of more than 1,000 parts is not read beyond them', () => {
+  const part = field('x', '')
+  const most = read(`${MODEL}${part.repeat(999)}--x-y--`)
+  expect(most).toMatchObject({ readable: true, model: 'whisper-1', hasTooManyParts: false })
+  const begun: string[] = []
+  const fields = new MultipartFields('x-y', {
+    begin: ({ name }) => begun.push(name),
+    bytes: () => {},
+    end: () => {},
+  })
+  fields.push(Buffer.from(`${MODEL}${part.repeat(5_000)}--x-y--`))
+  expect(fields).toMatchObject({ readable: false, model: null, hasTooManyParts: true })
+  expect(begun).toHaveLength(1_000)
+})
+
 test('line ends behind a form do not belong to it', () => {
   expect(read(`${MODEL}--x-y--\r\n\r\n `, 1)).toMatchObject({ readable: true, model: 'whisper-1' })
 })
