@@ -1,11 +1,12 @@
 import type { BilledUnits } from '../../call/usage.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, RequestContext } from '../dialect.ts'
 import { unitsIn } from '../reading/billed-units.ts'
 import { type BodyFormat, bodyFormat, type Fields } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { jsonDialect } from '../reading/json-dialect.ts'
 import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/json-value.ts'
 import { createUpdateAccumulator, type UsageUpdate } from '../reading/usage-update.ts'
+import { compileProjection } from '../wires/json.ts'
 import { bedrockModel, bedrockModelInPath, converseUsage, isStreamPath, tierServed } from './bedrock-usage.ts'
 import { createEventStreamBody, isEventStream } from './event-stream-body.ts'
 
@@ -20,13 +21,16 @@ export const bedrockConverse: Dialect = {
   readsRequest: true,
   takesIncludeUsage: false,
   isChat: true,
+  requestProjection: compileProjection({ guardrailConfig: { guardrailIdentifier: 'value' } }),
   modelInPath: bedrockModelInPath,
   createReader(request, head) {
-    if (!isEventStream(head, isStreamPath(request.path))) return createBodyReader(head, FORMAT)
+    const isGuarded = asksGuardrail(request)
+    if (!isEventStream(head, isStreamPath(request.path)))
+      return createBodyReader(head, formatOf(null, isGuarded))
     // Nothing in a stream can correct the model that the path names.
     return createEventStreamBody(
       head,
-      formatOf(bedrockModelInPath(request.path)),
+      formatOf(bedrockModelInPath(request.path), isGuarded),
       ({ eventType, payload }) => (eventType === 'metadata' ? payload : null),
     )
   },
@@ -56,11 +60,24 @@ export const bedrockGuardrail = jsonDialect({
   read: ({ usage }) => ({ model: 'guardrail', units: { otherToolCalls: paidUnits(objectIn(usage)) } }),
 })
 
+/** Tells whether the request has a guardrail look at the conversation, or leaves that in doubt; an empty name is none. */
+function asksGuardrail({ fields = {} }: RequestContext): boolean {
+  if (fields === null) return true
+  const name = member(fields, 'guardrailConfig')?.guardrailIdentifier
+  return name !== undefined && name !== null && name !== ''
+}
+
+/**
+ * In place of units that are not reported: AWS bills each text of 1,000 characters for each policy, also of what it blocks.
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/guardrails-how.html
+ */
+export const UNREPORTED_UNITS: Partial<BilledUnits> = { otherToolCalls: 1 }
+
 /** Units of the guardrails that looked at a conversation, beside its tokens; one for what is too long to be read. */
 function guardrailUnits(trace: JsonObject | null): Partial<BilledUnits> | null {
   if (trace === null) return null
   const { inputAssessment, outputAssessments } = trace
-  if (inputAssessment === true || outputAssessments === true) return { otherToolCalls: 1 }
+  if (inputAssessment === true || outputAssessments === true) return UNREPORTED_UNITS
   const assessments = [inputAssessment, outputAssessments].flatMap((byId) =>
     Object.values(objectIn(byId) ?? {}).flatMap((assessed) =>
       Array.isArray(assessed) ? arrayIn(assessed) : [assessed],
@@ -88,14 +105,17 @@ const FIELDS: Fields = {
   performanceConfig: { latency: 'value' },
 }
 
-const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage'], read })
+const FORMAT = bodyFormat({ fields: FIELDS, prefilter: ['usage'] })
 
-function formatOf(model: string | null): BodyFormat {
-  return { ...FORMAT, createAccumulator: () => createUpdateAccumulator(read, { model }) }
+function formatOf(model: string | null, isGuarded: boolean): BodyFormat {
+  const readAnswer = (document: JsonObject) => read(document, isGuarded)
+  return { ...FORMAT, createAccumulator: () => createUpdateAccumulator(readAnswer, { model }) }
 }
 
-function read(document: JsonObject): UsageUpdate {
+function read(document: JsonObject, isGuarded: boolean): UsageUpdate {
   const written = member(document, 'usage')
+  const trace = member(member(document, 'trace'), 'guardrail')
+  const isUnreported = isGuarded && trace === null && written !== null
   const routedTo = textIn(member(member(document, 'trace'), 'promptRouter')?.invokedModelId)
   return {
     usage: written === null ? null : converseUsage(written),
@@ -105,7 +125,7 @@ function read(document: JsonObject): UsageUpdate {
       textIn(member(document, 'serviceTier')?.type),
       member(document, 'performanceConfig')?.latency,
     ),
-    units: guardrailUnits(member(member(document, 'trace'), 'guardrail')),
+    units: isUnreported ? UNREPORTED_UNITS : guardrailUnits(trace),
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Observation } from '../../call/observation.ts'
-import { NO_UNITS } from '../../call/usage.ts'
 import { anthropicText, createAnthropicAccumulator } from '../anthropic/anthropic-messages.ts'
 import { ANSWER_COUNTS, type Dialect, type ResponseHead } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { chatText } from '../openai/openai-text.ts'
 import { chatUsage } from '../openai/openai-usage.ts'
+import { addUnits, unitsOf } from '../reading/billed-units.ts'
 import { type BodyFormat, bodyFormat, type Fields } from '../reading/body-format.ts'
 import { createBodyReader } from '../reading/body-reader.ts'
 import { boundRawUsage, observe, totalDisagrees } from '../reading/counts.ts'
@@ -12,7 +12,7 @@ import { arrayIn, type JsonObject, member, objectIn, textIn } from '../reading/j
 import type { UsageAccumulator } from '../reading/usage-update.ts'
 import { ifCounted } from '../reading/usage-update.ts'
 import type { EventMessage } from '../wires/eventstream.ts'
-import { converseText } from './bedrock-converse.ts'
+import { converseText, UNREPORTED_UNITS } from './bedrock-converse.ts'
 import {
   type BedrockUsage,
   bedrockModelInPath,
@@ -53,6 +53,8 @@ export const bedrockInvoke: Dialect = {
 }
 
 const METRICS = 'amazon-bedrock-invocationMetrics'
+/** A guardrail has looked, which the request's headers ask for. */
+const GUARDED = 'amazon-bedrock-guardrailAction'
 
 const FIELDS: Fields = {
   type: 'value',
@@ -72,6 +74,7 @@ const FIELDS: Fields = {
   embedding: 'value',
   embeddingsByType: 'value',
   [METRICS]: 'value',
+  [GUARDED]: 'value',
 }
 
 const PREFILTER = [
@@ -81,6 +84,7 @@ const PREFILTER = [
   'generation_token_count',
   'inputTextTokenCount',
   METRICS,
+  GUARDED,
 ]
 
 const FORMAT = bodyFormat({ fields: FIELDS, prefilter: PREFILTER })
@@ -145,10 +149,12 @@ class InvokeAccumulator implements UsageAccumulator {
       anthropic.serviceTier ?? textIn(this.#head.headers['x-amzn-bedrock-service-tier']),
       this.#head.headers['x-amzn-bedrock-performanceconfig-latency'],
     )
-    if (anthropic.usageSource !== 'none') return { ...anthropic, failed, model, serviceTier }
+    const guarded = unitsOf(this.#root[GUARDED] === undefined ? null : UNREPORTED_UNITS)
+    if (anthropic.usageSource !== 'none')
+      return { ...anthropic, failed, model, serviceTier, units: addUnits(anthropic.units, guarded) }
     // A profile of one's own has a name that does not say that it draws.
     const { images } = this.#root
-    const units = Array.isArray(images) ? { ...NO_UNITS, images: images.length } : NO_UNITS
+    const units = addUnits(guarded, unitsOf(Array.isArray(images) ? { images: images.length } : null))
     const observed = { failed, model, serviceTier, units }
     // Counts at the root of an answer come one by one; until all are there the headers know better.
     const isWhole = ended || this.#isStream
