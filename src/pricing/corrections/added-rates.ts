@@ -42,6 +42,7 @@ const CLAUDE_AT_CLOUDS = pageOf(['vertex', 'bedrock'], VERTEX.source)
 const GOOGLE = pageOf(['gemini', 'vertex'], 'https://ai.google.dev/gemini-api/docs/pricing')
 const BEDROCK = pageOf(['bedrock'], 'https://aws.amazon.com/bedrock/pricing')
 const OPENROUTER = pageOf(['openrouter'], 'https://openrouter.ai/models?output_modalities=image')
+const DRAWN_BY_OPENAI = pageOf(OPENROUTER.providers, OPENAI.source)
 const VERCEL = pageOf(['vercel-gateway'], 'https://vercel.com/docs/ai-gateway/pricing')
 const XAI = pageOf(['xai'], 'https://docs.x.ai/developers/pricing')
 const PERPLEXITY = pageOf(['perplexity'], 'https://docs.perplexity.ai/getting-started/pricing')
@@ -99,6 +100,9 @@ export const ADDED_RATES: readonly AddedRate[] = [
   rate(OPENROUTER, /^google\/gemini-3\.1-flash-image(?:-|$)/, 'imageOutput', perMillion('60')),
   rate(OPENROUTER, /^google\/gemini-3-pro-image(?:-|$)/, 'imageOutput', perMillion('120')),
   rate(OPENROUTER, /^openai\/gpt-5-image$/, 'imageOutput', perMillion('40')),
+  // They draw by GPT Image 1 Mini and by GPT Image 2.
+  rate(DRAWN_BY_OPENAI, /^openai\/gpt-5-image-mini$/, 'imageOutput', perMillion('8')),
+  rate(DRAWN_BY_OPENAI, /^openai\/gpt-5\.4-image-2(?:-|$)/, 'imageOutput', perMillion('30')),
 
   // Web searches.
   rate(AZURE_SEARCH, /^(?:gpt|o[0-9])/, 'webSearch', perThousand('14'), REPLACES),

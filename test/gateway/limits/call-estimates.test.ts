@@ -561,6 +561,8 @@ describe('what is billed by other than tokens', () => {
     ['google/gemini-3.1-flash-lite-image', 0.0336],
     ['google/gemini-3-pro-image-preview', 0.134],
     ['openai/gpt-5-image', 0.25],
+    ['openai/gpt-5-image-mini', 0.052],
+    ['openai/gpt-5.4-image-2', 0.211],
   ])('a picture of %s at OpenRouter, above what it costs', (model, usd) => {
     const picture = cost({ provider: 'openrouter', path: '/api/v1/images', body: { model, prompt: 'a cat' } })
     expect(picture).toBeGreaterThan(usd)
