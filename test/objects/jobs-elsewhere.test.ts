@@ -178,6 +178,22 @@ describe.each(['shared', 'owned'])('where objects are %s', (objects) => {
   })
 
   test.each([
+    ['its file', (id: string) => `${mistral}/v1/files/out-${id}`],
+    ['itself', (id: string) => `${mistral}/v1/batch/jobs/${id}`],
+  ])(`a batch of which %s is deleted elsewhere, before anyone saw its end, counts: ${objects}`, async (what, pathOf) => {
+    const id = `job-${objects}-${what.replace(' ', '-')}-3`
+    const path = pathOf(id)
+    await submitBatch(id)
+    answers.set(`GET ${mistral}/v1/files/out-${id}`, { id: `out-${id}`, purpose: 'batch' })
+    answers.set(`DELETE ${path}`, { id, deleted: true })
+    await rollUp(1)
+    await ask('there', 'DELETE', path)
+    expect(upstream.requests.at(-1)?.method).toBe('DELETE')
+    await rollUp(2)
+    await expectCounted('mistral-small-latest', BATCH)
+  })
+
+  test.each([
     'SUCCESS',
     'FAILED',
   ])(`a batch that is read before its submission is counted, ended with %s, is fetched by a worker: ${objects}`, async (status) => {

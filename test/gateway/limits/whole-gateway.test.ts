@@ -1,8 +1,10 @@
 import { beforeEach, expect, test } from 'vitest'
+import { createClientKey, revokeKey } from '../../../src/keys/keys.ts'
 import { setLimits } from '../../../src/limits/table/change-limits.ts'
 import { rotateLimitedKey } from '../../../src/limits/table/rotate-limited-key.ts'
 import { startOwnStack } from '../../support/servers/own-stack.ts'
 import { PEPPER, type TestClient } from '../../support/servers/stack.ts'
+import { chatAnswer } from '../../support/upstream.ts'
 
 /** Of 11 prompt tokens and 7 generated ones of gpt-4o-mini. */
 const CALL_USD = (11 * 0.15 + 7 * 0.6) / 1e6
@@ -10,7 +12,7 @@ const CALL_USD = (11 * 0.15 + 7 * 0.6) / 1e6
 let client: TestClient
 let number = 0
 
-const { stack } = await startOwnStack()
+const { upstream, stack } = await startOwnStack()
 
 beforeEach(async () => {
   number += 1
@@ -153,4 +155,40 @@ test('a key that is rotated gives its budget on, with what was spent of it, and 
   client = old
   expect((await chat()).status).toBe(429)
   expect(await limits()).toMatchObject([{ key_id: rotation.key.id, limit_usd: 0.000016, left_usd: 0 }])
+})
+
+test('a key that is revoked with the call that ends its budget: that one counts, and no other key has less', async () => {
+  const scope = { clientId: client.id, keyId: client.keyId, model: null }
+  const order = { kind: 'budget', per: 'day', isSoft: false, amount: 5_000_000n } as const
+  await setLimits(stack.pool, scope, [order], 'test')
+  await expect.poll(async () => (await limits()).length).toBe(1)
+  const named = { client: client.name, name: 'spare', models: null, expiresInSeconds: null }
+  const spare = await createClientKey(stack.pool, named, PEPPER)
+  if (spare === null) throw new Error('no second key')
+  const reached = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  upstream.answer(async (request, response) => {
+    reached.resolve()
+    await released.promise
+    chatAnswer(request, response)
+  })
+  const running = chat()
+  await reached.promise
+  await revokeKey(stack.pool, client.keyId)
+  const headers = { authorization: `Bearer ${client.key}` }
+  const seen = async () => (await fetch(`${stack.url}/v1/models`, { headers })).status
+  await expect.poll(seen).toBe(403)
+  expect((await chat()).status).toBe(403)
+  released.resolve()
+  expect((await running).status).toBe(200)
+  client = { ...client, keyId: spare.id, key: spare.key }
+  const usage = await stack.usageOf(client, 1)
+  expect(usage.cost_usd).toBeCloseTo(CALL_USD, 15)
+  const { rows } = await stack.pool.query<{ pico: string }>(
+    'select sum(cost_pico) as pico from tallygate.daily_usage where client_id = $1 and key_id = $2',
+    [client.id, scope.keyId],
+  )
+  expect(Number(rows[0]?.pico) / 1e12).toBeCloseTo(CALL_USD, 15)
+  // Its own call is not held by what the other key has spent.
+  expect((await chat()).status).toBe(200)
 })
