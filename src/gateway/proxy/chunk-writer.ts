@@ -51,7 +51,7 @@ export class ChunkWriter {
     return !socket.writableNeedDrain
   }
 
-  /** Writes the last piece and ends the answer. */
+  /** Writes the last piece and ends the answer, which has no trailers: they would be lost. */
   end(piece: Buffer): void {
     if (piece.length === 0 || piece.length > MAX_PIECE_BYTES) this.#response.end(piece)
     else this.#asFramed(() => this.#response.end(`${framed(piece)}0\r\n\r\n`, 'latin1'))

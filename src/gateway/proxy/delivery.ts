@@ -294,7 +294,7 @@ export class Delivery implements HoldableDelivery {
     this.#last = null
   }
 
-  /** Behind `#writeHead`. */
+  /** It is called behind `#writeHead`. */
   #chunkWriter(): ChunkWriter | null {
     if (this.#chunks === undefined) this.#chunks = ChunkWriter.of(this.#response)
     return this.#chunks
@@ -304,7 +304,8 @@ export class Delivery implements HoldableDelivery {
     if (this.#headWritten || this.#clientGone || this.#finished || this.#last !== null) return
     try {
       this.#writeHead()
-      this.#response.flushHeaders()
+      // In the bytes that came: `flushHeaders` would write them in UTF-8.
+      this.#response.write('', 'latin1')
     } catch (error) {
       // No caller would catch this here: bytes that one upstream wrote must not end the process.
       controller.abort(error instanceof Error ? error : new Error(String(error)))
