@@ -1,4 +1,5 @@
 import { fitsPattern } from './model-name.ts'
+
 /** What members of one group may do for themselves. */
 export interface MemberPolicy {
   /** The name or the id of the group. */

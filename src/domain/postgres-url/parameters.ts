@@ -1,4 +1,5 @@
 import { percentDecoded } from '../canonical-path.ts'
+
 /** Which servers of several will do, in libpq's words. */
 export const SESSION_ATTRS = [
   'any',

@@ -1,4 +1,5 @@
 import { percentDecoded } from '../canonical-path.ts'
+
 export interface RedisHost {
   /** A name or an address, IPv6 without brackets. */
   readonly host: string

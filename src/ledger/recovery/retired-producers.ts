@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { serialiseGapMarker } from '../../call/codec/record-codec.ts'
-import { parsedJson } from '../../domain/json.ts'
+import { isObject, parsedJson } from '../../domain/json.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { isMissingFile } from '../../lib/missing-file.ts'
 import { syncFolder, writeDurably } from '../durable-file.ts'
@@ -119,7 +119,9 @@ export class RetiredProducers {
 
 /** `null`: the text is damaged. */
 function parseRetiredProducer(producer: string, text: string): RetiredProducer | null {
-  const { last, stream, database, finishedAtMs } = Object(parsedJson(text))
+  const fields = parsedJson(text)
+  if (!isObject(fields)) return null
+  const { last, stream, database, finishedAtMs } = fields
   if (typeof last !== 'number' || !Number.isSafeInteger(last) || last < 1) return null
   if (typeof stream !== 'string' || stream === '' || typeof finishedAtMs !== 'number') return null
   return { producer, last, stream, database: typeof database === 'string' ? database : null, finishedAtMs }

@@ -273,6 +273,23 @@ export const MODEL_CORRECTIONS: readonly ModelCorrection[] = [
     source: 'https://ai.google.dev/gemini-api/docs/changelog',
     seen,
   },
+  ...(['google', 'google-vertex'] as const).map(
+    (providerId): ModelCorrection => ({
+      providerId,
+      id: 'gemini-4-carbon',
+      prices: [
+        { prices: { input_mtok: 2, cache_read_mtok: 0.1, output_mtok: 10 } },
+        {
+          constraint: { start_date: '2026-12-01' },
+          prices: { input_mtok: 4, cache_read_mtok: 0.2, output_mtok: 20 },
+        },
+      ],
+      replaces: null,
+      why: 'models.dev has the price of its first weeks alone, which ends as that of gemini-4-argon does',
+      source: GEMINI,
+      seen: '2026-11-27',
+    }),
+  ),
   {
     providerId: 'google-vertex',
     id: 'gemini-3.1-pro-preview-customtools',

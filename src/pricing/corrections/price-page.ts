@@ -1,12 +1,12 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 
-/** A page with prices: what every price that was taken from it says of itself. */
+/** A page on which a provider publishes prices, and when our figures of them were taken. */
 export interface PricePage {
   /** Our names of the providers whose calls it prices. */
   readonly providers: readonly string[]
   /** The page on which the provider publishes it. */
   readonly source: string
-  /** The day on which its figures were taken. */
+  /** The day on which the figures were taken: mostly from LiteLLM's list, not from the page itself. */
   readonly seen: UtcDay
 }
 

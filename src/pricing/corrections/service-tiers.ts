@@ -111,14 +111,14 @@ export const TIER_PRICES: readonly TierPrice[] = [
   ),
   priced(
     GEMINI,
-    /^gemini-(?:2\.5-flash-image|3-pro-image-preview|3\.1-flash-lite|3\.[678]-flash)$/,
+    /^gemini-(?:2\.5-flash-image|3-pro-image-preview|3\.1-flash-lite|3\.[678]-flash|4-(?:argon|carbon|hydrogen|neon))$/,
     'flex',
     '0.5',
   ),
   priced(VERTEX, /^gemini-2\.5-(?:pro|flash|flash-lite)$/, 'flex', '0.5', CACHED_WHOLE),
   priced(
     VERTEX,
-    /^gemini-(?:2\.5-flash-image|3-pro-image-preview|3\.1-flash-(?:image-preview|lite|lite-image)|3-flash-preview|3\.1-pro-preview|3\.[5678]-flash|3\.5-flash-lite)$/,
+    /^gemini-(?:2\.5-flash-image|3-pro-image-preview|3\.1-flash-(?:image-preview|lite|lite-image)|3-flash-preview|3\.1-pro-preview|3\.[5678]-flash|3\.5-flash-lite|4-argon)$/,
     'flex',
     '0.5',
   ),
@@ -136,7 +136,7 @@ export const TIER_PRICES: readonly TierPrice[] = [
   // Priority.
   priced(
     OPENAI,
-    /^(?:gpt-4\.1-nano|gpt-5(?:\.[12])?|gpt-5\.3-codex|gpt-5\.4(?:-mini)?|gpt-5\.6-(?:sol|terra|luna)|gpt-6(?:\.1)?-(?:astra|sol|terra|luna))$/,
+    /^(?:gpt-4\.1-nano|gpt-5(?:\.[12])?|gpt-5\.3-codex|gpt-5\.4(?:-mini)?|gpt-5\.6-(?:sol|terra|luna)|gpt-6(?:\.[12])?-(?:astra|sol|terra|luna))$/,
     'priority',
     '2',
   ),
@@ -162,13 +162,13 @@ export const TIER_PRICES: readonly TierPrice[] = [
   priced(AZURE, /^gpt-4\.1(?:-mini)?$/, 'priority', '1.75'),
   priced(
     GEMINI,
-    /^gemini-(?:2\.5-(?:pro|flash|flash-lite|flash-image)|3-pro-image-preview|3-flash-preview|3\.1-(?:pro-preview|flash-lite)|3\.[5678]-flash)$/,
+    /^gemini-(?:2\.5-(?:pro|flash|flash-lite|flash-image)|3-pro-image-preview|3-flash-preview|3\.1-(?:pro-preview|flash-lite)|3\.[5678]-flash|4-(?:argon|carbon|hydrogen|neon))$/,
     'priority',
     '1.8',
   ),
   priced(
     VERTEX,
-    /^gemini-(?:2\.5-(?:pro|flash|flash-lite)|3-pro-(?:preview|image-preview)|3-flash-preview|3\.1-(?:pro-preview|flash-lite|flash-lite-image|flash-image-preview)|3\.[5678]-flash|3\.5-flash-lite)$/,
+    /^gemini-(?:2\.5-(?:pro|flash|flash-lite)|3-pro-(?:preview|image-preview)|3-flash-preview|3\.1-(?:pro-preview|flash-lite|flash-lite-image|flash-image-preview)|3\.[5678]-flash|3\.5-flash-lite|4-(?:argon|hydrogen))$/,
     'priority',
     '1.8',
   ),

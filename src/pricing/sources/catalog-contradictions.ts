@@ -100,7 +100,7 @@ export function staleCorrections(
   const moments = Array.from({ length: 7 * 24 }, (_, hour) => atMs - (hour * MS_PER_DAY) / 24)
   return corrections.filter(({ providerId, id, names = [id], prices }) =>
     names.every((name) =>
-      [...moments, ...evesOf(prices)].every((moment) => {
+      [...moments, ...changesOf(prices)].every((moment) => {
         const place = { providerId, name }
         const [listed] = findListed({ ...entries, layers: ours }, place)
         const corrected = listed === undefined ? null : pricesAt(listed.model, moment)
@@ -113,10 +113,15 @@ export function staleCorrections(
   )
 }
 
-/** Noon before each of the days on which a correction changes: there it may differ from what is right since. */
-function evesOf(prices: ModelCorrection['prices']): readonly number[] {
+/**
+ * Noon before and on each of the days on which a correction changes: before it may differ from what is right since, and a
+ * source may not know of a change to come.
+ */
+function changesOf(prices: ModelCorrection['prices']): readonly number[] {
   const dated = Array.isArray(prices) ? prices : []
-  return dated.flatMap(({ constraint }: { constraint?: { start_date?: string } }) =>
-    constraint?.start_date === undefined ? [] : [Date.parse(constraint.start_date) - MS_PER_DAY / 2],
-  )
+  return dated.flatMap(({ constraint }: { constraint?: { start_date?: string } }) => {
+    if (constraint?.start_date === undefined) return []
+    const midnight = Date.parse(constraint.start_date)
+    return [midnight - MS_PER_DAY / 2, midnight + MS_PER_DAY / 2]
+  })
 }

@@ -103,6 +103,23 @@ test.each([
   if (!isFlat) expect(long?.above).toBe(day < '2026-05-16' ? 128_000 : 199_999)
 })
 
+test.each([
+  ['gemini-4-argon', '2026-11-30', [1, 2, 3.6]],
+  ['gemini-4-argon', '2026-12-01', [2, 4, 7.2]],
+  ['gemini-4-carbon', '2026-11-30', [1, 2, 3.6]],
+  ['gemini-4-carbon', '2026-12-01', [2, 4, 7.2]],
+  ['gemini-4-hydrogen', '2026-12-01', [0.75, 1.5, 2.7]],
+  ['gemini-4-neon', '2026-12-01', [1.5, 3, 5.4]],
+])('%s on %s: flex, usual and priority, the first price of a model ends in its day', (model, day, usd) => {
+  const atMs = Date.parse(`${day}T12:00:00Z`)
+  const catalog = buildCatalog()
+  const prices = ['flex', null, 'priority'].map((serviceTier) => {
+    const query = { provider: 'gemini', upstream: 'gemini', clientName: null, model, serviceTier, atMs }
+    return Number(catalog.findPrices(query)?.prices.tiers[0]?.usual.definition.rates.input) / 1e6
+  })
+  expect(prices).toEqual(usd)
+})
+
 test('no bundled source has caught up with a correction, which is to be taken out then', () => {
   expect(staleCorrections(bundledCatalog(), NOW).map(({ id }) => id)).toEqual([])
 })

@@ -1,6 +1,6 @@
-import { parsedJson } from '../../../domain/json.ts'
 // Texts of a JSON document by their paths, as the document passes: nothing of it is built or kept.
 
+import { parsedJson } from '../../../domain/json.ts'
 import { isPlainKey, type TextCapture } from '../json-text.ts'
 
 /** A path whose text is wanted, such as `tools.container` or `**.file_id`. Arrays on the way do not count. */
