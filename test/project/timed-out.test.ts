@@ -13,7 +13,7 @@ test('a test that timed out, and one whose process was ended, leave no program, 
   expect(status).toBe(1)
   expect(stdout + stderr).toContain('timed out in 50ms')
   const started = [...`${stdout}${stderr}`.matchAll(/started (\d+) (\S*)/g)]
-  expect(started).toHaveLength(3)
+  expect(started).toHaveLength(4)
   for (const [, pid, folder] of started) {
     await expect.poll(() => isAlive(Number(pid))).toBe(false)
     if (folder !== '') await expect.poll(() => existsSync(folder ?? '')).toBe(false)

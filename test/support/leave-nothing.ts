@@ -36,29 +36,47 @@ export async function leaveNothing(): Promise<void> {
   afterAll(killLeftovers)
 }
 
-/** The shells of `stopWithMe` stay: they delete folders once this process is gone. */
+/**
+ * With what they started in turn. The shells of `stopWithMe` stay: they delete folders once this process is gone. All are
+ * found before the first is killed, as the system gives what it started to another parent then.
+ */
 function killLeftovers(): void {
-  for (const pid of childrenOf(process.pid)) if (!isWatch(pid)) sendSignal(pid, 'SIGKILL')
+  for (const pid of descendantsOf(process.pid)) sendSignal(pid, 'SIGKILL')
 }
 
+/** While a file runs, Vitest has a function in place of `process.exit` that throws. */
 function endOrderly(): void {
-  process.exit()
+  process.emit('exit', 143)
+  const { reallyExit } = process as NodeJS.Process & { readonly reallyExit: (code: number) => never }
+  reallyExit(143)
 }
 
-function childrenOf(parent: number): number[] {
+function descendantsOf(parent: number): number[] {
+  const children = threadsOf(parent)
+    .flatMap((thread) => read(`/proc/${parent}/task/${thread}/children`).split(' '))
+    .filter(Boolean)
+    .map(Number)
+    .filter((pid) => !isWatch(pid))
+  return children.flatMap((pid) => [pid, ...descendantsOf(pid)])
+}
+
+function threadsOf(pid: number): string[] {
   try {
-    const threads = readdirSync(`/proc/${parent}/task`)
-    const texts = threads.map((thread) => readFileSync(`/proc/${parent}/task/${thread}/children`, 'utf8'))
-    return texts.join(' ').split(' ').filter(Boolean).map(Number)
+    return readdirSync(`/proc/${pid}/task`)
   } catch {
-    return [] // no Linux
+    return [] // no Linux, or it is gone
   }
 }
 
 function isWatch(pid: number): boolean {
+  return read(`/proc/${pid}/cmdline`).startsWith('/bin/sh\0-c\0\npids=')
+}
+
+/** A thread or a process may end at any time: of one that is gone there is nothing. */
+function read(file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('/bin/sh\0-c\0\npids=')
+    return readFileSync(file, 'utf8')
   } catch {
-    return true // gone
+    return ''
   }
 }
