@@ -10,6 +10,12 @@ test('tests that need no server and no program are found by what they import', (
   expect(found).not.toContain('test/providers/fuzz.test.ts') // says that it takes seconds
 })
 
+test('every file that asks how many rounds to do does more of them in `npm run test:long`', () => {
+  const asking = findTestFiles().filter(({ path }) => /\brounds(?:<.*>)?\(/.test(readFileSync(path, 'utf8')))
+  expect(pathsOf(asking, ({ isScaled }) => !isScaled)).toEqual([])
+  expect(asking.length).toBeGreaterThan(0)
+})
+
 test('no file of `npm test` skips a test, or looks for what lies beside the project', () => {
   const text = (path: string) => readFileSync(path, 'utf8')
   const paths = findTestFiles().map(({ path }) => path)

@@ -18,7 +18,7 @@ const LONG = /^\/\/ @long\b/
 const ALONE = /^\/\/ @alone\b|^vi\.mock\(/m
 
 /** A file that asks how much it should do: it does more of it in `npm run test:long`. */
-const SCALED = /from '[./]*support\/rounds\.ts'/
+const SCALED = /from '[^']*\/support\/rounds\.ts'/
 
 const RELATIVE_IMPORT = /^(?:import|export)[^'"]*?from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
 
