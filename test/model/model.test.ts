@@ -10,7 +10,7 @@ const SCHEDULES = Number(process.env.MODEL_SCHEDULES ?? rounds({ short: 800, lon
 const FIRST_SEED = Number(process.env.MODEL_SEED ?? 1)
 /** A rule that so many schedules do not miss is not shown to be needed. */
 const MAX_WITHOUT_RULE = 60_000
-/** Also for those where it is known which schedule misses them. */
+/** A rule is searched for also where it is known which schedule misses it. */
 const SEARCHES_ALL = rounds({ short: false, long: true })
 
 const rules = Object.entries(RULES) as [Rule, string][]

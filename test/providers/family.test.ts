@@ -5,7 +5,7 @@ import { busyness } from '../support/patience.ts'
 import { rounds } from '../support/rounds.ts'
 
 const PATHS = rounds({ short: 400, long: 2_000 })
-/** Of a path that begins in every way that one can. */
+/** A path that begins in every way that one can may take so long. */
 const PATH_US = 5_000
 
 const ANTHROPIC = { 'anthropic-version': '2023-06-01' }

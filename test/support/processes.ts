@@ -43,7 +43,7 @@ export function testProcess(
     },
     async start() {
       const started = fork(script, {
-        // Started as in production, not with the options of the tests' own process.
+        // Without the options of the tests' own process. Those of `npm run gateway`, for memory, are not given either.
         execArgv: [],
         env: {
           PATH: process.env.PATH,

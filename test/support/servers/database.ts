@@ -47,7 +47,6 @@ export async function makeTemplate(adminUrl: string): Promise<{ name: string; dr
   const database = await createDatabase(adminUrl, 'template', 'template0')
   await migrate(database.url, { info() {}, warn() {}, error() {} })
   await moveDefaults(database.url)
-  await moveClock(database.url)
   await storeBundledCatalog(database.url)
   await addDays(database.url)
   return { name: new URL(database.url).pathname.slice(1), drop: database.drop }
