@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { COMPILED_FOLDER } from '../../src/lib/compile-cache.ts'
 import { findTestFiles, pathsOf } from '../support/suites.ts'
 
 test('tests that need no server and no program are found by what they import', () => {
@@ -14,6 +15,11 @@ test('every file that asks how many rounds to do does more of them in `npm run t
   const asking = findTestFiles().filter(({ path }) => /\brounds(?:<.*>)?\(/.test(readFileSync(path, 'utf8')))
   expect(pathsOf(asking, ({ isScaled }) => !isScaled)).toEqual([])
   expect(asking.length).toBeGreaterThan(0)
+})
+
+test('tests keep what they compile apart from the product, whose programs run with other flags of V8', () => {
+  expect(process.env.NODE_COMPILE_CACHE).toBeDefined()
+  expect(process.env.NODE_COMPILE_CACHE).not.toBe(COMPILED_FOLDER)
 })
 
 test('no file of `npm test` skips a test, or looks for what lies beside the project', () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { COMPILED_FOLDER } from '../../src/lib/compile-cache.ts'
@@ -74,11 +74,27 @@ export function pathsOf(files: readonly TestFile[], belongs: (file: TestFile) =>
   return files.filter(belongs).map(({ path }) => path)
 }
 
+/**
+ * Where processes of tests keep what Node compiled. Not where the product does: V8 takes nothing that was kept under other
+ * flags, so each would compile again what the other one has kept. Each run adds its test files, as Vitest names them by
+ * the time: once there are too many, all of it goes.
+ */
+function folderOfCompiledTests(): string {
+  const folder = join(dirname(COMPILED_FOLDER), 'compiled-tests')
+  try {
+    const { length } = readdirSync(folder, { recursive: true })
+    if (length > 20_000) rmSync(folder, { recursive: true })
+  } catch {
+    // It is not there yet, or another run empties it.
+  }
+  return folder
+}
+
 // The processes of the tests, and the servers that they start, have this one's environment.
 const memoryFolder = findMemoryFolder()
 if (memoryFolder !== null) process.env.TMPDIR ??= memoryFolder
 // A process that loads all of the product takes 1.1 s of CPU for it in place of 2, from the second run on.
-process.env.NODE_COMPILE_CACHE ??= COMPILED_FOLDER
+process.env.NODE_COMPILE_CACHE ??= folderOfCompiledTests()
 
 const setupFiles: string[] = ['test/support/set-up-file.ts']
 
