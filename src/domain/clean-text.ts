@@ -21,9 +21,13 @@ export function cleanText(text: string, maxBytes: number): string {
   return `${kept}~${hash}`
 }
 
-/** A model's name that is safe to keep and compare, or `null`. */
+/** All but NUL, which no text has. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it finds
+const CONTROLS = /[\x01-\x1f\x7f]/g
+
+/** A model's name that is safe to keep, compare and show in one line, or `null`. */
 export function cleanModel(model: string | null): string | null {
-  return model === null || model === '' ? null : cleanText(model, MAX_MODEL_BYTES)
+  return model === null || model === '' ? null : cleanText(model.replace(CONTROLS, '\uFFFD'), MAX_MODEL_BYTES)
 }
 
 /** A path without query that is safe to keep. */
