@@ -120,8 +120,8 @@ export interface CallRecord extends OpenCall, CallUse {
    */
   readonly chargedPico?: string | undefined
   /**
-   * The costs of models that a session ran beside its own, each once. Its own cost has them too: they say of which budgets
-   * it is spent beyond those for its own model.
+   * The costs of models that a session ran beside its own, each once. Its own cost has them too, where it has one: they say of
+   * which budgets it is spent beyond those for its own model.
    */
   readonly beside?: readonly ModelCost[] | undefined
   /** A success status, but the body carried an error. */

@@ -114,7 +114,7 @@ function besideCosts({ beside }: PricedCall): readonly ModelCost[] | undefined {
   const costs = new Map<string, bigint>()
   for (const { model, costPico } of beside) {
     const name = cleanModel(model)
-    if (name !== null) costs.set(name, (costs.get(name) ?? 0n) + costPico)
+    if (name !== null && costPico > 0n) costs.set(name, (costs.get(name) ?? 0n) + costPico)
   }
   const list = [...costs].map(([model, costPico]) => ({ model, costPico: `${costPico}` }))
   return list.length === 0 ? undefined : list.slice(0, MAX_BESIDE_MODELS)

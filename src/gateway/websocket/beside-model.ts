@@ -1,12 +1,15 @@
+import { MAX_BESIDE_MODELS } from '../../call/call-record.ts'
 import type { Observation } from '../../call/observation.ts'
 import { cleanModel } from '../../domain/clean-text.ts'
 import { ERRORS } from '../../http/errors.ts'
 import { awaitLimits, endUncharged, isReservation } from '../../limits/engine/held-limits.ts'
-import { ANY_MODEL, type LimitRefusal, modelBeside, type Reservation } from '../../limits/engine/limiter.ts'
+import type { LimitRefusal, Reservation } from '../../limits/engine/limiter.ts'
+import type { Limit } from '../../limits/limit.ts'
 import type { BesideCost } from '../../pricing/catalog/catalog-call.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
-import { runningModelOf } from '../admission/stages/limits.ts'
 import { refusesBeside } from '../admission/stages/model-access.ts'
+
+const TOO_MANY_MODELS = `A session runs at most ${MAX_BESIDE_MODELS} models beside its own.`
 
 /** A session. */
 interface SessionOfModels {
@@ -36,6 +39,7 @@ export class BesideModel {
       for (const reservation of this.#held.values()) reservation.rest()
       const name = cleanModel(model)
       if (model === null || name === null) return null
+      if (!this.#hasRoomFor(name)) return TOO_MANY_MODELS
       const found = await admitBeside(model, name, this.#session.admission, this.#options)
       if (found === null || typeof found === 'string') return found
       const earlier = this.#held.get(name)
@@ -59,6 +63,17 @@ export class BesideModel {
     let refusal: LimitRefusal | null = null
     for (const name of this.#held.keys()) refusal = this.#reserve(name) ?? refusal
     return refusal
+  }
+
+  /** Only the last one runs, so those that have cost nothing need not be held on. */
+  #hasRoomFor(name: string): boolean {
+    if (this.#held.size < MAX_BESIDE_MODELS || this.#held.has(name)) return true
+    for (const [of, reservation] of this.#held) {
+      if ((this.#costs.get(of) ?? 0n) > 0n) continue
+      endUncharged(reservation)
+      this.#held.delete(of)
+    }
+    return this.#held.size < MAX_BESIDE_MODELS
   }
 
   #reserve(name: string): LimitRefusal | null {
@@ -89,19 +104,24 @@ async function admitBeside(
   if (offList !== null) return offList
   if (limits === null) return null
   const { limiter } = limits
-  const own = limiter.limits(clientId, keyId, axes) ? runningModelOf(admission) : ANY_MODEL
-  if (own === ANY_MODEL) return null
-  const asked = { model: modelBeside(name, own), estimatedPico: 1n, estimatedTokens: 1 }
+  if (!limiter.limits(clientId, keyId, axes)) return null
+  const isHeld = (limit: Limit) => admission.limits?.holds(limit) ?? false
+  const asked = { model: name, isHeld, estimatedPico: 1n, estimatedTokens: 1 }
   const admitted = limiter.admit({ clientId, keyId, axes, arrivedAtMs, client, ...asked })
   const found = admitted instanceof Promise ? await awaitLimits(admitted, client) : admitted
   if (found === null || found === 'gone') return null
   return isReservation(found) ? found : messageOf(found)
 }
 
-/** The models that a session of `own` has run beside it, as limits are asked that are for those alone. */
-export function modelsBeside({ parts }: Observation, own: string | null): readonly string[] {
-  return (parts ?? []).flatMap(({ model, isBeside }) => {
-    const name = isBeside === true ? cleanModel(model) : null
-    return name === null || own === null ? [] : [modelBeside(name, own)]
-  })
+/** The models that a session has run beside its own and whose part has no price, or none for all of it. */
+export function modelsWithoutPrice(
+  { parts, usageSource }: Observation,
+  costs: readonly BesideCost[],
+): readonly string[] {
+  const models =
+    usageSource === 'invalid'
+      ? // What they used is not known.
+        (parts ?? []).map(({ model, isBeside }) => (isBeside === true ? model : null))
+      : costs.map(({ model, lacksPrice }) => (lacksPrice === true ? model : null))
+  return models.flatMap((model) => cleanModel(model) ?? [])
 }

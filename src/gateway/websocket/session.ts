@@ -16,7 +16,7 @@ import { priceResult } from '../recording/price-result.ts'
 import type { PricedCall, QuotingPricing } from '../recording/pricing.ts'
 import { endpointContextOf } from '../routing/route.ts'
 import type { AttemptSpan } from '../tracing/call-span.ts'
-import { BesideModel, modelsBeside } from './beside-model.ts'
+import { BesideModel, modelsWithoutPrice } from './beside-model.ts'
 import {
   acceptanceText,
   type HandshakeEvents,
@@ -377,7 +377,7 @@ function reserveSoFar(
   if (cost.kind === 'priced' && cost.isPartly !== true) return null
   const own = observation.model ?? call.requestedModel
   const { clientId, keyId } = caller
-  const isRefused = [own, ...modelsBeside(observation, own)].some((model) =>
+  const isRefused = [own, ...modelsWithoutPrice(observation, cost.beside ?? [])].some((model) =>
     process.limiter.refusesUnpriced({ ...call, clientId, keyId, model }),
   )
   return isRefused ? ERRORS.model_unpriced.message : null

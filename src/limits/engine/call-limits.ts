@@ -1,14 +1,15 @@
 import type { UtcDay } from '../../domain/utc-day.ts'
 import { isOfKey, type Limit } from '../limit.ts'
 import type { BudgetAccount } from './budget-account.ts'
-import { ANY_MODEL, coversAnyOf, isBeside } from './limiter.ts'
+import { ANY_MODEL, coversAnyOf, type IsHeld } from './limiter.ts'
 import type { RateHolding } from './rate-holding.ts'
 
-/** Whether a limit holds for calls of this key and model. */
-export function holdsFor(limit: Limit, keyId: string, model: string | null): boolean {
+/** Whether a limit holds for calls of this key and model; with `isHeld` for what runs beside a session's own model. */
+export function holdsFor(limit: Limit, keyId: string, model: string | null, isHeld?: IsHeld): boolean {
   if (!isOfKey(limit, keyId)) return false
+  if (isHeld !== undefined && (limit.model === null || isHeld(limit))) return false
   if (model === ANY_MODEL) return true
-  if (limit.model === null) return model === null || !isBeside(model)
+  if (limit.model === null) return true
   return model !== null && coversAnyOf(limit.model, model)
 }
 
@@ -88,8 +89,8 @@ export class CallLimitsTable {
     if (!this.#hasKeys && !this.hasModels) this.#only = this.#find('', null)
   }
 
-  of(keyId: string, model: string | null): CallLimits {
-    if (!this.hasModels && model !== null && isBeside(model)) return NO_LIMITS
+  of(keyId: string, model: string | null, isHeld?: IsHeld): CallLimits {
+    if (isHeld !== undefined) return this.hasModels ? this.#find(keyId, model, isHeld) : NO_LIMITS
     if (this.#only !== null) return this.#only
     const key = this.#hasKeys ? keyId : ''
     const name = this.hasModels ? model : null
@@ -106,10 +107,11 @@ export class CallLimitsTable {
     return found
   }
 
-  #find(keyId: string, model: string | null): CallLimits {
+  #find(keyId: string, model: string | null, isHeld?: IsHeld): CallLimits {
     const ran = model === null ? [] : this.#ranBy(model)
     const holding = this.#limits.filter(
-      (limit) => holdsFor(limit, keyId, model) || ran.some((other) => holdsFor(limit, keyId, other)),
+      (limit) =>
+        holdsFor(limit, keyId, model, isHeld) || ran.some((other) => holdsFor(limit, keyId, other, isHeld)),
     )
     return new CallLimits(
       holding.filter(({ kind }) => kind !== 'budget').map(this.#rateOf),

@@ -1,12 +1,7 @@
 import type { KeptReserve } from '../../call/call-ports.ts'
 import type { CallRecord, CallUse, JobUse } from '../../call/call-record.ts'
-import {
-  type CallCharge,
-  type ExpectedUse,
-  type LimitRefusal,
-  modelBeside,
-  type Reservation,
-} from './limiter.ts'
+import type { Limit } from '../limit.ts'
+import type { CallCharge, ExpectedUse, LimitRefusal, Reservation } from './limiter.ts'
 
 /** Learns from what calls used how much calls like them may use. */
 export interface ExpectedUses {
@@ -45,6 +40,11 @@ export class HeldLimits {
   /** An attempt may have cost `costPico`: that is held beside the rest. False: budgets have no room for another one. */
   spend(costPico: bigint): boolean | Promise<boolean> {
     return this.#reservation.spend(costPico)
+  }
+
+  /** Whether it is one of the limits that the call was admitted by. */
+  holds(limit: Limit): boolean {
+    return this.#reservation.holds(limit)
   }
 
   /** What the call holds of budgets: as it was estimated, and what a session has cost beyond that. Pico-USD. */
@@ -108,7 +108,8 @@ function chargesOf(record: CallRecord): readonly CallCharge[] {
 /** Its cost is in that of the session, so it is spent of no budget that has that already. */
 function chargesBeside({ model, beside = [] }: CallRecord): readonly CallCharge[] {
   return beside.map((part) => ({
-    model: modelBeside(part.model, model),
+    model: part.model,
+    besideOf: model,
     costPico: BigInt(part.costPico),
     tokens: 0,
     cachedTokens: 0,

@@ -1,11 +1,11 @@
+import type { Limit } from '../limit.ts'
 import type { BudgetAccount, RecordName } from './budget-account.ts'
-import type { CallLimits } from './call-limits.ts'
+import { type CallLimits, holdsFor } from './call-limits.ts'
 import type { LimitedSubject } from './limited-subject.ts'
 import {
   anyOfModels,
   type CallCharge,
   type CallToLimit,
-  isBeside,
   type LimitRefusal,
   type Reservation,
 } from './limiter.ts'
@@ -137,6 +137,11 @@ export class HeldReservation implements Reservation {
     return this.#pico
   }
 
+  holds({ id }: Limit): boolean {
+    const { rates, budgets } = this.#limits
+    return rates.some(({ limit }) => limit.id === id) || budgets.some((budget) => budget.id === id)
+  }
+
   progress(costPico: bigint): LimitRefusal | null {
     if (this.#isReleased || this.#isSettled) return null
     const cost = picoOf(costPico)
@@ -204,14 +209,18 @@ export class HeldReservation implements Reservation {
     if (!this.#isReleased) this.#giveBackMoney()
     if (Number.isSafeInteger(sequence) && sequence > 0) {
       const { keyId, arrivedAtMs, model: named, route } = this.#call
+      const withRoute = (model: string) => (route === undefined ? model : anyOfModels([model, route]))
       const record: RecordName = { producer: this.#producer, sequence }
-      for (const { model, costPico } of charges) {
-        const spentOf = route === undefined ? model : anyOfModels([model, route])
-        if (costPico > 0n) this.#subject.charge(keyId, spentOf, arrivedAtMs, costPico, record)
+      for (const { model, besideOf, costPico } of charges) {
+        const names =
+          besideOf === undefined
+            ? { keyId, model: withRoute(model) }
+            : { keyId, model, isHeld: (limit: Limit) => holdsFor(limit, keyId, withRoute(besideOf)) }
+        if (costPico > 0n) this.#subject.charge(names, arrivedAtMs, costPico, record)
         // What runs beside a call is no answer to its name.
-        if (model !== named && !isBeside(model)) this.#subject.learnModel(named, model)
+        if (model !== named && besideOf === undefined) this.#subject.learnModel(named, model)
       }
-      if (jobPico > 0n) this.#subject.chargeJob(keyId, named, arrivedAtMs, jobPico, record)
+      if (jobPico > 0n) this.#subject.chargeJob({ keyId, model: named }, arrivedAtMs, jobPico, record)
     }
     if (this.#limits.hasTokens && !this.#isReleased) this.#correctTokens(charges)
     this.#keeper.freed(this.#subject)
@@ -279,6 +288,10 @@ export class JointReservation implements Reservation {
     let most = 0n
     for (const { reservedPico } of this.#parts) if (reservedPico > most) most = reservedPico
     return most
+  }
+
+  holds(limit: Limit): boolean {
+    return this.#parts.some((part) => part.holds(limit))
   }
 
   progress(costPico: bigint): LimitRefusal | null {

@@ -48,16 +48,15 @@ export class LimitEngine implements Limiter {
   }
 
   refusesUnpriced(asked: LimitedCall): boolean {
-    const { clientId, keyId, model, axes } = asked
+    const { clientId, keyId, model, axes, isHeld } = asked
     const entries = this.#entriesOf(asked)
-    if (entries !== null)
-      return entries.some(({ subject }) => subject.callLimits(keyId, model).refusesUnpriced)
+    if (entries !== null) return entries.some(({ subject }) => subject.callLimits(asked).refusesUnpriced)
     const { limitsOf, others } = this.#options
     const lists = [
       limitsOf(clientId),
       ...others.of(clientId, axes).map((subject) => others.limitsOf(subject)),
     ]
-    return lists.flat().some((limit) => refusesUnpriced(limit) && holdsFor(limit, keyId, model))
+    return lists.flat().some((limit) => refusesUnpriced(limit) && holdsFor(limit, keyId, model, isHeld))
   }
 
   admit(call: CallToLimit): Reservation | LimitRefusal | null | Promise<Reservation | LimitRefusal | null> {
@@ -67,7 +66,7 @@ export class LimitEngine implements Limiter {
     const parts: CallPart[] = []
     let mayTake = true
     for (const entry of entries) {
-      const limits = entry.subject.callLimits(call.keyId, call.model)
+      const limits = entry.subject.callLimits(call)
       if (limits.isEmpty) {
         // What answers may be a model that has limits: its cost counts at once, and this name is known from then on.
         if (entry.subject.hasModelLimits && call.model !== null)
@@ -94,7 +93,7 @@ export class LimitEngine implements Limiter {
     let requests: RateHeader | null = null
     let tokens: RateHeader | null = null
     for (const { subject } of this.#entriesOf(asked) ?? [])
-      for (const holding of subject.callLimits(asked.keyId, asked.model).rates) {
+      for (const holding of subject.callLimits(asked).rates) {
         if (holding.kind === 'requests') requests = strictest(requests, holding, nowMs)
         else if (holding.kind === 'tokens') tokens = strictest(tokens, holding, nowMs)
       }

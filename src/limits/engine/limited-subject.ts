@@ -8,6 +8,7 @@ import { isAhead, mergeSnapshots, type SharedSnapshot } from '../sharing/spent-s
 import type { Subject } from '../subject.ts'
 import { accountKey, BudgetAccount, type RecordName } from './budget-account.ts'
 import { type CallLimits, CallLimitsTable } from './call-limits.ts'
+import type { LimitedCall } from './limiter.ts'
 import type { ModelsRun } from './models-run.ts'
 import { RateHolding } from './rate-holding.ts'
 
@@ -21,6 +22,9 @@ const REGRESSED_MS = 600_000
 const OWED_PARTS = 16n
 const NO_OFFSETS: ReadonlyMap<string, number> = new Map()
 const NOT_LEARNED = (): readonly string[] => []
+
+/** What of a call decides which limits of a subject hold. */
+type CallNames = Pick<LimitedCall, 'keyId' | 'model' | 'isHeld'>
 
 /** One subject's limits, and what this gateway holds of them. */
 export class LimitedSubject {
@@ -76,10 +80,10 @@ export class LimitedSubject {
     return this.#table.hasModels
   }
 
-  callLimits(keyId: string, model: string | null): CallLimits {
+  callLimits({ keyId, model, isHeld }: CallNames): CallLimits {
     // Another subject of the client may have learned something.
     if (this.#table.hasModels && this.#tableVersion !== this.models.version) this.#table = this.#makeTable()
-    return this.#table.of(keyId, model)
+    return this.#table.of(keyId, model, isHeld)
   }
 
   accountsOf(limits: CallLimits, arrivedAtMs: number): readonly BudgetAccount[] {
@@ -134,26 +138,19 @@ export class LimitedSubject {
 
   /** What the record of a call cost, of one key and model. */
   charge(
-    keyId: string,
-    model: string | null,
+    { keyId, model, isHeld }: CallNames,
     arrivedAtMs: number,
     pico: bigint,
     record: RecordName,
   ): readonly BudgetAccount[] {
-    const accounts = this.accountsOf(this.#recordTable.of(keyId, model), arrivedAtMs)
+    const accounts = this.accountsOf(this.#recordTable.of(keyId, model, isHeld), arrivedAtMs)
     for (const account of accounts) account.record(pico, record, this.snapshots)
     return accounts
   }
 
   /** What a job reserves from its record on, until Postgres has its cost. */
-  chargeJob(
-    keyId: string,
-    model: string | null,
-    arrivedAtMs: number,
-    pico: bigint,
-    record: RecordName,
-  ): void {
-    const accounts = this.charge(keyId, model, arrivedAtMs, pico, record)
+  chargeJob(names: CallNames, arrivedAtMs: number, pico: bigint, record: RecordName): void {
+    const accounts = this.charge(names, arrivedAtMs, pico, record)
     for (const { jobs } of accounts) jobs.record(pico, record, this.snapshots)
   }
 

@@ -24,7 +24,7 @@ export interface UpperUse {
  */
 export const ANY_MODEL = '*'
 
-/** Stands between names of which any may run. No name has it: control characters are taken out of them. */
+/** Stands between names of which any may run. No name has it, and one that had would meet more limits than others. */
 const OR = '\n'
 
 /** In place of a model's name: the call asks for the first of these, and any of them may run. The limits of all hold. */
@@ -32,29 +32,15 @@ export function anyOfModels(names: readonly string[]): string {
   return [...new Set(names)].join(OR)
 }
 
-/** Stands behind a name, before one whose limits are held already. No name has it either. */
-const BESIDE = '\r'
-
-/** In place of a model's name: it runs in a call of `held`, so that only limits hold that do not hold for that. */
-export function modelBeside(model: string, held: string): string {
-  return `${model}${BESIDE}${held}`
-}
-
-/** Whether only limits of a model alone may hold for it. */
-export function isBeside(model: string): boolean {
-  return model.includes(BESIDE)
-}
-
 /** Whether a limit for `pattern` is about `model`, or one of those that it stands for. */
 export function coversAnyOf(pattern: string, model: string): boolean {
-  if (isBeside(model)) {
-    const [beside = '', held = ''] = model.split(BESIDE)
-    return coversModel(pattern, beside) && !coversAnyOf(pattern, held)
-  }
   return model.includes(OR)
     ? model.split(OR).some((name) => coversModel(pattern, name))
     : coversModel(pattern, model)
 }
+
+/** Whether a limit holds for a call already. */
+export type IsHeld = (limit: Limit) => boolean
 
 /** What says which limits hold for a call. */
 export interface LimitedCall {
@@ -64,6 +50,8 @@ export interface LimitedCall {
   readonly model: string | null
   /** Its values on the axes of the configuration, as its record has them. Absent: none. */
   readonly axes?: string | undefined
+  /** Of a session, beside whose own model it runs another: only other limits, for models, hold. Absent: it is a call of its own. */
+  readonly isHeld?: IsHeld | undefined
   /** Milliseconds since 1970: its UTC day is the day that the call is charged to. */
   readonly arrivedAtMs: number
 }
@@ -93,6 +81,8 @@ export interface CallToLimit extends LimitedCall {
 /** What a call used, once it is recorded. Figures of several models in one call stand apart. */
 export interface CallCharge {
   readonly model: string
+  /** The model of the session beside which it ran, whose budgets have its cost already. Absent: it is the call's own. */
+  readonly besideOf?: string | undefined
   readonly costPico: bigint
   /** Input and output tokens, cached ones included. */
   readonly tokens: number
@@ -112,6 +102,8 @@ export interface LimitRefusal {
 export interface Reservation {
   /** What it holds of budgets now: pico-USD. */
   readonly reservedPico: bigint
+  /** Whether it is one of the limits that the call was admitted by. */
+  holds(limit: Limit): boolean
   /**
    * A session goes on, and has cost `costPico` so far: at least that is reserved from now on, however much is
    * left. Not `null`: a hard budget is spent, sessions included, and this one has to end.

@@ -314,9 +314,8 @@ export class WaitingCall implements CallInLine, CallToPlan {
 
   /** The limits of a subject have changed: the call is held against those of now. */
   rebind(entry: SubjectEntry): void {
-    const { keyId, model, arrivedAtMs } = this.call
-    const limits = entry.subject.callLimits(keyId, model)
-    const accounts = entry.subject.accountsOf(limits, arrivedAtMs)
+    const limits = entry.subject.callLimits(this.call)
+    const accounts = entry.subject.accountsOf(limits, this.call.arrivedAtMs)
     this.parts = this.parts.map((part) => {
       if (part.entry !== entry) return part
       for (const holding of holdingsOf(part)) holding.waiting.delete(this)

@@ -34,7 +34,7 @@ export interface CallToPrice {
 export type PriceOfCall = (Priced | Unpriced) & {
   /** Where the upstream said what the call cost. */
   readonly reported?: BesideReported
-  /** What other models cost that a session ran beside its own, as far as they have a price. */
+  /** What other models cost that a session ran beside its own. */
   readonly beside?: readonly BesideCost[]
 }
 
@@ -42,6 +42,8 @@ export type PriceOfCall = (Priced | Unpriced) & {
 export interface BesideCost {
   readonly model: string
   readonly costPico: bigint
+  /** It used something that has no price, or what it used could not be read. */
+  readonly lacksPrice?: true
 }
 
 /**

@@ -100,9 +100,14 @@ export function addUp(parts: readonly PartCost[], rest: PartCost | null, call: C
   return beside.length === 0 ? sum : { ...sum, beside }
 }
 
-function besideCostOf({ part: { model, isBeside }, cost }: PartCost): readonly BesideCost[] {
-  const isCost = isBeside === true && model !== null && cost.kind === 'priced' && cost.costPico > 0n
-  return isCost ? [{ model, costPico: cost.costPico }] : []
+function besideCostOf({ part: { model, isBeside, isUnread }, cost }: PartCost): readonly BesideCost[] {
+  if (isBeside !== true || model === null) return []
+  const costPico = cost.kind === 'priced' ? cost.costPico : 0n
+  const lacksPrice =
+    isUnread === true ||
+    (cost.kind === 'priced' ? cost.price.definition.unpriced !== undefined : cost.reason !== 'nothing_used')
+  if (lacksPrice) return [{ model, costPico, lacksPrice }]
+  return costPico > 0n ? [{ model, costPico }] : []
 }
 
 function sumOf(parts: readonly PartCost[], rest: PartCost | null, call: CallToPrice): PriceOfCall {

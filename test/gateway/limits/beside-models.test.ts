@@ -19,11 +19,11 @@ beforeEach(async () => {
 })
 
 /** What the upstream says of the session: `null`: that nothing is written down any more. */
-const configured = (model: string | null) => ({
+const configured = (model: string | null, own = 'gpt-realtime') => ({
   type: 'session.updated',
   session: {
     type: 'realtime',
-    model: 'gpt-realtime',
+    model: own,
     audio: { input: { transcription: model === null ? null : { model } } },
   },
 })
@@ -41,6 +41,16 @@ const TRANSCRIBED = {
   },
 }
 
+/** Of the session's own model. */
+const RESPONDED = {
+  type: 'response.done',
+  response: {
+    id: 'r1',
+    status: 'completed',
+    usage: { total_tokens: 30, input_tokens: 10, output_tokens: 20 },
+  },
+}
+
 interface Opened {
   /** Resolves once the client has heard them, or its session has ended. */
   says(...messages: readonly object[]): Promise<void>
@@ -49,13 +59,13 @@ interface Opened {
   end(): Promise<void>
 }
 
-async function open(): Promise<Opened> {
+async function open(named = 'gpt-realtime'): Promise<Opened> {
   const accepted = new Promise<WebSocket>((resolve) => {
     upstream.server.once('upgrade', (request, socket, head) =>
       sockets.handleUpgrade(request, socket, head, resolve),
     )
   })
-  const session = new WebSocket(`${stack.url.replace('http', 'ws')}/v1/realtime?model=gpt-realtime`, {
+  const session = new WebSocket(`${stack.url.replace('http', 'ws')}/v1/realtime?model=${named}`, {
     headers: { authorization: `Bearer ${client.key}` },
   })
   const closed = once(session, 'close').then(([code]) => code as number)
@@ -144,6 +154,43 @@ describe('a hard budget for the model alone that writes down the input of sessio
     await session.end()
     await stack.usageOf(client, 1)
     await expect.poll(async () => (await shown())[0]).toMatchObject({ spent_usd: 0.08 })
+  })
+
+  test('is reserved once, where it holds for the session by a model that its name ran before', async () => {
+    await budget(0.3, 'gpt-4o*')
+    const first = await open()
+    await first.says(configured(TRANSCRIBER, 'gpt-4o-realtime-preview'), RESPONDED)
+    await first.end()
+    await stack.usageOf(client, 1)
+    await expect.poll(async () => Number((await shown())[0]?.spent_usd)).toBeGreaterThan(0)
+
+    const second = await open()
+    await second.says(
+      configured(TRANSCRIBER, 'gpt-4o-realtime-preview'),
+      TRANSCRIBED,
+      TRANSCRIBED,
+      TRANSCRIBED,
+    )
+    expect(second.isOpen).toBe(true)
+    await second.end()
+    await stack.usageOf(client, 2)
+    await expect.poll(async () => (await shown())[0]).toMatchObject({ spent_usd: expect.closeTo(0.24, 2) })
+  })
+
+  test('goes on where the model of the session has no price and no limit', async () => {
+    await budget(1)
+    const session = await open('made-up')
+    await session.says(configured(TRANSCRIBER, 'made-up'), TRANSCRIBED, RESPONDED, TRANSCRIBED)
+    expect(session.isOpen).toBe(true)
+    await session.end()
+  })
+
+  test('goes on where another model that ran beside it has no price', async () => {
+    await budget(1)
+    const session = await open()
+    await session.says(configured('made-up-1'), TRANSCRIBED, configured(TRANSCRIBER), TRANSCRIBED)
+    expect(session.isOpen).toBe(true)
+    await session.end()
   })
 })
 

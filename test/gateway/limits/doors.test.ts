@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
-import { ANY_MODEL, modelBeside } from '../../../src/limits/engine/limiter.ts'
+import { ANY_MODEL } from '../../../src/limits/engine/limiter.ts'
+import type { Limit } from '../../../src/limits/limit.ts'
 import { DOORS, openTwoDoors, type Request, type TwoDoors } from '../admission/two-doors.ts'
 import { exchange, type RawResponse } from '../raw-http.ts'
 import { limitsOf, MemoryLimiter, SPENT, TOO_MANY } from './memory-limiter.ts'
@@ -338,9 +339,15 @@ describe('a session', () => {
 
   test('meets the limits of the model that transcribes its input, once, and those alone', async () => {
     await open()
-    const [own, beside] = ['gpt-realtime', modelBeside('whisper-1', 'gpt-realtime')]
     await visit([transcribing('whisper-1'), done(1), transcribing('whisper-1')], true)
-    expect(limiter.admitted.map(({ model }) => model)).toEqual([own, beside])
+    expect(limiter.admitted.map(({ model }) => model)).toEqual(['gpt-realtime', 'whisper-1'])
+    const [own, beside] = limiter.admitted.map(({ isHeld }) =>
+      ['own', 'other'].map((id) => isHeld?.({ id } as Limit)),
+    )
+    expect([own, beside]).toEqual([
+      [undefined, undefined],
+      [true, false],
+    ])
     await expect
       .poll(() => limiter.settled)
       .toMatchObject([

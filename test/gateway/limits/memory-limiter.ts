@@ -1,14 +1,13 @@
 import type { AdmissionLimits } from '../../../src/gateway/admission/admission.ts'
-import {
-  type CallCharge,
-  type CallToLimit,
-  type ExpectedUse,
-  isBeside,
-  type Limiter,
-  type LimitRefusal,
-  type RateHeader,
-  type RateHeaders,
-  type Reservation,
+import type {
+  CallCharge,
+  CallToLimit,
+  ExpectedUse,
+  Limiter,
+  LimitRefusal,
+  RateHeader,
+  RateHeaders,
+  Reservation,
 } from '../../../src/limits/engine/limiter.ts'
 
 /** What calls did with what they held, in the order in which it happened. */
@@ -87,7 +86,7 @@ export class MemoryLimiter implements Limiter {
 
   #take(call: CallToLimit): Reservation | LimitRefusal {
     if (this.refusal !== null) return this.refusal
-    if (this.spentBeside && call.model !== null && isBeside(call.model)) return SPENT
+    if (this.spentBeside && call.isHeld !== undefined) return SPENT
     this.admitted.push(call)
     this.reserved += 1
     let held = call.estimatedPico
@@ -97,6 +96,7 @@ export class MemoryLimiter implements Limiter {
       get reservedPico() {
         return held
       },
+      holds: ({ id }) => id === 'own',
       progress: (costPico) => {
         if (state !== 'held') throw new Error(`a call makes progress that is ${state}`)
         this.progressed.push(costPico)

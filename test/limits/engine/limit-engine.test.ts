@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ANY_MODEL, modelBeside } from '../../../src/limits/engine/limiter.ts'
+import { ANY_MODEL } from '../../../src/limits/engine/limiter.ts'
 import { type Answer, admit, callOf, Fleet, held, limitOf, NOON_MS, settled, USD } from './fakes.ts'
 
 test('a client without limits is not asked about', () => {
@@ -16,7 +16,7 @@ test('a model that runs beside another one meets its own limits, and none that h
     limitOf('beside', { kind: 'requests', amount: 1n, model: 'gpt-transcribe' }),
   ])
   const own = held(await admit(fleet.first, callOf({ model: 'gpt-realtime' })))
-  const beside = callOf({ model: modelBeside('gpt-transcribe', 'gpt-realtime') })
+  const beside = callOf({ model: 'gpt-transcribe', isHeld: (limit) => own.holds(limit) })
   const first = held(await admit(fleet.first, beside))
   expect(await admit(fleet.first, beside)).toMatchObject({ reason: 'requests', limitId: 'beside' })
   first.settle([], 0)
