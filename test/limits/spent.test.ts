@@ -67,7 +67,10 @@ const record = fc
     route: fc.option(fc.constantFrom('smart', 'GPT-4o'), { nil: undefined }),
     beside: fc.option(
       fc.tuple(
-        fc.record({ model: fc.constantFrom('gpt-4o', 'claude'), costPico: fc.constantFrom('5', '7') }),
+        fc.record({
+          model: fc.constantFrom('gpt-4o', 'claude', 'scribe'),
+          costPico: fc.constantFrom('5', '7'),
+        }),
       ),
       { nil: undefined },
     ),
@@ -135,7 +138,7 @@ const account: fc.Arbitrary<SpendAccount> = fc
   .record({
     clientId,
     key: fc.option(key),
-    model: fc.option(fc.constantFrom('gpt-4o', 'GPT-4o*', 'claude', 'models/claude*', 'smart', 'none')),
+    model: fc.option(fc.constantFrom('gpt-4o', 'GPT-4o*', 'claude', 'models/claude*', 'smart', 's*', 'none')),
     one: day,
     other: fc.option(day),
   })
@@ -168,7 +171,7 @@ async function spentByRows({ clientId, keyId, model, fromDay, toDay }: SpendAcco
     .filter((call) => !coversModel(model, call.model))
     .flatMap(({ route, costPico, chargedPico, beside = [] }) => [
       ...(route === undefined ? [] : [{ model: route, costPico: costPico ?? chargedPico ?? '0' }]),
-      ...beside,
+      ...(route !== undefined && coversModel(model, route) ? [] : beside),
     ])
     .filter((part) => coversModel(model, part.model))
     .reduce((sum, { costPico }) => sum + BigInt(costPico), ofModel)
@@ -320,6 +323,20 @@ test('a budget for the name of a route has what its calls cost, with their part 
     `update tallygate.daily_usage set adjusted_pico = 60, priced_later = 2 where price_id = ''`,
   )
   expect(await read()).toEqual([180n, 0n])
+})
+
+test('a budget for a route and what a session by it ran beside its model has the cost of that once', async () => {
+  const beside = [{ model: 'scribe', costPico: '80' }]
+  await add([
+    aRecord({ arrivedAtMs: noon('2026-02-03'), costPico: '100', priceId: 'p', route: 'smart', beside }),
+    aRecord({ arrivedAtMs: noon('2026-02-03'), costPico: '100', priceId: 'p', beside }),
+  ])
+  const account = (model: string) => ({
+    ...{ clientId: 'cli_a', keyId: null, model },
+    ...{ fromDay: '2026-02-03', toDay: null },
+  })
+  const { spentPico } = await selectSpent(ledger.pool, ['smart', 'scribe', 's*'].map(account), [])
+  expect(spentPico).toEqual([100n, 160n, 180n])
 })
 
 test('a job by a route reserves of budgets for its name, and what a fetch reports of it is spent of them', async () => {

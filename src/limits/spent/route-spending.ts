@@ -16,9 +16,17 @@ export const SPENT_BY_ROUTE = `lateral (
       else (${COST_OF_ROW}) * c.unpriced / ${UNPRICED_WITH_FIGURES} end
     from ${SCHEMA}.daily_usage u where ${isRowOf('u', 'c')} limit 1), 0) as pico) as spent`
 
-/** The condition that a limit for `pattern` is about a row of `route_spending` by its route, and not by its model. */
+/** Stands behind a name, before another one that the same cost has a row for. No name has it. */
+const BESIDE = '\r'
+
+/**
+ * The condition that a limit for `pattern` is about a row of `route_spending` by its route, and by no other name that has
+ * the row's cost: its model, or the route of a session that ran a model beside its own.
+ */
 export function isOfRouteAlone(pattern: string, row: string): string {
-  return `(${coversModelInSql(pattern, `${row}.route`)} and not ${coversModelInSql(pattern, `${row}.model`)})`
+  const nameAt = (place: 1 | 2) => `split_part(${row}.route, chr(${BESIDE.charCodeAt(0)}), ${place})`
+  return `(${coversModelInSql(pattern, nameAt(1))} and not ${coversModelInSql(pattern, `${row}.model`)}
+    and not ${coversModelInSql(pattern, nameAt(2))})`
 }
 
 interface NamedTotal {
@@ -94,17 +102,14 @@ export interface NamedCall {
   readonly name: string
 }
 
-/**
- * The route that a call asked for, and the models that a session ran beside its own: budgets may be for those. A budget for
- * both has the cost of such a model twice.
- */
+/** The route that a call asked for, and the models that a session ran beside its own: budgets may be for those. */
 export function otherNamesOf(call: CountedCall): readonly NamedCall[] {
   const { route, beside = [] } = call
   return [
     ...(route === undefined ? [] : [{ call, name: route }]),
     ...beside.map(({ model, costPico }) => ({
       call: { ...call, costPico, chargedPico: undefined },
-      name: model,
+      name: route === undefined ? model : `${model}${BESIDE}${route}`,
     })),
   ]
 }
