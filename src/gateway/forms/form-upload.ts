@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Readable, Transform, type TransformCallback } from 'node:stream'
 import { setReadIdleTimeout, setUploadIdleTimeout } from '../../http/socket-timeouts.ts'
 import type { RequestScan } from '../bodies/request-body.ts'
-import { MultipartFields, type PartSink } from './multipart-fields.ts'
+import { MultipartFields, type PartSink, refuseParts } from './multipart-fields.ts'
 import { SoundFiles } from './sound-length.ts'
 
 /** The upload was cut: the form leaves in doubt which model it is for, or asks for more than was taken of limits. */
@@ -20,8 +20,8 @@ export class FormUpload {
   readonly #held: readonly Buffer[]
   /** The whole form is held. */
   readonly isWhole: boolean
-  /** The files in it, as sound; `null`: it is not for that. */
-  readonly sound: SoundFiles | null
+  /** How long the sound of its files is; `null`: that is not known, or not all was read. Absent: it is not for that. */
+  readonly soundMs: (() => number | null) | undefined
 
   constructor(
     request: IncomingMessage,
@@ -30,7 +30,7 @@ export class FormUpload {
     isWhole: boolean,
     sound: SoundFiles | null,
   ) {
-    this.sound = sound
+    this.soundMs = sound === null ? undefined : () => (fields.readable ? sound.lengthMs : null)
     this.#request = request
     this.#fields = fields
     this.#held = held
@@ -87,7 +87,7 @@ export class FormUpload {
     onMore: (ofModels: boolean) => boolean,
     isAnswered: () => boolean,
   ): Readable {
-    const reading = new ReadingTransform(this.#fields, onModel, onMore)
+    const reading = new ReadingTransform(this.#fields, this.soundMs !== undefined, onModel, onMore)
     for (const chunk of this.#held) reading.passed(chunk)
     if (this.isWhole) {
       reading.end()
@@ -158,6 +158,7 @@ function partsTo(sound: SoundFiles): PartSink {
 /** Shows the bytes that pass to the reader of the fields first. */
 class ReadingTransform extends Transform {
   readonly #fields: MultipartFields
+  readonly #hasSound: boolean
   readonly #onModel: (model: string | null) => boolean
   readonly #onMore: (ofModels: boolean) => boolean
   readonly #answers: number
@@ -166,10 +167,12 @@ class ReadingTransform extends Transform {
 
   constructor(
     fields: MultipartFields,
+    hasSound: boolean,
     onModel: (model: string | null) => boolean,
     onMore: (ofModels: boolean) => boolean,
   ) {
     super()
+    this.#hasSound = hasSound
     this.#fields = fields
     this.#namedOthers = fields.namesOtherModels
     this.#model = fields.model
@@ -185,6 +188,10 @@ class ReadingTransform extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#fields.push(chunk)
+    if (this.#hidesSound) {
+      done(refuseParts())
+      return
+    }
     const { model } = this.#fields
     if (model !== this.#model) {
       this.#model = model
@@ -202,6 +209,15 @@ class ReadingTransform extends Transform {
       return
     }
     done(null, chunk)
+  }
+
+  override _flush(done: TransformCallback): void {
+    done(this.#hidesSound ? refuseParts() : null)
+  }
+
+  /** Files may follow that are not read. */
+  get #hidesSound(): boolean {
+    return this.#hasSound && this.#fields.hasTooManyParts
   }
 }
 

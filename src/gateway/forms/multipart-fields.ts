@@ -1,3 +1,4 @@
+import { GatewayError } from '../../http/errors.ts'
 import { AskedSize, saysNumber } from '../bodies/asked-size.ts'
 import { foldName } from '../bodies/scanned-values.ts'
 
@@ -5,7 +6,11 @@ import { foldName } from '../bodies/scanned-values.ts'
 const MAX_VALUE_BYTES = 1024
 const MAX_HEAD_BYTES = 8 * 1024
 /** Clients' libraries send some dozen. */
-export const MAX_PARTS = 1_000
+const MAX_PARTS = 1_000
+/** Of a form with more. */
+export function refuseParts(): GatewayError {
+  return new GatewayError('invalid_request', { message: `Send a form of at most ${MAX_PARTS} parts.` })
+}
 const CRLF = Buffer.from('\r\n')
 const HEAD_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')

@@ -3,7 +3,7 @@ import { type CallRefusal, GatewayError } from '../../http/errors.ts'
 import { LINE_WALK } from '../../objects/names/name-paths.ts'
 import { FormNames, TextNames } from '../../objects/names/text-names.ts'
 import type { PartHead } from './multipart-fields.ts'
-import { MAX_PARTS, MultipartFields, type PartSink } from './multipart-fields.ts'
+import { MultipartFields, type PartSink, refuseParts } from './multipart-fields.ts'
 
 /** Whether an upload that names these ids may go on; at once where their owners are known. */
 export type JudgeIds = (ids: readonly string[]) => CallRefusal | null | Promise<CallRefusal | null>
@@ -11,10 +11,6 @@ export type JudgeIds = (ids: readonly string[]) => CallRefusal | null | Promise<
 const UNREADABLE: CallRefusal = {
   error: 'invalid_request',
   detail: { message: 'Send a form that all servers read alike, and files of JSON in UTF-8.' },
-}
-const TOO_MANY_PARTS: CallRefusal = {
-  error: 'invalid_request',
-  detail: { message: `Send a form of at most ${MAX_PARTS} parts.` },
 }
 const IN_PARTS: CallRefusal = {
   error: 'path_not_allowed',
@@ -73,7 +69,7 @@ class UploadGuard extends Transform {
   }
 
   #verdict(): CallRefusal | null | Promise<CallRefusal | null> {
-    if (this.#form?.hasTooManyParts === true) return TOO_MANY_PARTS
+    if (this.#form?.hasTooManyParts === true) return refuseParts()
     if (this.#file.isUnreadable || this.#form?.readable === false) return UNREADABLE
     if (this.#fields.readsWholeAccount) return IN_PARTS
     const [inFile, inFields] = [this.#file.takeIds(), this.#fields.takeIds()]

@@ -207,7 +207,7 @@ function exchangeContext(
     requestBody: plain !== null && plain.length <= KEPT_BODY_BYTES ? plain : null,
     requestBytes,
     askedTiers: asked.tiers,
-    soundMs: body.form?.sound ? () => body.form?.sound?.lengthMs ?? null : undefined,
+    soundMs: body.form?.soundMs,
     upperUse:
       limits === null || route.dialect?.responseUse === 'fetched'
         ? null

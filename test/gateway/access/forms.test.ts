@@ -140,6 +140,15 @@ test.each([
   ])
 })
 
+test('a form of more than 1,000 parts is refused where files behind them might be heard', async () => {
+  for (const more of [997, 998]) {
+    const parts = Array.from({ length: more }, () => part('name="x"', ''))
+    const body = form(model('whisper-1'), file(wavOf(1)), ...parts, file(wavOf(4)))
+    const { status } = await send(body, '/alone/v1/audio/transcriptions')
+    expect([more, status]).toEqual([more, more === 997 ? 200 : 400])
+  }
+})
+
 const WORDS = 'é'.repeat(2 * 64)
 
 test.each([
