@@ -341,19 +341,22 @@ describe('a session', () => {
     await open()
     await visit([transcribing('whisper-1'), done(1), transcribing('whisper-1')], true)
     expect(limiter.admitted.map(({ model }) => model)).toEqual(['gpt-realtime', 'whisper-1'])
-    const [own, beside] = limiter.admitted.map(({ isHeld }) =>
-      ['own', 'other'].map((id) => isHeld?.({ id } as Limit)),
-    )
-    expect([own, beside]).toEqual([
-      [undefined, undefined],
-      [true, false],
-    ])
+    const holds = limiter.admitted.map(({ isHeld }) => isHeld?.({ id: 'own' } as Limit))
+    expect(holds).toEqual([undefined, true])
     await expect
       .poll(() => limiter.settled)
       .toMatchObject([
         [1, [{ costPico: 50n }]],
         [0, []],
       ])
+  })
+
+  test('holds on for 64 of these models at most: those that cost nothing leave', async () => {
+    await open()
+    const models = Array.from({ length: 70 }, (_, at) => transcribing(`transcriber-${at}`))
+    await visit([...models, done(1)], true)
+    await expect.poll(() => limiter.settled).toHaveLength(71)
+    expect(limiter.settled.findIndex(([sequence]) => sequence === 1)).toBe(64)
   })
 
   test('is closed where that model has a limit that is used up', async () => {
