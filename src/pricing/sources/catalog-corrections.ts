@@ -1,5 +1,6 @@
 import type { CatalogEntries } from '../catalog/catalog-entries.ts'
-import { MODEL_CORRECTIONS, type ModelCorrection } from '../corrections/models.ts'
+import type { ModelCorrection } from '../corrections/model-correction.ts'
+import { MODEL_CORRECTIONS } from '../corrections/models.ts'
 
 /** Whether price data is ours, so that it comes before every source. */
 export function isCorrections({ source }: CatalogEntries): boolean {
