@@ -28,7 +28,18 @@ export default defineConfig({
         test: {
           experimental: SHARED.experimental,
           name: 'long',
-          include: pathsOf(files, ({ isLong, isAlone }) => isLong && !isAlone),
+          include: pathsOf(files, ({ isLong, isAlone, isMeasured }) => isLong && !isAlone && !isMeasured),
+        },
+      },
+      {
+        extends: true,
+        test: {
+          experimental: SHARED.experimental,
+          name: 'measured',
+          include: pathsOf(files, ({ isMeasured }) => isMeasured),
+          // Behind all others, one file at a time.
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
         },
       },
       {

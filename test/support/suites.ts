@@ -14,6 +14,9 @@ const SECONDS = /^\/\/ @seconds\b/
 /** The first line of a file whose work is minutes, with the reason behind it. */
 const LONG = /^\/\/ @long\b/
 
+/** What such a file measures is right only while no other file runs. */
+const MEASURES = /^\/\/ @long: measures\b/
+
 /** The first line of a file that needs a process of its own; a mocked module needs one whatever the file says. */
 const ALONE = /^\/\/ @alone\b|^vi\.mock\(/m
 
@@ -30,6 +33,8 @@ export interface TestFile {
   readonly isUnit: boolean
   /** It runs in `npm run test:long` alone. */
   readonly isLong: boolean
+  /** It measures times, so it runs by itself. */
+  readonly isMeasured: boolean
   /** It runs in `npm test`, and in `npm run test:long` with more rounds. */
   readonly isScaled: boolean
   readonly isAlone: boolean
@@ -63,6 +68,7 @@ export function findTestFiles(): readonly TestFile[] {
         path,
         isUnit: !needsMore(path) && !SECONDS.test(text) && !LONG.test(text),
         isLong: LONG.test(text),
+        isMeasured: MEASURES.test(text),
         isScaled: SCALED.test(text),
         isAlone: ALONE.test(text),
       }
