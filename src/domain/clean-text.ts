@@ -21,9 +21,8 @@ export function cleanText(text: string, maxBytes: number): string {
   return `${kept}~${hash}`
 }
 
-/** All but NUL, which no text has. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it finds
-const CONTROLS = /[\x01-\x1f\x7f]/g
+/** All that are not printed: below the blank, and DEL. */
+const CONTROLS = /[^\x20-\x7e\x80-\uffff]/g
 
 /** A model's name that is safe to keep, compare and show in one line, or `null`. */
 export function cleanModel(model: string | null): string | null {
