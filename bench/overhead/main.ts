@@ -8,7 +8,7 @@ import { openStreamsPart } from './parts/open-streams.ts'
 import type { Part } from './parts/part.ts'
 import { startPart } from './parts/start.ts'
 import { streamsPart } from './parts/streams.ts'
-import { type Results, renderResults, writeOverhead } from './report.ts'
+import { type Results, renderPart, renderResults, writeOverhead } from './report.ts'
 import { Rig, WARM_UP_CALLS } from './rig.ts'
 import { findNginx } from './targets/nginx.ts'
 import { parsePeer } from './targets/target.ts'
@@ -64,12 +64,16 @@ const parts: Results['parts'][number][] = []
 for (const part of chosen) {
   const partMs = performance.now()
   const cells = await part.measure(rig, options)
-  if (cells.length > 0) parts.push({ part, cells })
+  if (cells.length > 0) {
+    parts.push({ part, cells })
+    // Now, not at the end: who ends a long run keeps what it found.
+    console.log(renderPart({ part, cells }).join('\n'))
+  }
   console.error(`${part.name}: ${((performance.now() - partMs) / 1000).toFixed(0)} s`)
 }
 const warnings = warningsFor(testbed, otherWork.share(), values.quick)
 const results = { testbed, warnings, seconds: (performance.now() - startedMs) / 1000, parts }
-console.log(renderResults(results))
+console.log(renderResults({ ...results, parts: [] }))
 // A part alone, or a quick look, does not replace the figures that pages quote.
 const isWhole =
   chosen.length === PARTS.length && values.match === '' && values.beside === undefined && !values.quick

@@ -35,11 +35,13 @@ export function renderResults({ testbed, warnings, seconds, parts }: Results): s
     more: [testbed.nginx ?? 'nginx is not installed here: its rows are missing'],
     warnings,
   })
-  for (const { part, cells } of parts) {
-    lines.push(`## ${part.title}: \`--only ${part.name}\``, '', part.about, '')
-    lines.push(...renderTable(part.columns, cells), '')
-  }
-  return lines.join('\n')
+  return [...lines, ...parts.flatMap(renderPart)].join('\n')
+}
+
+/** The lines of one part's chapter. */
+export function renderPart({ part, cells }: Results['parts'][number]): string[] {
+  const title = `## ${part.title}: \`--only ${part.name}\``
+  return [title, '', part.about, '', ...renderTable(part.columns, cells), '']
 }
 
 function renderTable(all: readonly Column[], cells: readonly Cell[]): string[] {
