@@ -52,7 +52,8 @@ const UPLOAD = /^\/upload\//i
 
 /** The last route of a remembered target, and all that it depends on. */
 interface KeptRoute {
-  readonly table: UpstreamTable
+  /** Others after each reload, where a table may stay the same object. */
+  readonly upstreams: readonly Upstream[]
   readonly method: string
   readonly hasBody: boolean
   readonly webSocket: boolean
@@ -76,7 +77,7 @@ export function routeCall(
   const { method, hasBody, webSocket } = shape
   if (
     kept !== undefined &&
-    kept.table === table &&
+    kept.upstreams === table.all &&
     kept.method === method &&
     kept.hasBody === hasBody &&
     kept.webSocket === webSocket &&
@@ -86,7 +87,7 @@ export function routeCall(
   const route = findRoute(table, shape, target, family)
   // Each call of an API that no upstream serves is reported.
   if (target.isRemembered && typeof route !== 'string')
-    keptRoutes.set(target, { table, method, hasBody, webSocket, family, route })
+    keptRoutes.set(target, { upstreams: table.all, method, hasBody, webSocket, family, route })
   return route
 }
 

@@ -3,6 +3,8 @@ import { send } from '../../../packages/http-client/test/taken-answer.ts'
 import { loadGatewayConfig } from '../../../src/config/config.ts'
 import { ReloadableConfig } from '../../../src/gateway/reloadable-config.ts'
 import { createLog } from '../../../src/lib/log.ts'
+import { stopBehindFile } from '../../support/leave-nothing.ts'
+import { startOwnStack } from '../../support/servers/own-stack.ts'
 import { startUpstream } from '../../support/upstream.ts'
 
 afterEach(() => {
@@ -31,4 +33,26 @@ test('an attempt goes to the target that its call began with, however long ago t
   reloadable.stopListing()
   await reloadable.close()
   await upstream.close()
+})
+
+test('calls of a path that was called before go where the reloaded configuration says, with its credential', async () => {
+  const { upstream: former, stack } = await startOwnStack()
+  const next = await startUpstream()
+  stopBehindFile(() => next.close())
+  const { key } = await stack.addClient('acme')
+  const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const call = () => fetch(`${stack.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  await call()
+  await call()
+  expect(former.requests).toHaveLength(2)
+  const env = { ...stack.env, UPSTREAM_URL: next.url, UPSTREAM_API_KEY: 'sk-next' }
+  stack.gateway.reload(loadGatewayConfig(env))
+  await call()
+  await call()
+  expect(former.requests).toHaveLength(2)
+  expect(next.requests.map(({ headers }) => headers.authorization)).toEqual([
+    'Bearer sk-next',
+    'Bearer sk-next',
+  ])
 })
