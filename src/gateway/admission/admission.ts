@@ -23,6 +23,12 @@ import type { ReceivedSignature, SignerLookup } from './received-signature.ts'
 
 const NO_CANDIDATES: readonly never[] = []
 
+/**
+ * LiteLLM's proxy runs each model of a list with commas. Servers that write the name into an address lead it elsewhere by
+ * `..`, as libraries of HTTP take that out. No model has such a name.
+ */
+const MEANS_OTHERS = /,|(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i
+
 /** `null` lets the call pass; otherwise it is refused. A promise only where a store has to be asked. */
 export type Stage = (
   admission: Admission,
@@ -201,8 +207,14 @@ export class Admission {
     return modelInPath ?? choice?.model ?? this.namedModel
   }
 
-  /** Whether servers could run another model than the one that its body names. */
+  /** Whether the name of its model, wherever it stands, could mean other models, too. That of a route is the operator's. */
+  get isNameInDoubt(): boolean {
+    return this.#route?.choice === null && MEANS_OTHERS.test(this.askedModel ?? '')
+  }
+
+  /** Whether servers could run another model than the one that the call names. */
   get mayRunOthers(): boolean {
+    if (this.isNameInDoubt) return true
     const { scan } = this.body
     if (scan === null) return false
     const isSure = scan.readable && !scan.duplicateModel && !scan.namesOtherModels

@@ -1,7 +1,15 @@
 import { slicedWork, WHOLE_BYTES } from '../../lib/sliced-work.ts'
 import { ObjectWalk } from '../../providers/wires/object-walk.ts'
 import { AskedSize } from './asked-size.ts'
-import { foldName, type Literal, literalAt, memberKey, memberName, modelText } from './scanned-values.ts'
+import {
+  foldName,
+  type Literal,
+  literalAt,
+  memberKey,
+  memberName,
+  modelText,
+  namesOthers,
+} from './scanned-values.ts'
 
 /**
  * No request has so many keys at its top level. Reading one takes up to 2 µs, so a body full of keys would
@@ -172,13 +180,9 @@ class BodyScan {
           ? { kind: 'other', start, end, empty: true, includeUsage: null }
           : scanStreamOptions(this.#body, start, end)
         return
-      case 'models':
-      case 'fallbacks':
-      case 'router_settings_override':
-        found.namesOtherModels = true
-        return
       default:
         if (key.length === 5 || key.length === 6) this.#takeFolded(foldName(key))
+        if (namesOthers(key)) found.namesOtherModels = true
         if (STREAM_IN_OTHER_LETTERS.test(key)) found.duplicateStream = true
         found.asked.take(this.#body, key, start, end, elements)
     }
@@ -239,7 +243,7 @@ export interface RequestScan {
    * `model`.
    */
   readonly duplicateModel: boolean
-  /** Another key names models that may serve the call: `models` (OpenRouter), `fallbacks`, LiteLLM's settings. */
+  /** Another key, in whatever letters, names models that may serve the call: `models` (OpenRouter), LiteLLM's fallbacks. */
   readonly namesOtherModels: boolean
   /** `null`: the key is absent, or its value is neither `true` nor `false`. */
   readonly stream: boolean | null

@@ -11,6 +11,20 @@ export type Literal = true | false | null | 'other'
 /** No model has a longer name. */
 const MAX_MODEL_BYTES = 1024
 
+/**
+ * Members that name models which may serve the call in the place of its own, as {@link foldName} gives them: OpenRouter's
+ * and Vercel's, then what LiteLLM's router takes for one call. Source: BerriAI/litellm, `route_llm_request.py`, `router.py`.
+ */
+const NAMING_OTHERS: ReadonlySet<string> = new Set([
+  'models',
+  'fallbacks',
+  'context_window_fallbacks',
+  'content_policy_fallbacks',
+  'default_fallbacks',
+  'router_settings_override',
+  'user_config',
+])
+
 /** The length of the longest key that matters with each letter written as a `\u` escape. */
 const MAX_KEY_BYTES = 'router_settings_override'.length * 6
 
@@ -48,6 +62,11 @@ export function foldName(key: string): string {
     .toLowerCase()
     .replace(/\u017f|\u00e5\u00bf/g, 's')
     .replace(/\u00e2\u0084\u00aa/g, 'k')
+}
+
+/** Tells whether a member of this name lets other models serve the call. */
+export function namesOthers(key: string): boolean {
+  return NAMING_OTHERS.has(foldName(key))
 }
 
 /** A model's name; `null`: the value is not a string, or is too long. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../http/errors.ts'
 import { AskedSize, saysNumber } from '../bodies/asked-size.ts'
-import { foldName } from '../bodies/scanned-values.ts'
+import { foldName, namesOthers } from '../bodies/scanned-values.ts'
 
 /** No model has a longer name. */
 const MAX_VALUE_BYTES = 1024
@@ -228,7 +228,7 @@ export class MultipartFields {
       this.#models += 1
       if (part.isFile) return this.#break()
     }
-    if (/^(?:models|fallbacks)(?:$|[[.])/.test(name)) this.#namesOtherModels = true
+    if (namesOthers(name.replace(/[[.].*$/, ''))) this.#namesOtherModels = true
     this.#state = 'content'
     return data.subarray(end + HEAD_END.length)
   }

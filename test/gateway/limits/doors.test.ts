@@ -87,6 +87,9 @@ describe('a call that is admitted', () => {
   test.each([
     ['{"model":"llama","model":"gpt-4o"}', ANY_MODEL],
     ['{"model":"llama","models":["gpt-4o"]}', ANY_MODEL],
+    ['{"model":"llama","context_window_fallbacks":[{"llama":["gpt-4o"]}]}', ANY_MODEL],
+    ['{"model":"llama,gpt-4o"}', ANY_MODEL],
+    ['{"model":"llama/../gpt-4o"}', ANY_MODEL],
     ['{"messages":[]}', ANY_MODEL],
     ['{"model":"llama"}', 'llama'],
   ])('may run any model where its body leaves that in doubt: %s', async (body, model) => {

@@ -104,6 +104,7 @@ export function runningModelOf(admission: Admission): string {
   const { route, namedModel, candidates } = admission
   if (route.choice !== null)
     return anyOfModels([route.choice.asked, ...candidates.map(({ choice }) => choice?.model ?? '')])
+  if (admission.isNameInDoubt) return ANY_MODEL
   if (route.modelInPath !== null) return cleanModel(route.modelInPath) ?? ANY_MODEL
   const named = cleanModel(namedModel)
   return named === null || admission.mayRunOthers ? ANY_MODEL : named
