@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileProjection, JsonScanner } from '../../../src/providers/wires/json.ts'
 import { readPlainJson } from '../../../src/providers/wires/plain-json.ts'
+import { heldMemory } from '../../support/memory.ts'
 import { threadMs } from '../../support/patience.ts'
 import { rounds } from '../../support/rounds.ts'
 
@@ -161,5 +162,15 @@ describe('a JSON document read in one go', () => {
       scanned(Buffer.from(text))
       expect(threadMs() - begin).toBeLessThan(200)
     }
+  })
+
+  test('what was read of a document keeps neither its text nor its bytes', () => {
+    const text = JSON.stringify({ model: 'm', unread: 'word '.repeat(12_000), usage: { n: 1 } })
+    const before = heldMemory()
+    const read = Array.from({ length: 100 }, () => readPlainJson(Buffer.from(text), PROJECTION))
+    const after = heldMemory()
+    expect(read.every((document) => document?.extracted.raw === '{"n":1}')).toBe(true)
+    expect(after.heapUsed - before.heapUsed).toBeLessThan((read.length * text.length) / 4)
+    expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan((read.length * text.length) / 4)
   })
 })
