@@ -226,6 +226,8 @@ export class Delivery implements HoldableDelivery {
       this.#writeHead()
     }
     const last = this.#writeAllButLast(isWhole)
+    // A call that was long under way is old to the collector: it would keep its answer until a full collection.
+    this.#held = []
     if (this.#context.showsCost === true && !isWhole) {
       const others = this.#trailers.filter((trailer) => withoutCosts(trailer).length > 0)
       this.#trailers = [

@@ -7,6 +7,7 @@ import { NO_USAGE } from '../../../src/call/usage.ts'
 import { Delivery } from '../../../src/gateway/proxy/delivery.ts'
 import { Exchange, type ExchangeContext } from '../../../src/gateway/proxy/exchange.ts'
 import { dialectOf } from '../../providers/recordings/dialect-of.ts'
+import { heldMemory } from '../../support/memory.ts'
 import { soon } from '../../support/patience.ts'
 import { createLooseOptions } from '../bodies/loose-options.ts'
 
@@ -223,4 +224,21 @@ test('a stream whose record is not written is cut before its end, and so is neve
   await soon(() => wire.destroyed || response.writableFinished)
   expect(wire.writes.join('')).not.toContain('0\r\n\r\n')
   expect(wire.destroyed).toBe(true)
+})
+
+test('a call that is over keeps nothing of its answer', async () => {
+  const over: Delivery[] = []
+  const before = heldMemory().arrayBuffers
+  for (let times = 0; times < 50; times += 1) {
+    const { context, response } = openedCall()
+    const delivery = new Delivery(context)
+    const body = Buffer.alloc(64 * 1024, 'a')
+    delivery.begin(NO_CONTROL, 200, 'OK', { 'content-length': `${body.length}` })
+    delivery.pass(body, false)
+    delivery.finish(null, null, { costPico: null, usage: NO_USAGE })
+    await soon(() => response.writableFinished)
+    over.push(delivery)
+  }
+  expect(heldMemory().arrayBuffers - before).toBeLessThan((over.length * 64 * 1024) / 4)
+  expect(over).toHaveLength(50)
 })
