@@ -1,3 +1,4 @@
+// @seconds: files of many megabytes are read, in pieces
 import { expect, test, vi } from 'vitest'
 import { SoundFile, SoundFiles } from '../../../src/gateway/forms/sound-length.ts'
 import { rounds } from '../../support/rounds.ts'

@@ -1,3 +1,4 @@
+// @seconds: whole lists of prices are judged a hundred times
 import { expect, test } from 'vitest'
 import { bundledText } from '#prices/bundled-lists.ts'
 import type { CatalogEntries } from '../../../src/pricing/catalog/catalog-entries.ts'

@@ -1,3 +1,4 @@
+// @seconds: two readers read each random document, in pieces
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileProjection, JsonScanner } from '../../../src/providers/wires/json.ts'
