@@ -1,7 +1,7 @@
 import { countsBy } from '../call/usage.ts'
 import type { LinearPrice } from './price.ts'
-import { type CostTerms, costOfSums, type UsageSums } from './price-cost.ts'
-import { linearTerms, RATE_CLASSES, type RateClass } from './price-rates.ts'
+import type { UsageSums } from './price-cost.ts'
+import { linearTerms, RATE_CLASSES, type RateClass, type TermName } from './price-rates.ts'
 
 /** One line of a cost: so many at that rate. */
 export interface PriceComponent {
@@ -17,7 +17,8 @@ export interface PriceComponent {
 interface Line {
   readonly class: RateClass
   readonly ratePico: bigint
-  readonly terms: CostTerms
+  /** Counts that make up its quantity, each with how often it is in it: few of all that there are. */
+  readonly parts: readonly (readonly [TermName, bigint])[]
 }
 
 const linesOfPrices = new WeakMap<LinearPrice, readonly Line[]>()
@@ -32,17 +33,21 @@ export function componentsOf(price: LinearPrice, sums: UsageSums): PriceComponen
     lines = buildLines(price)
     linesOfPrices.set(price, lines)
   }
-  return lines.flatMap(({ class: name, ratePico, terms }) => {
-    const quantity = costOfSums({ terms }, sums)
-    return quantity === 0n ? [] : [{ class: name, quantity, ratePico, amountPico: quantity * ratePico }]
-  })
+  const components: PriceComponent[] = []
+  for (const { class: name, ratePico, parts } of lines) {
+    let quantity = 0n
+    for (const [term, times] of parts) quantity += times * sums[term]
+    if (quantity !== 0n) components.push({ class: name, quantity, ratePico, amountPico: quantity * ratePico })
+  }
+  return components
 }
 
 function buildLines({ definition: { rates, variant } }: LinearPrice): readonly Line[] {
   const named = RATE_CLASSES.filter((name) => rates[name] !== undefined)
   return named.map((name) => {
     const alone = countsBy(named, (other) => (other === name ? 1n : 0n))
-    const exact = linearTerms(alone, variant === 'reasoning-beside')
-    return { class: name, ratePico: rates[name] ?? 0n, terms: { exact, fast: null } }
+    const terms = linearTerms(alone, variant === 'reasoning-beside')
+    const parts = (Object.keys(terms) as TermName[]).map((term) => [term, terms[term]] as const)
+    return { class: name, ratePico: rates[name] ?? 0n, parts: parts.filter(([, times]) => times !== 0n) }
   })
 }

@@ -56,8 +56,8 @@ export const LIST_PRICES: Deal = { name: 'list', all: [1n, 1n], tokens: [1n, 1n]
 export interface OracleModel {
   readonly providerId: string
   readonly model: ModelInfo
-  /** The price of one in pico-dollars, at a time, for a size of prompt; `null`: it has none. */
-  pico(key: string, atMs: number, inputTokens: number, deal: Deal): bigint | null
+  /** The price of one by its key, in pico-dollars, at a time, for a size of prompt; `null`: it has none. */
+  pricesAt(atMs: number, inputTokens: number, deal: Deal): (key: string) => bigint | null
   /** Sizes of prompt at which a price changes. */
   readonly steps: readonly number[]
 }
@@ -65,7 +65,7 @@ export interface OracleModel {
 export function oracleCost(model: OracleModel, heap: Heap, atMs: number, deal: Deal): bigint {
   const inputTokens =
     heap.plain + heap.cached + heap.written5m + heap.written1h + heap.audio + heap.cachedAudio + heap.image
-  const price = (key: string) => model.pico(key, atMs, inputTokens, deal)
+  const price = model.pricesAt(atMs, inputTokens, deal)
   let cost = 0n
   for (const sort of SORTS) {
     if (heap[sort] === 0) continue
@@ -127,25 +127,33 @@ export function oracleModel(seller: string, providerId: string, model: ModelInfo
       if (typeof price === 'object') for (const tier of price.tiers) steps.add(tier.start)
     }
   }
-  const known = new Map<string, bigint | null>()
+  const known = new Map<string, Map<string, bigint | null>>()
   return {
     providerId,
     model,
     steps: [...steps],
-    pico(key, atMs, inputTokens, deal) {
+    pricesAt(atMs, inputTokens, deal) {
+      const day = Math.floor(atMs / 86_400_000)
       const index = indexAt(dated, atMs)
-      const day = Object.hasOwn(ADDED_KEYS, key) ? Math.floor(atMs / 86_400_000) : ''
-      const query = `${index} ${day} ${key} ${deal.name} ${[...steps].filter((step) => inputTokens > step).length}`
-      let answer = known.get(query)
-      if (answer === undefined) {
-        const prices = dated[index]?.prices ?? {}
-        answer = picoOf(prices, key, inputTokens, deal)
-        const input = dollarsOf(prices, 'input_mtok', inputTokens)
-        const added = addedPico(seller, model.id, key, atMs, deal, input ?? 0)
-        if (added !== null && (answer === null || added.replaces)) answer = added.pico
-        known.set(query, answer)
+      let above = 0
+      for (const step of steps) if (inputTokens > step) above += 1
+      const query = `${index} ${deal.name} ${above}`
+      const byKey = known.get(query) ?? new Map<string, bigint | null>()
+      known.set(query, byKey)
+      return (key) => {
+        // Only what we add begins on a day of its own.
+        const asked = Object.hasOwn(ADDED_KEYS, key) ? `${key} ${day}` : key
+        let answer = byKey.get(asked)
+        if (answer === undefined) {
+          const prices = dated[index]?.prices ?? {}
+          answer = picoOf(prices, key, inputTokens, deal)
+          const input = dollarsOf(prices, 'input_mtok', inputTokens)
+          const added = addedPico(seller, model.id, key, atMs, deal, input ?? 0)
+          if (added !== null && (answer === null || added.replaces)) answer = added.pico
+          byKey.set(asked, answer)
+        }
+        return answer
       }
-      return answer
     },
   }
 }
