@@ -31,10 +31,7 @@ export function compress(app: FastifyInstance): void {
 /** The first of ours that the client names and does not refuse. */
 function codingFor(accepted: string): keyof typeof CODINGS | null {
   const named = accepted.split(',').flatMap((one) => {
-    const [name = '', ...parameters] = one
-      .trim()
-      .toLowerCase()
-      .split(/\s*;\s*/)
+    const [name = '', ...parameters] = one.split(';').map((part) => part.trim().toLowerCase())
     return parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) ? [] : [name]
   })
   if (named.includes('br')) return 'br'

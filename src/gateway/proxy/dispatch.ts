@@ -320,7 +320,8 @@ function guarded({ objects }: DispatchOptions, admission: Admission, upload: Rea
 }
 
 function isCoded({ headers }: IncomingMessage): boolean {
-  return !/^\s*(?:identity)?\s*$/i.test(headers['content-encoding'] ?? '')
+  const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  return coding !== '' && coding !== 'identity'
 }
 
 /** A body that was read, on its way upstream. */

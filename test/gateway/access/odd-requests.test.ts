@@ -62,3 +62,12 @@ test("an upstream's own call id does not stand beside the gateway's", async () =
     expect.stringMatching(/^x-tallygate-call-id: [0-9a-f-]{36}$/),
   ])
 })
+
+test('60,000 blanks of latin-1 in a header are read in a time that no other call notices', async () => {
+  // Node keeps them, where it takes plain blanks away. By the square of their number they would take minutes.
+  const coding = `Content-Encoding: ${'\u00a0'.repeat(60_000)}x`
+  const head = requestText('/v1/files', [authorization(), coding, 'Content-Length: 2'], 'POST', '{}')
+  const { status, body } = await exchange(stack.url, head)
+  expect([status, body.toString()]).toEqual([400, expect.stringContaining('Send the form uncoded')])
+  expect((await exchange(stack.url, requestText('/v1/usage', [authorization()]))).status).toBe(200)
+})
