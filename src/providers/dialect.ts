@@ -183,8 +183,41 @@ export function postTo(end: string, dialect: Dialect): Endpoint {
   return { method: 'POST', matches: (_path, lowerPath) => lowerPath.endsWith(end), dialect }
 }
 
-/** An endpoint known by a pattern of its path, whatever the case of its letters. */
+/**
+ * A POST endpoint known by what its path ends in, and a name before that, which may hold slashes as ARNs of AWS do.
+ *
+ * @param before stands before the name, in lower case, with its slashes.
+ * @param holding the name has one of these in it, in lower case; absent: it is any.
+ */
+export function postOn(
+  before: string,
+  ends: readonly string[],
+  dialect: Dialect,
+  holding: readonly string[] = [''],
+): Endpoint {
+  return {
+    method: 'POST',
+    matches(_path, lowerPath) {
+      const end = ends.find((one) => lowerPath.endsWith(one))
+      const at = end === undefined ? -1 : lowerPath.indexOf(before)
+      if (end === undefined || at === -1) return false
+      const name = lowerPath.slice(at + before.length, lowerPath.length - end.length)
+      return name !== '' && holding.some((part) => name.includes(part))
+    },
+    dialect,
+  }
+}
+
+/** A part of any length: from each place in a path where the pattern could begin, all of the rest is tried. */
+const TRIES_ALL = /\.[*+]/
+
+/**
+ * An endpoint known by a pattern of its path, whatever the case of its letters.
+ *
+ * @throws For a pattern that takes the square of a path's length, or more: clients write paths.
+ */
 export function endpoint(method: Endpoint['method'], pattern: RegExp, dialect: Dialect): Endpoint {
+  if (TRIES_ALL.test(pattern.source)) throw new Error(`${pattern} takes too long: see postOn`)
   const anyCase = new RegExp(pattern.source, 'i')
   return { method, matches: (path) => anyCase.test(path), dialect }
 }

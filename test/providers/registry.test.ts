@@ -6,10 +6,10 @@ import { credentialHeader, forwardableRequestHeaders } from '../../src/gateway/p
 import { catalogPlaces } from '../../src/pricing/catalog/catalog-providers.ts'
 import { bundledEntries } from '../../src/pricing/sources/catalog-bundle.ts'
 import type { Dialect, OutputBound } from '../../src/providers/dialect.ts'
-import { ANSWER_COUNTS, type AnswerCounts } from '../../src/providers/dialect.ts'
+import { ANSWER_COUNTS, type AnswerCounts, endpoint } from '../../src/providers/dialect.ts'
 import { genericUsage } from '../../src/providers/generic-usage.ts'
 import { deferredWork } from '../../src/providers/reading.ts'
-import { endpointsOf, entryOf, PROVIDERS } from '../../src/providers/registry.ts'
+import { endpointsOf, entryOf, PROVIDERS, selectDialect } from '../../src/providers/registry.ts'
 
 const HOSTED = PROVIDERS.flatMap((provider) => {
   const entry = entryOf(provider)
@@ -267,3 +267,27 @@ test('nothing is chosen by the name of a dialect', () => {
 function flagsOf(dialect: Dialect): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(dialect).filter(([, value]) => typeof value !== 'function'))
 }
+
+test('no pattern of a path tries all the rest from each place: a client writes 4 KB of it', () => {
+  const dialect = selectDialect('openai', 'POST', '/v1/chat/completions')
+  if (dialect === null) throw new Error('chat has no dialect')
+  for (const pattern of [/\/model\/.*nova.*\/invoke$/, /\/model\/.+$/])
+    expect(() => endpoint('POST', pattern, dialect)).toThrow('takes too long')
+  expect(endpoint('POST', /\/model\/[^/]+$/, dialect).matches('/Model/a', '/model/a')).toBe(true)
+})
+
+test.each([
+  ['/model/a/converse', 'bedrock.converse'],
+  ['/x/model/arn:aws:bedrock:eu-west-1:1:inference-profile/eu.a/converse-stream', 'bedrock.converse'],
+  ['/model/amazon.nova-canvas-v1:0/invoke', 'bedrock.images'],
+  ['/model/arn:aws:bedrock:us-west-2::foundation-model/stability.sd3/Invoke', 'bedrock.images'],
+  ['/model/amazon.titan-embed-image-v1/invoke', 'bedrock.picture-embeddings'],
+  ['/model/cohere.rerank-v3-5:0/invoke', 'bedrock.rerank-invoke'],
+  ['/model/amazon.nova-canvas-v1:0/invoke-with-response-stream', 'bedrock.invoke'],
+  ['/model/a/invoke', 'bedrock.invoke'],
+  ['/model//invoke', null],
+  ['/model/invoke', null],
+  ['/guardrail/g/version/1/apply', 'bedrock.guardrail'],
+])('the dialect of %s is %s', (path, name) => {
+  expect(selectDialect('bedrock', 'POST', path)?.name ?? null).toBe(name)
+})

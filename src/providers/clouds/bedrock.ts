@@ -9,7 +9,7 @@ import {
   bedrockRerank,
 } from '../bedrock/bedrock-media.ts'
 import type { CatalogPlace } from '../catalog-lists.ts'
-import { type Endpoint, endpoint, postTo } from '../dialect.ts'
+import { type Endpoint, postOn, postTo } from '../dialect.ts'
 import { USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { COUNTS_TOKENS } from '../paths/free-paths.ts'
 import { BEARER, type HostedProvider } from '../provider.ts'
@@ -21,14 +21,14 @@ const REGION_IN_NAME = /^[a-z]{2,6}(?:-gov)?\.[a-z0-9-]+\./
 
 /** Bedrock's runtime, also behind other gateways. */
 export const BEDROCK_ENDPOINTS: readonly Endpoint[] = [
-  endpoint('POST', /\/model\/.+\/(?:converse|converse-stream)$/, bedrockConverse),
+  postOn('/model/', ['/converse', '/converse-stream'], bedrockConverse),
   // These draw or rank, and are not billed by tokens.
-  endpoint('POST', /\/model\/.*(?:nova-canvas|titan-image|stability\.).*\/invoke$/, bedrockImages),
-  endpoint('POST', /\/model\/.*titan-embed-image.*\/invoke$/, bedrockPictureEmbeddings),
-  endpoint('POST', /\/model\/.*\.rerank-.*\/invoke$/, bedrockRankInvoke),
-  endpoint('POST', /\/guardrail\/.+\/apply$/, bedrockGuardrail),
+  postOn('/model/', ['/invoke'], bedrockImages, ['nova-canvas', 'titan-image', 'stability.']),
+  postOn('/model/', ['/invoke'], bedrockPictureEmbeddings, ['titan-embed-image']),
+  postOn('/model/', ['/invoke'], bedrockRankInvoke, ['.rerank-']),
+  postOn('/guardrail/', ['/apply'], bedrockGuardrail),
   postTo('/async-invoke', bedrockAsyncInvoke),
-  endpoint('POST', /\/model\/.+\/(?:invoke|invoke-with-response-stream)$/, bedrockInvoke),
+  postOn('/model/', ['/invoke', '/invoke-with-response-stream'], bedrockInvoke),
 ]
 
 /** Amazon Bedrock. */

@@ -122,8 +122,8 @@ export const alibaba: HostedProvider = {
   apis: ['openai', 'anthropic'],
   openAi: USAGE_IF_ASKED,
   endpoints: [
-    endpoint('POST', /\/services\/(?:aigc\/.+|audio\/asr\/transcription)$/, alibabaGeneration),
-    endpoint('POST', /\/services\/embeddings\/.+$/, alibabaEmbeddings),
+    endpoint('POST', /\/services\/(?:aigc\/.|audio\/asr\/transcription$)/, alibabaGeneration),
+    endpoint('POST', /\/services\/embeddings\/./, alibabaEmbeddings),
     fetching('GET', /\/tasks\/[^/]+$/, alibabaTask),
   ],
   freePaths: [{ patterns: ['POST **/tasks/*/cancel'], why: 'ends work and begins none' }],

@@ -1,5 +1,5 @@
 import type { Dialect, ResponseHead } from '../dialect.ts'
-import { ANSWER_COUNTS, type Endpoint, endpoint } from '../dialect.ts'
+import { ANSWER_COUNTS, type Endpoint } from '../dialect.ts'
 import { ChatAccumulator, COMPLETION, openAiChat } from '../openai/openai-chat.ts'
 import { type OpenAiOverrides, USAGE_IF_ASKED } from '../openai/openai-overrides.ts'
 import { bodyFormat } from '../reading/body-format.ts'
@@ -59,5 +59,11 @@ const invocations: Dialect = {
   textOf: (json) => CHAT.textOf(json) || tgiText(json),
 }
 
+const AMAZONS = /\/endpoints\/[^/]+\/invocations$/
+
 /** An endpoint of Amazon's own may have any server behind it. */
-export const INVOCATIONS: Endpoint = endpoint('POST', /(?<!\/endpoints\/[^/]+)\/invocations$/, invocations)
+export const INVOCATIONS: Endpoint = {
+  method: 'POST',
+  matches: (_path, lowerPath) => lowerPath.endsWith('/invocations') && !AMAZONS.test(lowerPath),
+  dialect: invocations,
+}
