@@ -205,6 +205,7 @@ export async function runGateway(
   const sending = await openSending(config.metricsExport, 'tallygate', metrics.figures, log)
   const observer = upstreamHealth.watch(logCalls(metrics.observer, log))
   const unattended = new Unattended()
+  const bodyBudget = new BodyBudget(BODY_BUDGET_BYTES, config.bodyLimitBytes)
   const objects = new Objects(
     new ObjectIndex({
       selectOwners: (upstreams, ids) =>
@@ -269,13 +270,11 @@ export async function runGateway(
     liteLlm: config.compat === undefined ? undefined : liteLlm,
     readiness,
     forward: {
-      services,
-      objects,
+      ...{ services, bodyBudget, objects },
       bodyLimitBytes: config.bodyLimitBytes,
-      bodyBudget: new BodyBudget(BODY_BUDGET_BYTES, config.bodyLimitBytes),
     },
     webSockets: {
-      services,
+      ...{ services, bodyBudget },
       onDeactivated: (listener) => keys.onDeactivated(listener),
       handshakeTimeoutMs: config.upstreamHeadersTimeoutMs,
     },

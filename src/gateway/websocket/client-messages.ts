@@ -2,6 +2,7 @@ import { cleanModel } from '../../domain/clean-text.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { JsonScanner } from '../../providers/wires/json.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
+import type { BodyRoom, UploadProblem } from '../bodies/body-budget.ts'
 import type { SessionNames } from './session-names.ts'
 
 /**
@@ -17,6 +18,8 @@ export interface ClientEvents {
   onModel(model: string): void
   /** The client has asked for a response. */
   onAsked(): void
+  /** Opens the room in memory of a first message that is not whole yet; `end` is called when it has to be dropped. */
+  openRoom(end: (problem: UploadProblem) => void): BodyRoom
   /** The client closes the session. False: the upstream is not to know of it before `releaseClose`. */
   onClose(): boolean
   /** The session has to end, for this reason. Called at most once, and nothing after it. */
@@ -38,6 +41,11 @@ interface Said {
 
 const NO_NAMES: readonly string[] = []
 
+const WITHOUT_ROOM: Readonly<Record<UploadProblem, string>> = {
+  busy: 'finds no room in memory now',
+  slow: 'comes too slowly',
+}
+
 /** Reads what a session's client says of its model and of objects, and that it asks for responses. */
 export class ClientMessages {
   readonly #dialect: Dialect
@@ -49,6 +57,8 @@ export class ClientMessages {
   #model: string | null = null
   /** The first message has to be read before anything goes upstream. */
   #holds: boolean
+  /** What waits of the first message takes room as bodies do. */
+  #room: BodyRoom | null = null
   #isRefused = false
   /** The client's close frame may go upstream; `null`: it has not come, or what came before is not judged. */
   #passesClose: boolean | null = null
@@ -126,7 +136,24 @@ export class ClientMessages {
       // It closed the session before it said anything.
       else if (finished && !blind) this.#holds = false
     }
+    this.#takeRoom(chunk.length)
     this.#judgeClose()
+  }
+
+  #takeRoom(bytes: number): void {
+    if (!this.#holds || this.#isRefused) {
+      this.releaseRoom()
+      return
+    }
+    this.#room ??= this.#events.openRoom((problem) => this.#refuse(WITHOUT_ROOM[problem]))
+    if (!this.#room.grow(bytes)) this.#refuse(WITHOUT_ROOM.busy)
+    else if (this.isJudging) this.#room.arrived()
+  }
+
+  /** Nothing of the client's waits any more. */
+  releaseRoom(): void {
+    this.#room?.release()
+    this.#room = null
   }
 
   /** Behind all that the client said before. */
@@ -199,6 +226,7 @@ export class ClientMessages {
       return
     }
     this.#holds = false
+    this.releaseRoom()
     this.#fineBytes = at
     if (model !== null) this.#events.onModel(model)
     if (asks) this.#events.onAsked()
@@ -217,6 +245,7 @@ export class ClientMessages {
   #refuse(what: string): void {
     if (this.#isRefused) return
     this.#isRefused = true
+    this.releaseRoom()
     const which = this.#holds ? 'The first message of this session' : 'A message of this session'
     this.#events.onRefused(`${which} ${what}.`)
   }

@@ -8,6 +8,7 @@ import { withParts } from '../../providers/reading/session-sum.ts'
 import type { SessionMessage } from '../../providers/wires/scan-json.ts'
 import { createFrameReader, type FrameReader } from '../../providers/wires/websocket-frames.ts'
 import type { Admission } from '../admission/admission.ts'
+import type { BodyBudget, UploadProblem } from '../bodies/body-budget.ts'
 import { type DeliveredSample, openDeliveredSample } from '../estimation/estimate.ts'
 import { mayGenerateUnseen, unseenTokens } from '../estimation/unseen-output.ts'
 import type { CallServices } from '../proxy/exchange.ts'
@@ -49,6 +50,8 @@ export interface SessionMeterOptions {
   readonly onJudged: () => void
   /** The client closes the session while usage is awaited. True: the upstream is not to know of it yet. */
   readonly onHeldClose: () => boolean
+  /** Where the first message waits, if it has to be read before it goes on. */
+  readonly bodyBudget: BodyBudget
   /** The upstream asks whether anyone is there. */
   readonly onPing: (payload: Buffer) => void
   /** Other work of the session runs this model from now on; `null`: none any more. */
@@ -91,6 +94,7 @@ export class SessionMeter {
         reader.asked()
         this.#begin()
       },
+      openRoom: (end: (problem: UploadProblem) => void) => options.bodyBudget.open(options.clientId, end),
       onClose: () => !this.awaits || !options.onHeldClose(),
       onRefused: options.onRefused,
       onJudged: options.onJudged,
@@ -124,7 +128,7 @@ export class SessionMeter {
 
   get client(): Pick<
     ClientMessages,
-    'passableBytes' | 'isJudging' | 'endsFrame' | 'holdsClose' | 'isUnsaid' | 'releaseClose'
+    'passableBytes' | 'isJudging' | 'endsFrame' | 'holdsClose' | 'isUnsaid' | 'releaseClose' | 'releaseRoom'
   > {
     return this.#client
   }
@@ -262,6 +266,7 @@ export function openMeter(
   { route, caller }: Admission,
   { ledger, observer }: CallServices,
   objects: Objects,
+  bodyBudget: BodyBudget,
 ): SessionMeter | null {
   const { dialect } = route
   const { clientId, provider, requestedModel } = session.call
@@ -296,6 +301,7 @@ export function openMeter(
     provider,
     clientId,
     requestedModel,
+    bodyBudget,
     names: isNaming
       ? new SessionNames(route.target.canonicalPath, (ids) =>
           objects.judgeIds(route.upstream, caller.clientId, ids),
@@ -343,6 +349,7 @@ export function recordSession(
   services: CallServices,
   onWritten: () => void,
 ): void {
+  meter?.client.releaseRoom()
   const { ledger, observer, pricing } = services
   const result: CallResult = {
     call,

@@ -9,6 +9,7 @@ import { ERRORS } from '../../http/errors.ts'
 import type { Admission, AdmissionOptions } from '../admission/admission.ts'
 import { countRefusal } from '../admission/admit.ts'
 import { buildOpenCall, openCall } from '../admission/open-call.ts'
+import type { BodyBudget } from '../bodies/body-budget.ts'
 import type { CallServices } from '../proxy/exchange.ts'
 import { failureCauseOf } from '../proxy/failures.ts'
 import type { CallResult } from '../recording/call-result.ts'
@@ -30,6 +31,7 @@ import { POLICY_VIOLATION, SessionStreams, type StreamEvents } from './session-s
 
 export interface SessionOptions {
   readonly services: CallServices
+  readonly bodyBudget: BodyBudget
   /** Milliseconds to wait for the upstream's answer to the handshake. */
   readonly handshakeTimeoutMs: number
   readonly admission: Pick<AdmissionOptions, 'now' | 'refused' | 'refusedUnknown' | 'limits' | 'objects'>
@@ -199,8 +201,8 @@ export class Session implements MeteredSession, HandshakeEvents, StreamEvents {
       upstream.destroy()
       return
     }
-    const { services, admission } = this.#options
-    const meter = openMeter(this, this.#admission, services, admission.objects)
+    const { services, admission, bodyBudget } = this.#options
+    const meter = openMeter(this, this.#admission, services, admission.objects, bodyBudget)
     if (meter !== null && (answer.headers['sec-websocket-extensions'] ?? '') !== '') {
       // None was asked for, so the client's side of the handshake would have to fail (RFC 6455 section 4.1).
       upstream.destroy()

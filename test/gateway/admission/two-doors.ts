@@ -108,6 +108,7 @@ export async function openTwoDoors(
   index.add('open', OTHERS_RESPONSE, { clientId: 'other', keyId: 'other' })
   const objects = new Objects(index)
   const services = { ...loose, ledger }
+  const bodyBudget = new BodyBudget(BODY_LIMIT_BYTES, BODY_LIMIT_BYTES)
   const { app } = buildGateway({
     logger: createLog('silent', 'test'),
     tls,
@@ -154,9 +155,9 @@ export async function openTwoDoors(
       services,
       objects,
       bodyLimitBytes: BODY_LIMIT_BYTES,
-      bodyBudget: new BodyBudget(BODY_LIMIT_BYTES, BODY_LIMIT_BYTES),
+      bodyBudget,
     },
-    webSockets: { services, handshakeTimeoutMs: 5_000, onDeactivated: () => () => {} },
+    webSockets: { services, bodyBudget, handshakeTimeoutMs: 5_000, onDeactivated: () => () => {} },
   })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadGatewayConfig } from '../../../src/config/config.ts'
 import { buildStages } from '../../../src/gateway/admission/admit.ts'
+import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
 import { estimateTextTokens } from '../../../src/gateway/estimation/estimate-tokens.ts'
 import type { UpstreamTable } from '../../../src/gateway/routing/upstream-table.ts'
 import { openPool, type Upstream } from '../../../src/gateway/routing/upstream-table.ts'
@@ -234,6 +235,7 @@ beforeAll(async () => {
         revokers.push(listener)
         return () => {}
       },
+      bodyBudget: new BodyBudget(4 * 1024 * 1024, 4 * 1024 * 1024),
       handshakeTimeoutMs: 10_000,
     })
     await once(gateway.listen(0, '127.0.0.1'), 'listening')

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Admission } from '../../../src/gateway/admission/admission.ts'
+import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
 import type { Route } from '../../../src/gateway/routing/route.ts'
 import { Session } from '../../../src/gateway/websocket/session.ts'
 import type { Provider } from '../../../src/providers/registry.ts'
@@ -67,7 +68,8 @@ export async function driveSession(played: PlayedSession): Promise<readonly stri
     const caller = { clientId: 'c', clientName: 'Client of the call', keyId: 'k', keyName: 'k', models: null }
     const route = routeOf(played, upstream)
     Object.assign(admission, { caller, route, target: route.target })
-    const options = { services: world, handshakeTimeoutMs: 10_000, admission: world }
+    const bodyBudget = new BodyBudget(4 * 1024 * 1024, 4 * 1024 * 1024)
+    const options = { services: world, bodyBudget, handshakeTimeoutMs: 10_000, admission: world }
     const session = new Session(options, admission, socket, head, () => world.lines.push('over'))
     sessions.push(session)
     session.start()

@@ -1,12 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { ClientMessages } from '../../../src/gateway/websocket/client-messages.ts'
+import { BodyBudget } from '../../../src/gateway/bodies/body-budget.ts'
+import { type ClientEvents, ClientMessages } from '../../../src/gateway/websocket/client-messages.ts'
 import { SessionNames } from '../../../src/gateway/websocket/session-names.ts'
 import type { Dialect } from '../../../src/providers/dialect.ts'
 import { geminiLive } from '../../../src/providers/google/gemini-live.ts'
 import { USAGE_IF_ASKED } from '../../../src/providers/openai/openai-overrides.ts'
 import { openAiResponses } from '../../../src/providers/openai/openai-responses.ts'
 import { realtime } from '../../../src/providers/openai/realtime.ts'
+
+const MIB = 1024 * 1024
+/** Takes all that a test sends. */
+const ROOMY = new BodyBudget(64 * MIB, 64 * MIB)
+const openRoom: ClientEvents['openRoom'] = (end) => ROOMY.open('c', end)
 
 const TEXT = 0x81
 const CLOSE = 0x88
@@ -41,6 +47,7 @@ function readAll(dialect: Dialect, chunks: readonly Buffer[], model: string | nu
     onAsked: () => {
       asked += 1
     },
+    openRoom,
     onClose: () => true,
     onRefused: (reason) => refused.push(reason),
     isOpen: true,
@@ -55,6 +62,7 @@ function openClient(dialect: Dialect): ClientMessages {
     model: null,
     onModel() {},
     onAsked() {},
+    openRoom,
     onClose: () => true,
     onRefused() {},
     isOpen: true,
@@ -280,6 +288,7 @@ function judgedSession(dialect: Dialect, canonicalPath: string) {
     model: null,
     onModel: (model: string) => said.push(model),
     onAsked: () => said.push('asks'),
+    openRoom,
     onClose: () => said.push('closes') > 0,
     onRefused: (reason: string) => refused.push(reason),
     isOpen: true,
@@ -346,6 +355,7 @@ test.each([true, false])('a close frame that is judged, cut at any byte, goes on
     let asked = 0
     const client: ClientMessages = new ClientMessages(realtime, {
       model: null,
+      openRoom,
       onModel() {},
       onAsked() {},
       onClose() {
@@ -372,4 +382,54 @@ test.each([true, false])('a close frame that is judged, cut at any byte, goes on
 test('what is not a frame ends any session that is metered', () => {
   const broken = Buffer.concat([message({ type: 'x' }), Buffer.from([0xc8, 0x80, 1, 2, 3, 4])])
   expect(readAll(realtime, [broken]).refused).toEqual(['A message of this session cannot be read.'])
+})
+
+test('first messages that wait share the room of bodies: one without room is refused, and a whole one gives it back', () => {
+  const budget = new BodyBudget(2 * MIB, 2 * MIB)
+  const refused: string[] = []
+  const open = (clientId: string) =>
+    new ClientMessages(geminiLive, {
+      model: null,
+      openRoom: (end) => budget.open(clientId, end),
+      onModel() {},
+      onAsked() {},
+      onClose: () => true,
+      onRefused: (reason) => refused.push(`${clientId}: ${reason}`),
+      isOpen: true,
+      onJudged() {},
+    })
+  const whole = message({ setup: { model: 'models/gemini-made', x: 'x'.repeat(1.5 * MIB) } })
+  const part = whole.subarray(0, 1.2 * MIB)
+  const [first, second, third] = [open('c'), open('c'), open('c')]
+  first?.push(part)
+  expect(budget.heldBytes).toBe(part.length)
+  second?.push(part)
+  expect(refused).toEqual(['c: The first message of this session finds no room in memory now.'])
+  expect(budget.heldBytes).toBe(part.length)
+  first?.push(whole.subarray(part.length))
+  expect([budget.heldBytes, first?.passableBytes]).toEqual([0, whole.length])
+  third?.push(part)
+  third?.releaseRoom()
+  expect([budget.heldBytes, refused.length]).toEqual([0, 1])
+})
+
+test('a first message that trickles is refused, and a session that waits before it is not', () => {
+  let now = 0
+  const budget = new BodyBudget(2 * MIB, 2 * MIB, { now: () => now })
+  const refused: string[] = []
+  const events = { model: null, onModel() {}, onAsked() {}, onClose: () => true, isOpen: true, onJudged() {} }
+  const open = () =>
+    new ClientMessages(geminiLive, {
+      ...events,
+      openRoom: (end) => budget.open('c', end),
+      onRefused: (reason) => refused.push(reason),
+    })
+  const [quiet, slow] = [open(), open()]
+  const bytes = message(setup)
+  slow.push(bytes.subarray(0, 20))
+  now = 20_000
+  budget.endSlow()
+  expect(refused).toEqual(['The first message of this session comes too slowly.'])
+  quiet.push(bytes)
+  expect([refused.length, quiet.passableBytes]).toEqual([1, bytes.length])
 })
