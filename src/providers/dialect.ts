@@ -227,16 +227,22 @@ export function fetching(method: Endpoint['method'], pattern: RegExp, dialect: D
   return endpoint(method, pattern, { ...dialect, responseUse: 'fetched' })
 }
 
-const DEPLOYMENT =
-  /\/(?:(?:deployments|engines|serving-endpoints)\/([^/]+)|locations\/[^/]+\/(endpoints\/(?!openapi\/)[^/]+))\//i
+const DEPLOYMENT = /\/(?:deployments|engines|serving-endpoints)\//i
+const VERTEX_ENDPOINT = /\/locations\/[^/]+\/(endpoints\/(?!openapi\/)[^/]+)\//i
+/** Endpoints behind a deployment. At LiteLLM its name may hold slashes: `{model:path}` in its routes. */
+const BEHIND_DEPLOYMENT =
+  /\/(?:(?:extensions\/)?chat\/completions|completions|embeddings|invocations|moderations|rerank|(?:images|audio)\/[a-z]+|videos)$/i
 
 /**
  * The deployment that Azure and Databricks name in the path, the engine of LiteLLM's proxy, or the endpoint of Vertex's,
  * which runs its own model whatever the body names; `null` without one.
  */
 export function deploymentIn(path: string): string | null {
-  const found = DEPLOYMENT.exec(`${path}/`)
-  return found?.[1] ?? found?.[2] ?? null
+  const before = DEPLOYMENT.exec(path)
+  if (before === null) return VERTEX_ENDPOINT.exec(`${path}/`)?.[1] ?? null
+  const behind = path.slice(before.index + before[0].length)
+  const end = BEHIND_DEPLOYMENT.exec(behind)?.index ?? -1
+  return (end > 0 ? behind.slice(0, end) : behind.split('/', 1)[0]) || null
 }
 
 /** Requests to a path that takes others too, which only ask for what one of those had put into a queue. */

@@ -101,6 +101,23 @@ test('models are found where each family names them', () => {
   expect(modelInPathOf('anthropic', '/v1/messages')).toBeNull()
 })
 
+test.each([
+  ['google', '/v1beta/models/openai/gpt-5:generateContent', 'openai/gpt-5'],
+  ['google', '/v1beta/models/ollama/llama3:8b:streamGenerateContent', 'ollama/llama3:8b'],
+  ['google', '/v1beta/models/veo-3/operations/a', 'veo-3'],
+  ['google', '/v1beta/models/veo-3/operations/a:cancel', 'veo-3'],
+  ['google', '/v1/projects/p/locations/l/endpoints/123:predict', 'endpoints/123'],
+  ['google', '/v1beta/models', null],
+  ['openai', '/openai/deployments/openai/gpt-5/chat/completions', 'openai/gpt-5'],
+  ['openai', '/engines/azure/eu/gpt-5/completions', 'azure/eu/gpt-5'],
+  ['openai', '/openai/deployments/gpt-4o/extensions/chat/completions', 'gpt-4o'],
+  ['openai', '/openai/deployments/dall-e/images/generations', 'dall-e'],
+  ['openai', '/openai/deployments/gpt-4o/of/which/nothing/is/known', 'gpt-4o'],
+  ['openai', '/v1/projects/p/locations/l/endpoints/123/chat/completions', 'endpoints/123'],
+] as const)('a name with slashes, as LiteLLM takes it, is read whole: %s %s', (family, path, model) => {
+  expect(modelInPathOf(family, path)).toBe(model)
+})
+
 test('a path takes bounded time, whatever it holds', () => {
   const begin = process.cpuUsage()
   for (let n = 0; n < PATHS; n += 1) apiFamilyOf(`/v1/${'/model/'.repeat(30)}${'*'.repeat(200)}/${n}`, {})

@@ -1,4 +1,5 @@
-const MODEL = /\/(models|endpoints|tunedModels)\/([^/:]+)(?::|\/|$)/i
+const KIND = /\/(models|endpoints|tunedModels)\//i
+const METHOD = /:[a-z]+$/i
 
 /**
  * The model a path of Google's names, on AI Studio (`/v1beta/models/{model}:generateContent`) or Vertex
@@ -6,8 +7,14 @@ const MODEL = /\/(models|endpoints|tunedModels)\/([^/:]+)(?::|\/|$)/i
  * the bare number could be anything); `null` when it names none.
  */
 export function googleModelInPath(path: string): string | null {
-  const [, kind, name] = MODEL.exec(path) ?? []
-  if (kind === undefined || name === undefined || name === 'openapi') return null
+  const before = KIND.exec(path)
+  const kind = before?.[1]
+  if (before === null || kind === undefined) return null
+  const behind = path.slice(before.index + before[0].length)
+  const method = behind.includes('/operations/') ? -1 : behind.search(METHOD)
+  // LiteLLM takes names with slashes and colons before a method: `{model_name:path}` in its routes.
+  const name = method === -1 ? behind.split(/[/:]/, 1)[0] : behind.slice(0, method)
+  if (name === undefined || name === '' || name === 'openapi') return null
   return kind.toLowerCase() === 'models' ? name : `${kind}/${name}`
 }
 
