@@ -66,7 +66,11 @@ test('every kind of alert, as it is sent in each format', async () => {
       `select a.kind, c.name as client, a.payload from tallygate.alerts a
        left join tallygate.clients c on c.id = a.client_id order by a.kind, a.subject collate "C", a.threshold`,
     )
-    expect([...new Set(rows.map(({ kind }) => kind))].sort()).toEqual([...ALERT_KINDS].sort())
+    const found = new Set(rows.map(({ kind }) => kind))
+    expect(
+      ALERT_KINDS.filter((kind) => !found.has(kind)),
+      'test/golden/troubled-ledger.ts has nothing that makes these alerts',
+    ).toEqual([])
     const at = new Date('2026-01-20T14:03:15.201Z')
     for (const format of ALERT_FORMATS) {
       const bodies = rows.map((row) => {

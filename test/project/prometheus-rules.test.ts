@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { parser } from '@prometheus-io/lezer-promql'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -81,4 +81,20 @@ test('no two conditions, and no two alerts, have one name; events are those of t
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
   const events = CONDITIONS.flatMap(({ event }) => event ?? [])
   expect(events.filter((event) => !(event in LOG_EVENTS))).toEqual([])
+})
+
+// Else it is declared, can be asked for, and never heard of.
+test('every condition shows somewhere, and a worker raises each alert that a job raises', () => {
+  const hidden = CONDITIONS.filter(
+    ({ find, alert, readiness, gauges, rules, failsWorker }) =>
+      ![find, alert, readiness, gauges, rules, failsWorker].some((one) => one !== undefined),
+  )
+  expect(hidden.map(({ name }) => name)).toEqual([])
+  const workers = globSync('workers/**/*.ts').map((file) => readFileSync(file, 'utf8'))
+  const silent = ALERTS.flatMap((alert) =>
+    'raisedBy' in alert && !workers.some((text) => text.includes(`raise('${alert.kind}'`))
+      ? [`no worker calls raise('${alert.kind}', ...), as ${alert.raisedBy} should`]
+      : [],
+  )
+  expect(silent).toEqual([])
 })
