@@ -46,6 +46,13 @@ describe.each(PROVIDERS)('the entry of %s', (provider) => {
   })
 })
 
+test('docs/prices.md says in which lists the models of each provider are looked up', () => {
+  const page = readFileSync('docs/prices.md', 'utf8')
+  const [, lists = ''] = page.split('The lists in which the models of a provider are looked up:')
+  const [, listed = ''] = lists.split('\n\n')
+  expect(PROVIDERS.filter((provider) => !listed.includes(`\`${provider}\``))).toEqual([])
+})
+
 test('no two makers have a prefix in common', () => {
   const prefixes = HOSTED.flatMap(({ catalog }) => catalog.makerPrefixes ?? [])
   expect(prefixes.length).toBeGreaterThan(5)
