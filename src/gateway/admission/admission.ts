@@ -24,10 +24,10 @@ import type { ReceivedSignature, SignerLookup } from './received-signature.ts'
 const NO_CANDIDATES: readonly never[] = []
 
 /**
- * LiteLLM's proxy runs each model of a list with commas. Servers that write the name into an address lead it elsewhere by
- * `..`, as libraries of HTTP take that out. No model has such a name.
+ * LiteLLM's proxy runs each model of a list with commas, and OpenRouter the models of a preset. Servers that write the
+ * name into an address lead it elsewhere by `..`, as libraries of HTTP take that out. No model has such a name.
  */
-const MEANS_OTHERS = /,|(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i
+const MEANS_OTHERS = /,|@preset\/|(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i
 
 /** `null` lets the call pass; otherwise it is refused. A promise only where a store has to be asked. */
 export type Stage = (

@@ -13,10 +13,13 @@ const MAX_MODEL_BYTES = 1024
 
 /**
  * Members that name models which may serve the call in the place of its own, as {@link foldName} gives them: OpenRouter's
- * and Vercel's, then what LiteLLM's router takes for one call. Source: BerriAI/litellm, `route_llm_request.py`, `router.py`.
+ * and Vercel's, an operator's stored settings there (a preset) and at LiteLLM (a prompt), then what LiteLLM's router takes
+ * for one call. Source: BerriAI/litellm, `route_llm_request.py`, `router.py`; OpenRouter's page on presets.
  */
 const NAMING_OTHERS: ReadonlySet<string> = new Set([
   'models',
+  'preset',
+  'prompt_id',
   'fallbacks',
   'context_window_fallbacks',
   'content_policy_fallbacks',
