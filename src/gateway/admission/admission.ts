@@ -25,9 +25,13 @@ const NO_CANDIDATES: readonly never[] = []
 
 /**
  * LiteLLM's proxy runs each model of a list with commas, and OpenRouter the models of a preset. Servers that write the
- * name into an address lead it elsewhere by `..`, as libraries of HTTP take that out. No model has such a name.
+ * name into an address lead it elsewhere by `..`, as libraries of HTTP take that out.
  */
 const MEANS_OTHERS = /,|@preset\/|(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i
+
+function isDoubtful(name: string | null, { upstream }: Route): boolean {
+  return name !== null && MEANS_OTHERS.test(name) && upstream.models?.includes(name) !== true
+}
 
 /** `null` lets the call pass; otherwise it is refused. A promise only where a store has to be asked. */
 export type Stage = (
@@ -207,9 +211,16 @@ export class Admission {
     return modelInPath ?? choice?.model ?? this.namedModel
   }
 
-  /** Whether the name of its model, wherever it stands, could mean other models, too. That of a route is the operator's. */
+  /** Whether a name of its model could mean other models. That of a route is the operator's, as one of an upstream's list. */
   get isNameInDoubt(): boolean {
-    return this.#route?.choice === null && MEANS_OTHERS.test(this.askedModel ?? '')
+    const route = this.#route
+    if (route === null || route.choice !== null) return false
+    return isDoubtful(route.modelInPath, route) || isDoubtful(this.namedModel, route)
+  }
+
+  /** Whether it asks for a list of models at once. */
+  get namesSeveral(): boolean {
+    return this.isNameInDoubt && [this.route.modelInPath, this.namedModel].some((name) => name?.includes(','))
   }
 
   /** Whether servers could run another model than the one that the call names. */

@@ -24,9 +24,6 @@ interface CompiledRules {
   readonly unknown: PathRules['unknown']
 }
 
-/** The rules of this many keys are kept, once they were found. */
-const MAX_REMEMBERED_KEYS = 10_000
-
 /**
  * The narrowest rules that mention a path decide on it: those of the key, of the upstream, or of all calls. A
  * path that no rule mentions is refused if it is one of those that are refused by default.
@@ -35,15 +32,15 @@ export function buildPathPolicy(rules: PathPolicyRules): PathPolicy {
   const all = compile(rules.all)
   const byUpstream = new Map([...rules.byUpstream].map(([name, written]) => [name, compile(written)]))
   const byKey = rules.byKey.map((written) => ({ ...written, compiled: compile(written) }))
-  const rulesOfKey = new Map<string, CompiledRules | null>()
+  /** A change of a key or of its client, as its name, makes another caller. */
+  const rulesOfKey = new WeakMap<Caller, CompiledRules | null>()
 
   function ofKey(caller: Caller): CompiledRules | null {
     if (byKey.length === 0) return null
-    let found = rulesOfKey.get(caller.keyId)
+    let found = rulesOfKey.get(caller)
     if (found === undefined) {
       found = byKey.find((entry) => names(entry, caller))?.compiled ?? null
-      if (rulesOfKey.size >= MAX_REMEMBERED_KEYS) rulesOfKey.clear()
-      rulesOfKey.set(caller.keyId, found)
+      rulesOfKey.set(caller, found)
     }
     return found
   }

@@ -182,7 +182,7 @@ class BodyScan {
         return
       default:
         if (key.length === 5 || key.length === 6) this.#takeFolded(foldName(key))
-        if (namesOthers(key)) found.namesOtherModels = true
+        if (namesOthers(key, this.#body, start, end)) found.namesOtherModels = true
         if (STREAM_IN_OTHER_LETTERS.test(key)) found.duplicateStream = true
         found.asked.take(this.#body, key, start, end, elements)
     }

@@ -26,7 +26,15 @@ const NAMING_OTHERS: ReadonlySet<string> = new Set([
   'default_fallbacks',
   'router_settings_override',
   'user_config',
+  'model_list',
 ])
+
+/** LiteLLM puts what stands in it over the body. */
+const OVER_THE_BODY = 'extra_body'
+/** Google's takes far less. */
+const MAX_OVER_BYTES = 65_536
+/** A name in escapes may be any. */
+const NAMES_MODEL = new RegExp(`\\\\u|"(?:model|${[...NAMING_OTHERS].join('|')})"\\s*:`, 'i')
 
 /** The length of the longest key that matters with each letter written as a `\u` escape. */
 const MAX_KEY_BYTES = 'router_settings_override'.length * 6
@@ -67,9 +75,16 @@ export function foldName(key: string): string {
     .replace(/\u00e2\u0084\u00aa/g, 'k')
 }
 
-/** Tells whether a member of this name lets other models serve the call. */
-export function namesOthers(key: string): boolean {
-  return NAMING_OTHERS.has(foldName(key))
+/**
+ * Tells whether a member of this name lets other models serve the call.
+ *
+ * @param body holds its value from `start` to `end`; absent: any value may.
+ */
+export function namesOthers(key: string, body?: Buffer, start = 0, end = 0): boolean {
+  const name = foldName(key)
+  if (name !== OVER_THE_BODY) return NAMING_OTHERS.has(name)
+  if (body === undefined) return true
+  return end - start > MAX_OVER_BYTES || NAMES_MODEL.test(body.toString('latin1', start, end))
 }
 
 /** A model's name; `null`: the value is not a string, or is too long. */

@@ -123,6 +123,11 @@ test('a call for another model, or for one that two readers could read different
     '{"model":"gpt-4o-mini","preset":"all"}',
     '{"model":"gpt-4o-mini","prompt_id":"all"}',
     '{"model":"o3@preset/all"}',
+    '{"model":"gpt-4o-mini","extra_body":{"model":"gpt-4o"}}',
+    '{"model":"gpt-4o-mini","Extra_Body":{"m\\u006fdel":"gpt-4o"}}',
+    '{"model":"gpt-4o-mini","extra_body":{"x":{"fallbacks":["gpt-4o"]}}}',
+    `{"model":"gpt-4o-mini","extra_body":{"x":"${'x'.repeat(70_000)}","model":"gpt-4o"}}`,
+    '{"model":"gpt-4o-mini","model_list":[{"model":"gpt-4o"}]}',
     '{"model":"o3,gpt-4o"}',
     '{"model":"o3-mini\\u002c gpt-4o"}',
     '{"model":"o3/../gpt-4o"}',
@@ -136,6 +141,19 @@ test('a call for another model, or for one that two readers could read different
     '{"model":"gpt-4o-mini"}{"model":"gpt-4o"}',
   ]
   for (const body of bodies) expect([body, ...(await send(body))]).toEqual([body, ...NOT_ALLOWED])
+  expect(upstream.requests).toEqual([])
+})
+
+test('what Google’s libraries put over the body names no model, and passes', async () => {
+  const thinking = { google: { thinking_config: { thinking_budget: 100 } } }
+  const body = JSON.stringify({ model: 'gpt-4o-mini', messages: [], extra_body: thinking })
+  expect(await send(body)).toEqual([200, null])
+})
+
+test('a list in the body beside a model in the path is refused, whichever the server takes', async () => {
+  const path = '/any/v1/engines/gpt-4o-mini/chat/completions'
+  expect(await send('{"model":"o3,gpt-4o"}', { path })).toEqual(NOT_ALLOWED)
+  expect(await send('{"model":"o3/../gpt-4o"}', { path })).toEqual(NOT_ALLOWED)
   expect(upstream.requests).toEqual([])
 })
 

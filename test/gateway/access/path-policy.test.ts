@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ERRORS } from '../../../src/http/errors.ts'
+import { renameClient } from '../../../src/keys/clients.ts'
 import { startStack, type TestClient, type TestStack } from '../../support/servers/stack.ts'
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts'
 import { exchange, requestText } from '../raw-http.ts'
@@ -44,6 +45,7 @@ paths:
   deny: ['DELETE /v1/files/*']
   keys:
     - { client: trusted, allow: ['/v1/organization/**', 'DELETE /v1/files/*'] }
+    - { client: suspended, deny: ['**'] }
     - { client: strict, deny: ['**'], allow: ['POST /v1/chat/completions'], unknown: refuse }
 `,
   )
@@ -173,4 +175,16 @@ test('a refused call is none: it is not counted', async () => {
   await ask(client, 'POST', '/v1/realtime/client_secrets', '{}')
   await ask(client, 'POST', '/v1/chat/completions', '{"model":"gpt-4o-mini"}')
   expect(await stack.usageOf(client, 1)).toMatchObject({ requests: 1 })
+})
+
+test('a key that has called gets the rules of its client’s new name', async () => {
+  const renamed = await stack.addClient('before')
+  const statusOf = async () => {
+    const headers = { authorization: `Bearer ${renamed.key}` }
+    return (await fetch(`${stack.url}/v1/files/file-1`, { headers })).status
+  }
+  const before = await statusOf()
+  expect(before).not.toBe(403)
+  await renameClient(stack.pool, renamed.id, 'suspended')
+  await expect.poll(statusOf).toBe(403)
 })

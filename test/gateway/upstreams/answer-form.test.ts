@@ -220,3 +220,14 @@ test('where usage comes unasked, or on other paths, a stream may be written as i
   expect((await post('/perplexity/chat/completions', '{"model":"m","stream":"true"}')).status).toBe(200)
   expect((await post('/openai/v1/responses', '{"model":"m","stream":"true"}')).status).toBe(200)
 })
+
+test('several models in one name are refused where a server would run each of them', async () => {
+  const body = (model: string) => JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] })
+  for (const server of ['litellm-proxy', 'openai-compatible']) {
+    const { status, error } = await post(`/${server}/v1/chat/completions`, body('gpt-5,gpt-4o-mini'))
+    expect([status, error.param]).toEqual([400, 'model'])
+  }
+  expect(upstream.requests).toEqual([])
+  // OpenAI knows no such model, and says so itself.
+  expect((await post('/openai/v1/chat/completions', body('gpt-5,gpt-4o-mini'))).status).toBe(200)
+})

@@ -16,6 +16,12 @@ const MODEL_BEHIND_FILE: CallRefusal = {
   detail: { param: 'model', message: 'Send model before file: the call depends on it.' },
 }
 
+/** LiteLLM answers with an array for them, or with the fastest, and what the others cost is told by no answer. */
+const SEVERAL_MODELS: CallRefusal = {
+  error: 'invalid_request',
+  detail: { param: 'model', message: 'Name one model a call: usage is counted by model.' },
+}
+
 /**
  * Decides how much of the body is read before the call goes on. Refuses a body that has to be read and cannot
  * be.
@@ -120,7 +126,9 @@ function nameOf(members: Projection): string {
   return members.kind === 'members' ? members.members.map(({ key }) => key).join(', ') : ''
 }
 
-function refuseFormAt(route: Route, { body, request }: Admission): CallRefusal | null {
+function refuseFormAt(route: Route, admission: Admission): CallRefusal | null {
+  const { body, request } = admission
+  if (entryOf(route.upstream.provider).isAnyServer === true && admission.namesSeveral) return SEVERAL_MODELS
   const form = formOf(route)
   if (form !== undefined) {
     const parameter = findParameter(form, route.target.pathAndQuery)
