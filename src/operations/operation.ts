@@ -39,8 +39,8 @@ export type OperationFields = Readonly<Record<string, z.ZodType>>
 /** The checked parameters. */
 export type InputOf<Given extends OperationFields> = z.output<z.ZodObject<Given>>
 
-/** Where an operation is under `/admin/v1`, or under `/portal/v1` for roles of clients. */
-export interface OperationRoute {
+/** Where an operation with these fields is under `/admin/v1`, or under `/portal/v1` for roles of clients. */
+export interface OperationRoute<Field = string> {
   /** OperationFields of a GET or DELETE are its query, those of the others its body. */
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** OperationFields in braces are in the path: `/limits/{id}`. */
@@ -55,7 +55,7 @@ export interface OperationRoute {
   /** The `limit` of a list where none is asked for: the command line then shows all. */
   readonly rows?: number
   /** Fields that only the command line has, such as a file on its machine. */
-  readonly without?: readonly string[]
+  readonly without?: readonly Field[]
 }
 
 export interface NoRouteOfItsOwn {
@@ -88,7 +88,7 @@ export interface OperationCommand<Input, Found> {
    * Where a field is not `--its-name`: an argument such as `<name>`, or an option such as `--by <groups>`. An option
    * that ends in `-file <file>` takes the text of that file, and so does an argument such as `[list-file]`. `null`: the command line does not have it.
    */
-  readonly options?: Readonly<Record<string, string | null>>
+  readonly options?: { readonly [Field in keyof Input]?: string | null }
   /** The JSON of the command, where it is not that of HTTP. */
   readonly json?: (found: Found, input: Input) => unknown
   /** The text of what was found, or the columns of a list. */
@@ -136,7 +136,7 @@ export interface Operation<Needs extends Ports, Given extends OperationFields, A
   readonly summary: string
   readonly description?: string
   readonly role: Role
-  readonly http: OperationRoute | NoRouteOfItsOwn
+  readonly http: OperationRoute<keyof Given> | NoRouteOfItsOwn
   readonly input: Given
   /** Rules over several fields. `refuse` names the field at fault. */
   readonly check?: (input: InputOf<Given>) => void
@@ -193,7 +193,7 @@ export type AnyOperation<Has extends Ports> = Omit<
 export interface AnyCommand {
   readonly words: string
   readonly alias?: string
-  readonly options?: Readonly<Record<string, string | null>>
+  readonly options?: Readonly<Record<string, string | null | undefined>>
   readonly json?: (found: never, input: never) => unknown
   readonly print:
     | ((found: never, input: never) => string)

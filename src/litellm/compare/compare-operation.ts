@@ -45,7 +45,7 @@ const compareOperation = renderedOperation({
   name: 'compare',
   summary: "Holds LiteLLM's spend of some days against ours, by day, key and model.",
   role: 'read',
-  http: { none: 'a server reads no database that someone names' },
+  http: { none: 'A server reads no database that a caller names.' },
   input: {
     litellm_database: textField('The DATABASE_URL of LiteLLM. It is only read.', 'url'),
     days: daysField(7),

@@ -1,7 +1,10 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { pino } from 'pino'
+import { z } from 'zod'
 import { bundledText } from '#prices/bundled-lists.ts'
 import { type AdminOptions, buildAdmin } from '../../../src/operator/admin.ts'
+import { buildOpenApi } from '../../../src/operator/openapi/document.ts'
+import type { Method } from '../../../src/operator/openapi/types.ts'
 import { buildCatalog } from '../../../src/pricing/catalog/catalog.ts'
 import { buildPriceConfiguration } from '../../../src/pricing/price-configuration.ts'
 import { bundledEntries } from '../../../src/pricing/sources/catalog-bundle.ts'
@@ -69,6 +72,7 @@ export async function startOperator(changes: Partial<AdminOptions> = {}): Promis
     now: Date.now,
     ...changes,
   })
+  const unsaid = watchRefusals(app)
   return {
     app,
     database,
@@ -89,9 +93,32 @@ export async function startOperator(changes: Partial<AdminOptions> = {}): Promis
       await pool.end()
       await database.drop()
       await keys.drop()
+      // Only an answer shows that an operation refuses for what its `errors` do not have.
+      if (unsaid.size > 0)
+        throw new Error(`Not in the \`errors\` of the operation: ${[...unsaid].join(', ')}`)
     },
   }
 }
+
+const DESCRIBED = buildOpenApi({ baseUrl: '', version: '' }).paths
+
+/** Gets the refusals of operations that `/openapi.json` does not have. */
+function watchRefusals(app: FastifyInstance): ReadonlySet<string> {
+  const unsaid = new Set<string>()
+  app.addHook('onSend', async ({ method, routeOptions: { url = '' } }, { statusCode }, payload) => {
+    const path = DESCRIBED[url.replace(/:(\w+)/g, '{$1}')]
+    const said = path?.[method.toLowerCase() as Method]?.responses
+    if (!url.startsWith('/admin/v1/') || !REFUSED.has(statusCode) || said === undefined) return
+    const { code } = REFUSAL.parse(JSON.parse(String(payload))).error
+    if (!JSON.stringify(said[statusCode] ?? '').includes(`"code":${JSON.stringify(code)}`))
+      unsaid.add(`${code} of ${method} ${url}`)
+  })
+  return unsaid
+}
+
+/** The others are of no single operation. */
+const REFUSED: ReadonlySet<number> = new Set([400, 403, 404, 409])
+const REFUSAL = z.object({ error: z.object({ code: z.string().nullable() }) })
 
 const CATALOG = buildCatalog()
 const NO_SETTINGS = { prices: [], markups: [], upstreams: [] }
