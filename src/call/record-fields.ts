@@ -49,10 +49,24 @@ type Fields = {
   readonly [Field in keyof CallRecord]-?: FormOf<NonNullable<CallRecord[Field]>> & {
     readonly absent: AbsentOf<CallRecord[Field]>
     readonly part: PartOf<Field>
-    /** Its column of `calls`; `null`: it has none, or several of its own. */
-    readonly column: string | null
-  }
+  } & (
+      | { readonly column: string; readonly place: ColumnPlace }
+      // It has no column of `calls`, or several of its own.
+      | { readonly column: null }
+    )
 }
+
+/**
+ * The place of a field in `calls`. `kind`: once in `call_kinds` for the calls of a day that have it alike; `row`: in the
+ * call's own row of `call_rows`; `either`: in the kind, or in the row of a call that has one of its own. What clients
+ * and upstreams can make different in every call is never in the kind alone.
+ */
+export type ColumnPlace = 'kind' | 'row' | 'either'
+
+const at =
+  <const Place extends ColumnPlace>(place: Place) =>
+  <const Column extends string>(column: Column) => ({ column, place })
+const [kind, row, either] = [at('kind'), at('row'), at('either')]
 
 /**
  * The fields of a record, in the order in which its JSON has them: what SQL and exports of single calls derive
@@ -60,54 +74,54 @@ type Fields = {
  * for good: journals and streams of earlier releases are read by it. A new field is optional, and its place is free.
  */
 export const RECORD_FIELDS = {
-  callId: { part: 'open', form: 'id', absent: 'never', column: 'call_id' },
-  arrivedAtMs: { part: 'open', form: 'time', absent: 'never', column: 'arrived_at', highest: LATEST_MS },
-  clientId: { part: 'open', form: 'text', absent: 'never', column: 'client_id' },
-  keyId: { part: 'open', form: 'text', absent: 'never', column: 'key_id' },
-  upstream: { part: 'open', form: 'text', absent: 'never', column: 'upstream' },
-  provider: { part: 'open', form: 'text', absent: 'never', column: 'provider' },
-  method: { part: 'open', form: 'text', absent: 'never', column: 'method' },
-  path: { part: 'open', form: 'text', absent: 'never', column: 'path' },
-  requestedModel: { part: 'open', form: 'text', absent: 'null', column: 'requested_model' },
-  webSocket: { part: 'open', form: 'flag', absent: 'false', column: 'web_socket' },
-  traceId: { part: 'open', form: 'trace', absent: 'undefined', column: 'trace_id' },
+  callId: { part: 'open', form: 'id', absent: 'never', ...row('call_id') },
+  arrivedAtMs: { part: 'open', form: 'time', absent: 'never', ...row('arrived_at'), highest: LATEST_MS },
+  clientId: { part: 'open', form: 'text', absent: 'never', ...kind('client_id') },
+  keyId: { part: 'open', form: 'text', absent: 'never', ...kind('key_id') },
+  upstream: { part: 'open', form: 'text', absent: 'never', ...kind('upstream') },
+  provider: { part: 'open', form: 'text', absent: 'never', ...kind('provider') },
+  method: { part: 'open', form: 'text', absent: 'never', ...kind('method') },
+  path: { part: 'open', form: 'text', absent: 'never', ...either('path') },
+  requestedModel: { part: 'open', form: 'text', absent: 'null', ...either('requested_model') },
+  webSocket: { part: 'open', form: 'flag', absent: 'false', ...kind('web_socket') },
+  traceId: { part: 'open', form: 'trace', absent: 'undefined', ...row('trace_id') },
   // In `route_spending`, summed up.
   route: { part: 'open', form: 'text', absent: 'undefined', column: null },
-  axes: { part: 'open', form: 'text', absent: 'undefined', column: 'axes' },
-  reportedModel: { part: 'use', form: 'text', absent: 'null', column: 'reported_model' },
-  model: { part: 'use', form: 'text', absent: 'never', column: 'model' },
-  status: { part: 'call', form: 'integer', absent: 'null', column: 'status', highest: HIGHEST_STATUS },
-  outcome: { part: 'call', form: 'word', absent: 'never', column: 'outcome', words: OUTCOMES },
-  usageSource: { part: 'use', form: 'word', absent: 'never', column: 'usage_source', words: USAGE_SOURCES },
+  axes: { part: 'open', form: 'text', absent: 'undefined', ...row('axes') },
+  reportedModel: { part: 'use', form: 'text', absent: 'null', ...either('reported_model') },
+  model: { part: 'use', form: 'text', absent: 'never', ...kind('model') },
+  status: { part: 'call', form: 'integer', absent: 'null', ...kind('status'), highest: HIGHEST_STATUS },
+  outcome: { part: 'call', form: 'word', absent: 'never', ...kind('outcome'), words: OUTCOMES },
+  usageSource: { part: 'use', form: 'word', absent: 'never', ...kind('usage_source'), words: USAGE_SOURCES },
   usage: { part: 'use', form: 'tokens', absent: 'none', column: null },
   units: { part: 'use', form: 'units', absent: 'none', column: null },
-  usageRaw: { part: 'use', form: 'text', absent: 'null', column: 'usage_raw' },
-  costPico: { part: 'use', form: 'pico', absent: 'null', column: 'cost_pico' },
-  priceId: { part: 'use', form: 'text', absent: 'null', column: 'price_id' },
+  usageRaw: { part: 'use', form: 'text', absent: 'null', ...either('usage_raw') },
+  costPico: { part: 'use', form: 'pico', absent: 'null', ...row('cost_pico') },
+  priceId: { part: 'use', form: 'text', absent: 'null', ...kind('price_id') },
   // In `prices`, once for all records that it belongs to.
   price: { part: 'use', form: 'text', absent: 'null', column: null },
-  serviceTier: { part: 'use', form: 'text', absent: 'undefined', column: 'service_tier' },
-  reportedCostPico: { part: 'use', form: 'pico', absent: 'undefined', column: 'reported_cost_pico' },
-  ownCostPico: { part: 'use', form: 'pico', absent: 'undefined', column: 'own_cost_pico' },
-  costDiffers: { part: 'use', form: 'flag', absent: 'undefined', column: 'cost_differs' },
-  partlyUnpriced: { part: 'use', form: 'flag', absent: 'undefined', column: 'partly_unpriced' },
-  unpricedReason: { part: 'use', form: 'text', absent: 'undefined', column: 'unpriced_reason' },
-  suspect: { part: 'use', form: 'flag', absent: 'undefined', column: 'suspect' },
+  serviceTier: { part: 'use', form: 'text', absent: 'undefined', ...either('service_tier') },
+  reportedCostPico: { part: 'use', form: 'pico', absent: 'undefined', ...row('reported_cost_pico') },
+  ownCostPico: { part: 'use', form: 'pico', absent: 'undefined', ...row('own_cost_pico') },
+  costDiffers: { part: 'use', form: 'flag', absent: 'undefined', ...row('cost_differs') },
+  partlyUnpriced: { part: 'use', form: 'flag', absent: 'undefined', ...kind('partly_unpriced') },
+  unpricedReason: { part: 'use', form: 'text', absent: 'undefined', ...kind('unpriced_reason') },
+  suspect: { part: 'use', form: 'flag', absent: 'undefined', ...row('suspect') },
   latencyUs: {
     part: 'call',
     form: 'microseconds',
     absent: 'null',
-    column: 'latency_ms',
+    ...row('latency_ms'),
     highest: Number.MAX_SAFE_INTEGER,
   },
   ttftUs: {
     part: 'call',
     form: 'microseconds',
     absent: 'null',
-    column: 'ttft_ms',
+    ...row('ttft_ms'),
     highest: Number.MAX_SAFE_INTEGER,
   },
-  responseId: { part: 'call', form: 'text', absent: 'null', column: 'response_id' },
+  responseId: { part: 'call', form: 'text', absent: 'null', ...row('response_id') },
   // In `response_id` too, where the call has no `responseId`.
   answerId: { part: 'call', form: 'text', absent: 'undefined', column: null },
   responseUse: { part: 'call', form: 'word', absent: 'undefined', column: null, words: RESPONSE_USES },
@@ -115,19 +129,19 @@ export const RECORD_FIELDS = {
   chargedPico: { part: 'call', form: 'pico', absent: 'undefined', column: null },
   // In `route_spending`, summed up.
   beside: { part: 'call', form: 'list', absent: 'undefined', column: null },
-  failedInBody: { part: 'call', form: 'flag', absent: 'false', column: 'failed_in_body' },
+  failedInBody: { part: 'call', form: 'flag', absent: 'false', ...kind('failed_in_body') },
   requestBytes: {
     part: 'call',
     form: 'bytes',
     absent: 'undefined',
-    column: 'request_bytes',
+    ...row('request_bytes'),
     highest: MAX_COUNT,
   },
   answerBytes: {
     part: 'call',
     form: 'bytes',
     absent: 'undefined',
-    column: 'answer_bytes',
+    ...row('answer_bytes'),
     highest: MAX_COUNT,
   },
   // In `objects`.
@@ -145,6 +159,7 @@ export interface FieldDescription {
   readonly absent: (typeof RECORD_FIELDS)[RecordField]['absent']
   readonly part: (typeof RECORD_FIELDS)[RecordField]['part']
   readonly column: string | null
+  readonly place?: ColumnPlace
   /** The highest of numbers. */
   readonly highest?: number
   /** The words that there may be. */

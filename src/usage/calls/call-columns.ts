@@ -1,5 +1,5 @@
 import type { CallRecord } from '../../call/call-record.ts'
-import { FIELD_LIST, RECORD_FIELDS, type RecordField } from '../../call/record-fields.ts'
+import { type ColumnPlace, FIELD_LIST, RECORD_FIELDS, type RecordField } from '../../call/record-fields.ts'
 import { BILLED_UNITS, TOKEN_CLASSES, TOKEN_COLUMNS, UNIT_COLUMNS } from '../../call/usage.ts'
 
 type Table = typeof RECORD_FIELDS
@@ -40,70 +40,19 @@ export interface FieldColumn {
   readonly place: ColumnPlace
 }
 
-/**
- * Where a field stands: `kind`: once in `call_kinds` for the calls of a day that have it alike; `row`: in the call's own
- * row of `call_rows`; `either`: in the kind, or in the row of a call that has one of its own.
- */
-export type ColumnPlace = 'kind' | 'row' | 'either'
-
-/** What clients and upstreams can make different in every call is never in the kind alone. */
-const PLACES = {
-  callId: 'row',
-  arrivedAtMs: 'row',
-  clientId: 'kind',
-  keyId: 'kind',
-  upstream: 'kind',
-  provider: 'kind',
-  method: 'kind',
-  path: 'either',
-  requestedModel: 'either',
-  webSocket: 'kind',
-  traceId: 'row',
-  axes: 'row',
-  reportedModel: 'either',
-  model: 'kind',
-  status: 'kind',
-  outcome: 'kind',
-  usageSource: 'kind',
-  usageRaw: 'either',
-  costPico: 'row',
-  priceId: 'kind',
-  serviceTier: 'either',
-  reportedCostPico: 'row',
-  ownCostPico: 'row',
-  costDiffers: 'row',
-  partlyUnpriced: 'kind',
-  unpricedReason: 'kind',
-  suspect: 'row',
-  latencyUs: 'row',
-  ttftUs: 'row',
-  responseId: 'row',
-  failedInBody: 'kind',
-  requestBytes: 'row',
-  answerBytes: 'row',
-} as const satisfies Readonly<Record<ColumnField, ColumnPlace>>
-
 /** A field that a call has in its own row where most calls like it would have another. */
 export type OwnField = {
-  [Field in ColumnField]: (typeof PLACES)[Field] extends 'either' ? Field : never
+  [Field in ColumnField]: Table[Field] extends { readonly place: 'either' } ? Field : never
 }[ColumnField]
 
 /** A column for each field that has one, in the order of the table. */
-export const FIELD_COLUMNS: readonly FieldColumn[] = FIELD_LIST.flatMap(({ name, form, column }) =>
-  column === null || form === 'tokens' || form === 'units' || form === 'list'
+export const FIELD_COLUMNS: readonly FieldColumn[] = FIELD_LIST.flatMap(({ name, form, column, place }) =>
+  place === undefined || column === null || form === 'tokens' || form === 'units' || form === 'list'
     ? []
-    : [
-        {
-          name: name as ColumnField,
-          form,
-          column,
-          type: SQL_TYPES[form],
-          place: PLACES[name as ColumnField],
-        },
-      ],
+    : [{ name: name as ColumnField, form, column, type: SQL_TYPES[form], place }],
 )
 
-export const OWN_FIELDS: readonly OwnField[] = Object.entries(PLACES).flatMap(([name, place]) =>
+export const OWN_FIELDS: readonly OwnField[] = FIELD_COLUMNS.flatMap(({ name, place }) =>
   place === 'either' ? [name as OwnField] : [],
 )
 
