@@ -16,7 +16,7 @@ const MODEL_BEHIND_FILE: CallRefusal = {
   detail: { param: 'model', message: 'Send model before file: the call depends on it.' },
 }
 
-/** LiteLLM answers with an array for them, or with the fastest, and what the others cost is told by no answer. */
+/** LiteLLM answers with an array for them, or with the fastest, and no answer reports what the others cost. */
 const SEVERAL_MODELS: CallRefusal = {
   error: 'invalid_request',
   detail: { param: 'model', message: 'Name one model a call: usage is counted by model.' },
