@@ -41,6 +41,8 @@ interface RoomOwner {
   take(room: BodyRoom, bytes: number): boolean
   /** The body of `room` is no longer arriving. */
   arrived(room: BodyRoom): void
+  /** It arrives again. */
+  arriving(room: BodyRoom): void
   /** The client holds `bytes` less. */
   give(clientId: string, bytes: number): void
 }
@@ -88,6 +90,14 @@ export class BodyRoom {
   /** The body is whole: it keeps its room until {@link release}, and its rate is no longer checked. */
   arrived(): void {
     this.#budget.arrived(this)
+  }
+
+  /** More of it comes after it had {@link arrived}. */
+  resume(): void {
+    if (this.#isReleased) return
+    this.#windowStart = this.#budget.now()
+    this.#windowBytes = 0
+    this.#budget.arriving(this)
   }
 
   /** Gives the room back. Calling this again does nothing. */
@@ -160,12 +170,17 @@ export class BodyBudget implements RoomOwner {
   /** Opens the room of one upload. `end` is called when the upload has to end; then its room is free. */
   open(clientId: string, end: (problem: UploadProblem) => void): BodyRoom {
     const room = new BodyRoom(this, clientId, end, this.#now())
+    this.arriving(room)
+    return room
+  }
+
+  /** For {@link BodyRoom}. */
+  arriving(room: BodyRoom): void {
     this.#uploads.add(room)
     this.#checkTimer ??= setInterval(
       () => setImmediate(() => this.endSlow()),
       Math.min(CHECK_MS, this.#rateWindowMs / 4),
     ).unref()
-    return room
   }
 
   /**

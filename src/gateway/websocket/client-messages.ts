@@ -59,6 +59,7 @@ export class ClientMessages {
   #holds: boolean
   /** What waits of the first message takes room as bodies do. */
   #room: BodyRoom | null = null
+  #hasArrived = false
   #isRefused = false
   /** The client's close frame may go upstream; `null`: it has not come, or what came before is not judged. */
   #passesClose: boolean | null = null
@@ -147,7 +148,14 @@ export class ClientMessages {
     }
     this.#room ??= this.#events.openRoom((problem) => this.#refuse(WITHOUT_ROOM[problem]))
     if (!this.#room.grow(bytes)) this.#refuse(WITHOUT_ROOM.busy)
-    else if (this.isJudging) this.#room.arrived()
+    else if (this.isJudging || this.#frames.isBetweenMessages) {
+      // Who answers pings and says nothing yet is not slow.
+      this.#room.arrived()
+      this.#hasArrived = true
+    } else if (this.#hasArrived) {
+      this.#room.resume()
+      this.#hasArrived = false
+    }
   }
 
   /** Nothing of the client's waits any more. */

@@ -37,6 +37,8 @@ export interface FrameReader {
   readonly closeBytes: number
   /** The bytes so far end with a frame. */
   readonly isBetween: boolean
+  /** The bytes so far are whole messages and control frames. */
+  readonly isBetweenMessages: boolean
 }
 
 /** Messages that carry usage repeat a response's text and what was asked; the large ones carry sound and images. */
@@ -207,6 +209,9 @@ export function createFrameReader(options: FrameReaderOptions): FrameReader {
     },
     get isBetween() {
       return frame === null && pending.length === 0
+    },
+    get isBetweenMessages() {
+      return this.isBetween && !inMessage
     },
   }
 }

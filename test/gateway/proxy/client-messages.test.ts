@@ -424,12 +424,22 @@ test('a first message that trickles is refused, and a session that waits before 
       openRoom: (end) => budget.open('c', end),
       onRefused: (reason) => refused.push(reason),
     })
-  const [quiet, slow] = [open(), open()]
+  const [quiet, slow, many] = [open(), open(), open()]
   const bytes = message(setup)
   slow.push(bytes.subarray(0, 20))
+  // A pong that comes in two pieces.
+  const pong = Buffer.from([0x8a, 0x84, 0, 0, 0, 0, 1, 2, 3, 4])
+  quiet.push(pong.subarray(0, 3))
+  quiet.push(pong.subarray(3))
   now = 20_000
   budget.endSlow()
   expect(refused).toEqual(['The first message of this session comes too slowly.'])
   quiet.push(bytes)
-  expect([refused.length, quiet.passableBytes]).toEqual([1, bytes.length])
+  expect([refused.length, quiet.passableBytes]).toEqual([1, pong.length + bytes.length])
+  // Behind whole pongs a first message has to come on as well.
+  many.push(pong)
+  many.push(bytes.subarray(0, 20))
+  now = 40_000
+  budget.endSlow()
+  expect(refused).toEqual([refused[0], refused[0]])
 })
