@@ -227,11 +227,14 @@ export function fetching(method: Endpoint['method'], pattern: RegExp, dialect: D
   return endpoint(method, pattern, { ...dialect, responseUse: 'fetched' })
 }
 
-const DEPLOYMENT = /\/(?:deployments|engines|serving-endpoints)\//i
+const DEPLOYMENT = /\/(?:deployments|engines|(serving-endpoints))\//i
 const VERTEX_ENDPOINT = /\/locations\/[^/]+\/(endpoints\/(?!openapi\/)[^/]+)\//i
 /** Endpoints behind a deployment. At LiteLLM its name may hold slashes: `{model:path}` in its routes. */
 const BEHIND_DEPLOYMENT =
   /\/(?:(?:extensions\/)?chat\/completions|completions|embeddings|invocations|moderations|rerank|(?:images|audio)\/[a-z]+|videos)$/i
+
+/** Of an API that stands behind a deployment's name, as Docker's engines have it. */
+const VERSION = /\/v\d+$/i
 
 /**
  * The deployment that Azure and Databricks name in the path, the engine of LiteLLM's proxy, or the endpoint of Vertex's,
@@ -241,8 +244,10 @@ export function deploymentIn(path: string): string | null {
   const before = DEPLOYMENT.exec(path)
   if (before === null) return VERTEX_ENDPOINT.exec(`${path}/`)?.[1] ?? null
   const behind = path.slice(before.index + before[0].length)
-  const end = BEHIND_DEPLOYMENT.exec(behind)?.index ?? -1
-  return (end > 0 ? behind.slice(0, end) : behind.split('/', 1)[0]) || null
+  const [first = ''] = behind.split('/', 1)
+  // Databricks names what an endpoint serves behind it.
+  const end = before[1] === undefined ? (BEHIND_DEPLOYMENT.exec(behind)?.index ?? -1) : -1
+  return (end > 0 ? behind.slice(0, end).replace(VERSION, '') : first) || null
 }
 
 /** Requests to a path that takes others too, which only ask for what one of those had put into a queue. */

@@ -71,6 +71,7 @@ test('every kind of alert, as it is sent in each format', async () => {
       ALERT_KINDS.filter((kind) => !found.has(kind)),
       'test/golden/troubled-ledger.ts has nothing that makes these alerts',
     ).toEqual([])
+    expect([...found].filter((kind) => !ALERT_KINDS.some((known) => known === kind))).toEqual([])
     const at = new Date('2026-01-20T14:03:15.201Z')
     for (const format of ALERT_FORMATS) {
       const bodies = rows.map((row) => {

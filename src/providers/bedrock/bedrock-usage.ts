@@ -136,16 +136,19 @@ export function tierServed(tier: string | null, latency: unknown): string | null
   return tier === null ? 'latency_optimized' : `${tier}+latency_optimized`
 }
 
-const OPERATION =
-  /\/model\/(.+)\/(?:converse|converse-stream|invoke|invoke-with-response-stream|count-tokens)$/i
+const OPERATION = /\/(?:converse|converse-stream|invoke|invoke-with-response-stream|count-tokens)$/i
+const MODEL = /\/model\//i
 
 /**
  * The model a Bedrock path names: `/model/{id}/converse`, the id percent-encoded or not, of a model or of an
  * inference profile, or the ARN of one. `null` when the path is none of a model's.
  */
 export function bedrockModelInPath(path: string): string | null {
-  const id = OPERATION.exec(path)?.[1]
-  return id === undefined ? null : bedrockModel(id)
+  // Two patterns: one of both tries all of the rest at each place where it could begin.
+  const before = MODEL.exec(path)
+  const end = before === null ? -1 : path.search(OPERATION)
+  const start = before === null ? 0 : before.index + before[0].length
+  return end > start ? bedrockModel(path.slice(start, end)) : null
 }
 
 /** Resources whose id is a model's name; the others' ids say nothing without their type. */

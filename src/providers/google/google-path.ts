@@ -1,5 +1,7 @@
 const KIND = /\/(models|endpoints|tunedModels)\//i
 const METHOD = /:[a-z]+$/i
+/** A project may be called like a kind. */
+const PROJECT = /\/projects\/[^/]+\/locations\/[^/]+(?=\/)/i
 
 /**
  * The model a path of Google's names, on AI Studio (`/v1beta/models/{model}:generateContent`) or Vertex
@@ -7,10 +9,14 @@ const METHOD = /:[a-z]+$/i
  * the bare number could be anything); `null` when it names none.
  */
 export function googleModelInPath(path: string): string | null {
-  const before = KIND.exec(path)
+  const project = PROJECT.exec(path)
+  // Within a name of LiteLLM's it is none.
+  const isBelow = project !== null && project.index < path.search(KIND)
+  const resource = isBelow ? path.slice(project.index + project[0].length) : path
+  const before = KIND.exec(resource)
   const kind = before?.[1]
   if (before === null || kind === undefined) return null
-  const behind = path.slice(before.index + before[0].length)
+  const behind = resource.slice(before.index + before[0].length)
   const method = behind.includes('/operations/') ? -1 : behind.search(METHOD)
   // LiteLLM takes names with slashes and colons before a method: `{model_name:path}` in its routes.
   const name = method === -1 ? behind.split(/[/:]/, 1)[0] : behind.slice(0, method)

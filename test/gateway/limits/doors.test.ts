@@ -92,9 +92,12 @@ describe('a call that is admitted', () => {
     ['{"model":"llama/../gpt-4o"}', ANY_MODEL],
     ['{"messages":[]}', ANY_MODEL],
     ['{"model":"llama"}', 'llama'],
-  ])('may run any model where its body leaves that in doubt: %s', async (body, model) => {
+    ['{"model":"llama"}', 'llama', '/gw/v1/engines/llama/chat/completions'],
+    ['{"fallbacks":["gpt-4o"]}', ANY_MODEL, '/gw/v1/engines/llama/chat/completions'],
+    ['{"model":"llama","user_config":{}}', ANY_MODEL, '/gw/v1/engines/llama/chat/completions'],
+  ])('may run any model where its body leaves that in doubt: %s', async (body, model, target = '/gw/v1/chat/completions') => {
     await open()
-    await doors.knock('http', { ...CHAT, body })
+    await doors.knock('http', { ...CHAT, target, body })
     expect(limiter.admitted).toMatchObject([{ model }])
   })
 

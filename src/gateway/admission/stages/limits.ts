@@ -105,7 +105,11 @@ export function runningModelOf(admission: Admission): string {
   if (route.choice !== null)
     return anyOfModels([route.choice.asked, ...candidates.map(({ choice }) => choice?.model ?? '')])
   if (admission.isNameInDoubt) return ANY_MODEL
-  if (route.modelInPath !== null) return cleanModel(route.modelInPath) ?? ANY_MODEL
+  if (route.modelInPath !== null) {
+    // LiteLLM takes the model of the path, and what may serve in its place from the body.
+    const others = admission.body.scan?.namesOtherModels === true
+    return others ? ANY_MODEL : (cleanModel(route.modelInPath) ?? ANY_MODEL)
+  }
   const named = cleanModel(namedModel)
   return named === null || admission.mayRunOthers ? ANY_MODEL : named
 }
