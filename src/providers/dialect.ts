@@ -233,7 +233,7 @@ const VERTEX_ENDPOINT = /\/locations\/[^/]+\/(endpoints\/(?!openapi\/)[^/]+)\//i
 const BEHIND_DEPLOYMENT =
   /\/(?:(?:extensions\/)?chat\/completions|completions|embeddings|invocations|moderations|rerank|(?:images|audio)\/[a-z]+|videos)$/i
 
-/** Of an API that stands behind a deployment's name, as Docker's engines have it. */
+/** A version behind a deployment's name is the API's, as at Docker's engines. */
 const VERSION = /\/v\d+$/i
 
 /**
