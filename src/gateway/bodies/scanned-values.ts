@@ -78,7 +78,7 @@ export function foldName(key: string): string {
 /**
  * Tells whether a member of this name lets other models serve the call.
  *
- * @param body holds its value from `start` to `end`; absent: any value may.
+ * @param body holds its value from `start` to `end`; absent: the value is not looked at.
  */
 export function namesOthers(key: string, body?: Buffer, start = 0, end = 0): boolean {
   const name = foldName(key)
